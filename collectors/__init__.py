@@ -1,0 +1,78 @@
+"""Collectors: each file is one, named like it; this page is their contract.
+
+A collector is a frozen dataclass; its fields are its options in perf.toml (``collectors = [{ name = "time", repeat = 2 }]``).
+It runs one execution per ``collect`` and returns columns. It never touches the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from perfvcs.errors import PerfError
+from perfvcs.profile import Metric, Stacks
+
+
+class CollectError(PerfError):
+    """A command could not be measured: it failed, timed out, or reported garbage."""
+
+    exit_code = 5
+
+
+@dataclass(frozen=True)
+class Run:
+    """One prepared execution.
+
+    ``argv[0]`` is an absolute path. ``timeout`` is in seconds. ``scratch`` is an empty folder of this run, removed by the caller.
+    ``uid`` names the row of the whole process. ``cpus``: the processors to pin to (empty: none). ``aslr``: False switches address
+    space randomisation off.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    scratch: Path
+    uid: str
+    timeout: float = 300.0
+    size: float | None = None
+    cpus: tuple[int, ...] = ()
+    aslr: bool = True
+
+
+@dataclass
+class Observations:
+    """Rows of one execution as columns of equal length; ``metrics`` describes every key of ``values``."""
+
+    uid: list[str] = field(default_factory=list)
+    size: list[float | None] = field(default_factory=list)
+    iteration: list[int] = field(default_factory=list)
+    mark: list[int] = field(default_factory=list)
+    values: dict[str, list[float | None]] = field(default_factory=dict)
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    trace: list[int] = field(default_factory=list)
+    stacks: Stacks | None = None
+
+
+class Collector(Protocol):
+    """What every member of the family offers."""
+
+    @property
+    def engine(self) -> str:
+        """The way it measures here, such as ``launcher/1``; series of different engines are never compared."""
+        ...
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics that every execution has, with units."""
+        ...
+
+    def available(self) -> str | None:
+        """Why it cannot run here, with the cure; None when it can."""
+        ...
+
+    def collect(self, run: Run) -> Observations:
+        """Execute once; raises CollectError."""
+        ...

@@ -1,0 +1,54 @@
+"""From two sides of measured profiles to verdicts: ``compare``, and the shapes that it returns."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import WORDS, Change, NothingToCompare, Report, Word, rank
+from perfvcs.check.past import Past, Unit, past_of
+from perfvcs.errors import UsageError
+from perfvcs.profile import Profile
+from perfvcs.summary import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["WORDS", "Change", "NothingToCompare", "Past", "Report", "Unit", "Word", "compare", "past_of"]
+
+
+def compare(
+    baseline: Sequence[Measured | Profile],
+    target: Sequence[Measured | Profile],
+    *,
+    method: str = "auto",
+    delta: float = 0.01,
+    history: Mapping[Unit, Past] | None = None,
+    confidence: float = 0.99,
+    alpha: float | None = None,
+) -> Report:
+    """The verdict on every unit and metric of two sides, each with all profiles of one revision.
+
+    For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``delta`` is the
+    smallest relative effect that counts; ``history`` what earlier sessions show, see ``past_of``; ``alpha`` the p-value that a change needs
+    (by default what ``confidence`` leaves; an early look of a sequential measurement asks for less). Raises UsageError for an unknown
+    method or a number out of range.
+    """
+    from perfvcs.check.matching import match
+    from perfvcs.check.methods import load
+
+    _require(math.isfinite(delta) and delta >= 0, f"delta is {delta}: give a share such as 0.01 for 1 %")
+    _require(0 < confidence < 1, f"confidence is {confidence}: give a share between 0 and 1, such as 0.99")
+    alpha = 1 - confidence if alpha is None else alpha
+    _require(0 < alpha < 1, f"alpha is {alpha}: give a probability between 0 and 1, such as 0.01")
+    rule = load(method)(delta=delta, confidence=confidence, alpha=alpha)
+    sides = [[one if isinstance(one, Measured) else Measured.of(one) for one in side] for side in (baseline, target)]
+    pairs, decided = match(sides[0], sides[1], history or {})
+    changes = sorted([*rule.compare(pairs), *decided], key=rank)
+    revisions = [side[0].header.commit if side else "" for side in sides]
+    return Report(baseline=revisions[0], target=revisions[1], method=method, changes=changes)
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise UsageError(message)

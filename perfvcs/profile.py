@@ -1,0 +1,293 @@
+"""One profile: what one job measured on one commit, as docs/format.md specifies it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from perfvcs.errors import PerfError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+FORMAT = "perfvcs-profile/1"
+MAX_BYTES = 1 << 30
+MAX_ROWS = 50_000_000
+MAX_NAME = 10_000
+INTEGER_COLUMNS = ("execution", "binary", "iteration", "mark", "trace")
+RESERVED = ("uid", "size", *INTEGER_COLUMNS)
+METRIC_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
+FINE, DELAYED, REPEATED = 0, 1, 2
+
+Value = str | int | float | bool | None
+
+
+class Malformed(PerfError):
+    """A document is not a profile; the message names the place as a JSON path."""
+
+    exit_code = 12
+
+
+class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Unit and direction of one metric; ``better="none"`` is recorded but never judged."""
+
+    unit: str
+    better: Literal["lower", "higher", "none"] = "lower"
+    kind: Literal["sampled", "deterministic"] = "sampled"
+
+
+class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was run. Only profiles whose jobs have the same ``key`` are compared."""
+
+    name: str
+    collector: str
+    cmd: str
+    args: str = ""
+    workload: str = ""
+    params: dict[str, Value] = {}
+    options: dict[str, Any] = {}
+    engine: str = ""
+    source: dict[str, str] = {}
+
+    @property
+    def key(self) -> str:
+        """The series key: SHA-256 of the canonical form, 64 hex digits."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """The benchmark's name for people: name, arguments, workload and parameters, without what merely tags along."""
+        bound = [f"{name}={value}" for name, value in self.params.items() if str(value) != self.workload]
+        return " ".join(part for part in (self.name, self.args, self.workload, *bound) if part)
+
+
+class Collected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When, by which tool, and in which session; times are UTC, ISO 8601."""
+
+    session: str
+    started: str
+    ended: str
+    tool: str
+
+
+class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The machine and toolchain: ``fields`` decide comparability, ``notes`` do not."""
+
+    fields: dict[str, str] = {}
+    fingerprint: str = ""
+    notes: dict[str, str] = {}
+    warnings: list[str] = []
+
+
+class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the measurement was repeated; ``version`` is this profile's place in ``versions``."""
+
+    binaries: int = 1
+    executions: int = 1
+    warmup: int = 0
+    order: Literal["interleaved", "sequential"] = "sequential"
+    seed: int = 0
+    version: int = 0
+    versions: list[str] = []
+
+
+class Stacks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The shared stack table: each stack is a list of indices into ``frames``, root first."""
+
+    frames: list[str]
+    stacks: list[list[int]]
+
+
+class Processed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One postprocessor that was run, with its parameters."""
+
+    name: str
+    params: dict[str, Any] = {}
+
+
+@dataclass
+class Resources:
+    """The rows of a profile as columns of equal length; an optional column that is None holds its default everywhere."""
+
+    names: list[str] = field(default_factory=list)
+    uid: list[int] = field(default_factory=list)
+    execution: list[int] = field(default_factory=list)
+    binary: list[int] | None = None
+    iteration: list[int] | None = None
+    mark: list[int] | None = None
+    trace: list[int] | None = None
+    size: list[float | None] | None = None
+    metrics: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.uid)
+
+    def integers(self, name: str) -> Sequence[int]:
+        """An integer column by name, its default filled in (trace: -1, others: 0)."""
+        column: list[int] | None = getattr(self, name)
+        return column if column is not None else [-1 if name == "trace" else 0] * len(self)
+
+    def array(self, metric: str) -> NDArray[np.float64]:
+        """A metric's (or the size) column as float64 of shape (rows,), NaN where a row has none."""
+        import numpy as np
+
+        column = self.size if metric == "size" else self.metrics[metric]
+        return np.array([] if column is None else column, dtype=np.float64)
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """One profile in memory; ``encode`` and ``decode`` move it to and from its JSON document."""
+
+    commit: str
+    job: Job
+    collected: Collected
+    metrics: dict[str, Metric]
+    resources: Resources
+    environment: Environment = Environment()
+    design: Design = Design()
+    dirty: str | None = None
+    stacks: Stacks | None = None
+    models: list[dict[str, Any]] = []
+    postprocessors: list[Processed] = []
+
+    def encode(self) -> bytes:
+        """The JSON document, checked: what is written can be read.
+
+        Raises Malformed where a column does not fit the others.
+        """
+        rows = self.resources
+        columns: dict[str, Any] = {"uid": {"names": rows.names, "codes": rows.uid}}
+        columns |= {name: getattr(rows, name) for name in INTEGER_COLUMNS if _worth_writing(name, getattr(rows, name))}
+        if rows.size is not None:
+            columns["size"] = rows.size
+        columns |= rows.metrics
+        document: dict[str, Any] = {"format": FORMAT, "commit": self.commit, "dirty": self.dirty, "job": self.job}
+        document |= {name: getattr(self, name) for name in ("collected", "environment", "design", "metrics")}
+        document["resources"] = columns
+        if self.stacks is not None:
+            document["stacks"] = self.stacks
+        document |= {"models": self.models, "postprocessors": self.postprocessors}
+        encoded = msgspec.json.encode(document)
+        _check(self)
+        return encoded
+
+
+def _worth_writing(name: str, column: list[int] | None) -> bool:
+    return column is not None and (name in ("execution", "trace") or any(column))
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The document with its columns still undecoded."""
+
+    format: str
+    commit: str
+    job: Job
+    collected: Collected
+    metrics: dict[str, Metric]
+    resources: dict[str, msgspec.Raw]
+    environment: Environment = Environment()
+    design: Design = Design()
+    dirty: str | None = None
+    stacks: Stacks | None = None
+    models: list[dict[str, Any]] = []
+    postprocessors: list[Processed] = []
+
+
+class _Uid(msgspec.Struct, forbid_unknown_fields=True):
+    names: list[str]
+    codes: list[int]
+
+
+_header = msgspec.json.Decoder(_Header)
+_uid = msgspec.json.Decoder(_Uid)
+_integers = msgspec.json.Decoder(list[int])
+_numbers = msgspec.json.Decoder(list[float | None])
+
+
+def decode(document: bytes) -> Profile:
+    """The profile in a JSON document; raises Malformed with the place of the first thing wrong."""
+    if len(document) > MAX_BYTES:
+        raise Malformed(f"a profile of {len(document):,} bytes is over the limit of {MAX_BYTES:,}")
+    try:
+        header = _header.decode(document)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Malformed(_reason(error, document)) from None
+    if header.format != FORMAT:
+        raise Malformed(_other_format(header.format))
+    resources = Resources()
+    for name, raw in header.resources.items():
+        if name == "uid":
+            uid = _column(_uid, name, raw)
+            resources.names, resources.uid = uid.names, uid.codes
+        elif name in INTEGER_COLUMNS:
+            setattr(resources, name, _column(_integers, name, raw))
+        elif name == "size":
+            resources.size = _column(_numbers, name, raw)
+        else:
+            resources.metrics[name] = _column(_numbers, name, raw)
+    fields = {name: getattr(header, name) for name in _Header.__struct_fields__ if name not in ("format", "resources")}
+    profile = Profile(resources=resources, **fields)
+    _check(profile)
+    return profile
+
+
+def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> Any:
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Malformed(str(error).replace("$", f"$.resources.{name}", 1)) from None
+
+
+def _reason(error: Exception, document: bytes) -> str:
+    """msgspec's message; the format's own when the document is of another version and fails for that reason."""
+    with_format = re.match(rb'\s*\{\s*"format"\s*:\s*"([^"\\]{1,80})"', document)
+    if with_format and with_format[1].decode(errors="replace") != FORMAT:
+        return _other_format(with_format[1].decode(errors="replace"))
+    return str(error) or type(error).__name__
+
+
+def _other_format(found: str) -> str:
+    if re.fullmatch(r"perfvcs-profile/\d+", found):
+        return f"the profile is of format {found}; this version reads {FORMAT}: update perfvcs"
+    return f"$.format is {found[:80]!r}, not {FORMAT}"
+
+
+def _check(profile: Profile) -> None:
+    """What the types cannot say: lengths, ranges and names. Raises Malformed."""
+    rows, count = profile.resources, len(profile.resources)
+    _require(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", profile.commit), "$.commit is not a full commit id")
+    _require(profile.dirty is None or re.fullmatch(r"[0-9a-f]{64}", profile.dirty), "$.dirty is not a SHA-256")
+    _require(count <= MAX_ROWS, f"$.resources has {count:,} rows, over the limit of {MAX_ROWS:,}")
+    _require(len(set(rows.names)) == len(rows.names), "$.resources.uid.names repeats a name")
+    _require(all(len(name) <= MAX_NAME for name in rows.names), f"$.resources.uid.names has one over {MAX_NAME} characters")
+    _require(not count or 0 <= min(rows.uid) <= max(rows.uid) < len(rows.names), "$.resources.uid.codes is out of range")
+    for name in INTEGER_COLUMNS:
+        column: list[int] | None = getattr(rows, name)
+        if column is not None:
+            _require(len(column) == count, f"$.resources.{name} has {len(column)} rows, uid has {count}")
+            least = -1 if name == "trace" else 0
+            _require(not count or min(column) >= least, f"$.resources.{name} has a value below {least}")
+    if rows.trace is not None and count:
+        stacks = len(profile.stacks.stacks) if profile.stacks else 0
+        _require(max(rows.trace) < stacks, "$.resources.trace points outside $.stacks")
+    if profile.stacks is not None:
+        frames = len(profile.stacks.frames)
+        valid = all(0 <= frame < frames for stack in profile.stacks.stacks for frame in stack)
+        _require(valid, "$.stacks.stacks points outside $.stacks.frames")
+    _require(rows.size is None or len(rows.size) == count, "$.resources.size has another length than uid")
+    _require(rows.metrics.keys() == profile.metrics.keys(), "$.metrics and the columns of $.resources differ")
+    for name, values in rows.metrics.items():
+        _require(METRIC_NAME.fullmatch(name) and name not in RESERVED, f"$.metrics has the unusable name {name[:80]!r}")
+        _require(len(values) == count, f"$.resources.{name} has {len(values)} rows, uid has {count}")
+
+
+def _require(holds: object, message: str) -> None:
+    if not holds:
+        raise Malformed(message)

@@ -1,0 +1,72 @@
+"""Fixtures shared by all tests: real git repositories in temporary folders, isolated from the user's own settings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+class Project:
+    """A real git repository in a folder; ``commit`` writes files and returns the new commit's id."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        self.git("init", "--quiet", "--initial-branch=main")
+
+    def git(self, *args: str, check: bool = True) -> str:
+        done = subprocess.run(["git", *args], cwd=self.root, capture_output=True, text=True, check=False)
+        if check and done.returncode:
+            raise AssertionError(f"git {' '.join(args)}: {done.stderr}")
+        return done.stdout.strip()
+
+    def write(self, name: str, text: str, *, executable: bool = False) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        if executable:
+            path.chmod(0o755)
+        return path
+
+    def commit(self, message: str = "change", **files: str) -> str:
+        """Write ``files`` (``a__b_py`` is not decoded: pass real names through ``write``) and commit everything."""
+        for name, text in files.items():
+            self.write(name, text)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No global git settings, a fixed identity, and a cache folder of the test run's own."""
+    home = tmp_path_factory.getbasetemp() / "home"
+    home.mkdir(exist_ok=True)
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        del os.environ[name]
+    os.environ.update(
+        HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), GIT_CONFIG_GLOBAL=str(home / "gitconfig"), GIT_CONFIG_NOSYSTEM="1",
+        GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="ada@example.org", GIT_COMMITTER_NAME="Ada", GIT_COMMITTER_EMAIL="ada@example.org",
+        NO_COLOR="1", COLUMNS="80",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """An empty git repository that is the working directory."""
+    found = Project(tmp_path / "project")
+    monkeypatch.chdir(found.root)
+    return found
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        for tool in mark.args:
+            if shutil.which(tool) is None:
+                if os.environ.get("PERFVCS_NO_SKIP") == "1":
+                    pytest.fail(f"{tool} is missing and skipping is forbidden")
+                pytest.skip(f"needs {tool}")

@@ -1,0 +1,25 @@
+"""Profiles made in memory for tests of everything but measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
+
+WALL = Metric("s")
+
+
+def sample_profile(wall: Sequence[float] = (0.010, 0.011, 0.012), **overrides: Any) -> Profile:
+    """A profile of a job ``sort`` with one row per execution; keywords replace whole fields of the profile."""
+    rows = Resources(names=["sort"], uid=[0] * len(wall), execution=list(range(len(wall))), metrics={"wall": list(wall)})
+    fields: dict[str, Any] = {
+        "commit": "8c7f6a1d0e5b4c3f2a1908172635445362718090",
+        "job": Job(name="sort", collector="time", cmd="./sort", engine="launcher/1"),
+        "collected": Collected("20261120T093000-4f2a91", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"),
+        "environment": Environment(fields={"cpu": "test"}, fingerprint="0123456789ab"),
+        "design": Design(executions=len(wall)),
+        "metrics": {"wall": WALL},
+        "resources": rows,
+    }
+    return Profile(**(fields | overrides))

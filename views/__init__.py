@@ -1,0 +1,76 @@
+"""Views: each file is one, named like it; this page is their contract.
+
+A view is a frozen dataclass; its fields are its options. It renders bokeh models and leaves files to the command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from perfvcs.profile import Profile
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+
+    from perfvcs.check import Report
+
+
+@dataclass(frozen=True)
+class Point:
+    """One commit in the history of one unit's metric: centre and 99 % interval of the log-median, in the metric's unit.
+
+    ``low`` and ``high`` are None with a single execution; ``verdict`` is the word against the point before, or empty.
+    """
+
+    commit: str
+    title: str
+    author: str
+    when: str
+    executions: int
+    centre: float
+    low: float | None
+    high: float | None
+    verdict: str = ""
+    effect: float | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """The history of one unit's metric; points are ordered by ancestry, oldest first."""
+
+    label: str
+    uid: str
+    size: float | None
+    metric: str
+    unit: str
+    better: str
+    environment: str
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a page is about; a view takes what it needs of it.
+
+    ``baseline`` is empty for a page about one revision; ``report`` is there when two were compared; ``history`` for series.
+    """
+
+    title: str
+    target: Sequence[Profile] = ()
+    baseline: Sequence[Profile] = ()
+    report: Report | None = None
+    history: Sequence[Series] = ()
+
+
+class View(Protocol):
+    """What every member of the family offers."""
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why it cannot draw this subject; None when it can."""
+        ...
+
+    def render(self, subject: Subject) -> UIElement:
+        """The bokeh layout; called only when ``fits`` says None."""
+        ...
