@@ -1,0 +1,53 @@
+"""Members of the families (collectors, postprocessors, views): files first, entry points for foreign ones."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+
+from perfvcs.errors import UsageError, nearest
+
+
+def names(family: str) -> list[str]:
+    """The members of a family: its own files, and foreign ones under the entry point group ``perfvcs.<family>``."""
+    package = importlib.import_module(f"perfvcs.{family}")
+    own = [module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")]
+    return sorted(own) + sorted(set(_foreign(family)) - set(own))
+
+
+def _foreign(family: str) -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {found.name: found for found in entry_points(group=f"perfvcs.{family}")}
+
+
+def find(family: str, name: str) -> type[Any]:
+    """The class of a member: in the file ``sort_by.py`` or ``sort-by`` it is ``SortBy``; raises UsageError with a suggestion."""
+    package = importlib.import_module(f"perfvcs.{family}")
+    stem = name.replace("-", "_")
+    if stem in (module.name for module in pkgutil.iter_modules(package.__path__)):
+        module = importlib.import_module(f"perfvcs.{family}.{stem}")
+        found: type[Any] = getattr(module, "".join(part.capitalize() for part in stem.split("_")))
+        return found
+    if foreign := _foreign(family).get(name):
+        loaded: type[Any] = foreign.load()
+        return loaded
+    raise UsageError(f"there is no {family.removesuffix('s')} `{name}`{nearest(name, names(family))}")
+
+
+def build(family: str, name: str, options: Mapping[str, Any], place: str) -> Any:
+    """A member with its options, which are the fields of its dataclass; raises UsageError naming the place."""
+    member = find(family, name)
+    known = [field.name for field in fields(member)]
+    for option in options:
+        if option not in known:
+            raise UsageError(f"{place}: {family.removesuffix('s')} `{name}` has no option `{option}`{nearest(option, known)}")
+    try:
+        return msgspec.convert(dict(options), member)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{place}: {family.removesuffix('s')} `{name}`: {error}") from None
