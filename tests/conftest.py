@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -32,13 +34,45 @@ class Project:
             path.chmod(0o755)
         return path
 
+    def configure(self, text: str = 'cmd = "sh work.sh"', *, top: str = "") -> None:
+        """Write a perf.toml with one job ``work``, few executions, and these lines."""
+        counts = "" if "executions" in text else "executions = 2\n"
+        job = f'[[job]]\nname = "work"\n{counts}warmup = 0\n{text}\n'
+        self.write("perf.toml", f"{top}\n{job}")
+
     def commit(self, message: str = "change", **files: str) -> str:
-        """Write ``files`` (``a__b_py`` is not decoded: pass real names through ``write``) and commit everything."""
+        """Write ``files`` and commit everything."""
         for name, text in files.items():
             self.write(name, text)
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
         return self.git("rev-parse", "HEAD")
+
+
+class Said(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def perf() -> Callable[..., Said]:
+    """Run a command of the group in this process: ``perf("log", "-n1")``; a traceback fails the test."""
+    from click.testing import CliRunner
+
+    from perfvcs.cli import group
+
+    def run(*args: str, code: int | None = 0) -> Said:
+        done = CliRunner().invoke(group, list(args), prog_name="perf")
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        said = Said(done.exit_code, done.stdout, done.stderr)
+        assert code is None or said.code == code, said
+        return said
+
+    return run
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,127 @@
+"""Commands that prepare a measurement (builds, generators, installers): without a shell, within limits, leaving no process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from perfvcs.errors import PerfError
+
+MAX_OUTPUT = 1 << 30
+TAIL = 400
+GRACE = 2.0
+
+
+class CommandFailed(PerfError):
+    """A preparing command was missing, failed, hung or printed too much; the message ends with the end of its output."""
+
+    exit_code = 5
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout: float,
+    output: IO[bytes] | None = None,
+    limit: int = MAX_OUTPUT,
+    pass_fds: Sequence[int] = (),
+) -> None:
+    """Run a command to its end, with no standard input, as the leader of a process group that is gone afterwards.
+
+    ``timeout`` is in seconds; standard output, at most ``limit`` bytes, goes into ``output``, or is kept only for the message.
+    ``pass_fds`` stay open in the command. Raises CommandFailed.
+    """
+    command = shlex.join(argv)
+    with tempfile.TemporaryFile() as told:
+        try:
+            # Popen would look the program up on our own PATH, not on the one given
+            program = _which(argv[0], cwd, env)
+            process = subprocess.Popen(
+                [program, *argv[1:]], cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=output or told, stderr=told,
+                start_new_session=True, pass_fds=pass_fds,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise CommandFailed(f"`{command}` cannot be started: {reason}") from None
+        with _group(process):
+            files = [file.fileno() for file in (told, output) if file is not None]
+            problem = _wait(process.pid, timeout, files, limit)
+        if problem is None and process.returncode == 0:
+            return
+        end = _tail(told)
+    raise CommandFailed(f"`{command}` {problem or ended(process.returncode)}{': ' + end if end else ', and printed nothing'}")
+
+
+def ended(status: int) -> str:
+    """How a process with this return code (negative: minus the signal) ended, in words."""
+    if status >= 0:
+        return f"exited with status {status}"
+    with contextlib.suppress(ValueError):
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"was killed by signal {-status}"
+
+
+def _which(name: str, cwd: Path, env: Mapping[str, str]) -> str:
+    import shutil
+
+    if "/" in name:
+        return name if name.startswith("/") else str(cwd / name)
+    found = shutil.which(name, path=env.get("PATH", os.defpath))
+    if found is None:
+        raise FileNotFoundError(2, "there is no such command on PATH: install it, or correct its name")
+    return found
+
+
+@contextlib.contextmanager
+def _group(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ends the whole group on the way out: asked first, when its leader still runs, then killed."""
+    try:
+        yield
+    finally:
+        if not _has_ended(process.pid):
+            os.killpg(process.pid, signal.SIGTERM)
+            deadline = time.monotonic() + GRACE
+            while not _has_ended(process.pid) and time.monotonic() < deadline:
+                time.sleep(0.01)
+        # the leader has not been waited for yet, so its group's number cannot belong to anybody else
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _wait(pid: int, timeout: float, files: Sequence[int], limit: int) -> str | None:
+    """Wait for the end of a process; what was wrong when it may not go on, else None."""
+    deadline, pause = time.monotonic() + timeout, 0.001
+    while not _has_ended(pid):
+        if time.monotonic() > deadline:
+            return f"was stopped after {timeout:g} s (its time limit)"
+        if any(os.fstat(file).st_size > limit for file in files):
+            return f"was stopped after printing more than {limit:,} bytes"
+        time.sleep(pause)
+        pause = min(pause * 2, 0.05)
+    over = any(os.fstat(file).st_size > limit for file in files)
+    return f"printed more than {limit:,} bytes" if over else None
+
+
+def _tail(told: IO[bytes]) -> str:
+    """The last lines of an output as one line of printable characters."""
+    size = os.fstat(told.fileno()).st_size
+    told.seek(max(0, size - 4 * TAIL))
+    lines = [line.strip() for line in told.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    text = " | ".join(lines[-3:])
+    text = "".join(character if character.isprintable() else " " for character in text)
+    return text if len(text) <= TAIL else "..." + text[-TAIL:]

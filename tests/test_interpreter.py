@@ -1,0 +1,306 @@
+"""Finding Pythons, and making virtual environments of real packages without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from perfvcs.environment import clean
+from perfvcs.errors import UsageError
+from perfvcs.interpreter import Interpreter, find, probe
+from perfvcs.virtualenv import COMPLETE, Busy, InstallError, VirtualEnvironment, environment, prune
+
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+ENV = clean(os.environ)
+
+# a build backend inside the package itself: it needs neither setuptools nor an index
+BACKEND = """
+import zipfile
+
+
+def build_wheel(folder, settings=None, metadata=None):
+    name = "tiny-@VERSION@-py3-none-any.whl"
+    info = "tiny-@VERSION@.dist-info/"
+    with zipfile.ZipFile(folder + "/" + name, "w") as wheel:
+        wheel.writestr("tiny.py", "VERSION = '@VERSION@'\\n")
+        wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: @VERSION@\\n")
+        wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(info + "entry_points.txt", "[console_scripts]\\ntiny = tiny:main\\n")
+        wheel.writestr(info + "RECORD", "")
+    return name
+"""
+PYPROJECT = (
+    '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n[project]\nname = "tiny"\nversion = "@"\n'
+)
+
+
+def package(folder: Path, version: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "backend.py").write_text(BACKEND.replace("@VERSION@", version))
+    (folder / "pyproject.toml").write_text(PYPROJECT.replace("@", version))
+    return folder
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def pretend(path: Path, version: str, real: str = "/opt/python") -> Path:
+    """A command that answers the question for its version as a Python would."""
+    return script(path, f"#!/bin/sh\necho '{json.dumps([real, version, 'CPython'])}'\n")
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Interpreter:
+    return find(HERE)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    return package(tmp_path / "a work tree", "1.0")
+
+
+def make(
+    folder: Path, interpreter: Interpreter, work: Path, install: Sequence[str] = (".",), content: str | None = "tree",
+    env: Mapping[str, str] = ENV, requires: Sequence[str] = (), timeout: float = 300,
+) -> VirtualEnvironment:  # fmt: skip
+    return environment(folder, interpreter, work, install=install, requires=requires, content=content, env=env, timeout=timeout)
+
+
+def installed_version(made: VirtualEnvironment) -> str:
+    code = "import tiny; print(tiny.VERSION)"
+    return subprocess.run(
+        ["python", "-c", code], env=made.activate(ENV), capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_the_running_version_is_found_outside_its_virtual_environment(interpreter: Interpreter) -> None:
+    assert interpreter.version.startswith(HERE) and interpreter.label == f"CPython {interpreter.version}"
+    code = "import sys; print(sys.prefix == sys.base_prefix)"
+    assert subprocess.run([interpreter.path, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
+    assert find(interpreter.version) == interpreter
+
+
+def test_a_virtual_environment_leads_to_the_interpreter_it_was_made_from() -> None:
+    assert find(sys.executable) == probe(Path(os.path.realpath(sys.executable)))
+
+
+def test_a_version_hides_behind_several_names_and_the_most_exact_is_asked_first(tmp_path: Path) -> None:
+    pretend(tmp_path / "a/python3", "3.98.1", "/a")
+    pretend(tmp_path / "b/python3.98", "3.98.2", "/b")
+    pretend(tmp_path / "b/python", "3.97.0", "/c")
+    env = {"PATH": f"{tmp_path}/a:{tmp_path}/b:/bin", "HOME": str(tmp_path)}
+    assert find("3.98", env) == Interpreter(Path("/b"), "3.98.2")
+    assert find("3.98.1", env).path == Path("/a")
+    assert find("3.97", env).path == Path("/c")
+    assert find("python3", env).path == Path("/a")
+
+
+def test_a_shim_that_does_not_answer_is_passed_over_for_pyenvs_own_folder(tmp_path: Path) -> None:
+    script(tmp_path / "shims/python3.98", "#!/bin/sh\necho 'pyenv: command not found' >&2\nexit 127\n")
+    for version in ("3.98.9", "3.98.10"):
+        pretend(tmp_path / f"pyenv/versions/{version}/bin/python", version)
+    assert find("3.98", {"PATH": f"{tmp_path}/shims:/bin", "PYENV_ROOT": f"{tmp_path}/pyenv"}).version == "3.98.10"
+
+
+def test_uv_is_asked_last(tmp_path: Path) -> None:
+    python = pretend(tmp_path / "kept/python", "3.98.4")
+    script(tmp_path / "bin/uv", f"#!/bin/sh\necho {python}\n")
+    env = {"PATH": f"{tmp_path}/bin:/bin", "HOME": str(tmp_path)}
+    assert find("3.98", env).version == "3.98.4"
+    script(tmp_path / "bin/uv", "#!/bin/sh\nexit 2\n")
+    with pytest.raises(UsageError, match="no Python"):
+        find("3.98", env)
+
+
+def test_a_free_threaded_build_is_only_taken_when_asked_for(tmp_path: Path) -> None:
+    pretend(tmp_path / "python3.98", "3.98.0t")
+    env = {"PATH": f"{tmp_path}:/bin", "HOME": str(tmp_path)}
+    assert find("3.98t", env).version == "3.98.0t"
+    with pytest.raises(UsageError, match=r"there is no Python 3\.98 here"):
+        find("3.98", env)
+    assert Interpreter(Path("/x"), "3.99.0rc1").fits("3.99") and not Interpreter(Path("/x"), "3.99.0").fits("3.9")
+
+
+def test_a_missing_version_names_what_is_there_and_the_cure(interpreter: Interpreter) -> None:
+    with pytest.raises(UsageError, match=r"there is no Python 3\.1 here \(there is .*uv python install 3\.1`") as caught:
+        find("3.1")
+    assert interpreter.version in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("version", ["/no/such/python", "nopython3", "", "three"])
+def test_something_that_is_no_python_is_refused(version: str) -> None:
+    with pytest.raises(UsageError, match="is not a working Python"):
+        find(version)
+
+
+def test_a_project_is_installed_and_found_again_without_its_worktree(
+    tmp_path: Path, interpreter: Interpreter, work: Path
+) -> None:
+    made = make(tmp_path / "envs", interpreter, work)
+    assert "tiny==1.0" in made.installed
+    for path in work.iterdir():
+        path.unlink() if path.is_file() else None
+    assert installed_version(made) == "1.0"
+    assert (made.bin / "tiny").exists() and made.python.exists()
+    assert make(tmp_path / "envs", interpreter, work) == made  # the worktree could not even be built any more
+
+
+def test_another_content_gets_another_environment(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+    uv = script(tmp_path / "tools/uv", FAKE_UV)
+    env = {**ENV, "PATH": f"{uv.parent}:{ENV['PATH']}"}
+    one = make(tmp_path / "envs", interpreter, work, env=env)
+    two = make(tmp_path / "envs", interpreter, work, env=env, content="other")
+    three = make(tmp_path / "envs", interpreter, work, env=env, requires=["numpy"])
+    bare = make(tmp_path / "envs", interpreter, work, env=env, install=[], content=None)
+    assert len({made.folder for made in (one, two, three, bare)}) == 4
+    assert make(tmp_path / "envs", interpreter, work, env=env, install=[], content="whatever") == bare
+
+
+# makes the folder, and writes down what it was asked to install
+FAKE_UV = """#!/bin/sh
+case "$1" in
+  venv) for last; do :; done; mkdir -p "$last/bin"; ln -s "$(command -v python3)" "$last/bin/python" ;;
+  pip)
+    shift 5; place="${1%/bin/python}"; shift; echo "$PIP_USER $*" >> "$place/asked"
+    [ ! -e fail ] || { cat fail >&2; exit 3; }
+    [ ! -e hang ] || exec sleep 60 ;;
+esac
+"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> dict[str, str]:
+    uv = script(tmp_path / "tools/uv", FAKE_UV)
+    return {**ENV, "PATH": f"{uv.parent}:{ENV['PATH']}"}
+
+
+def test_uv_installs_requirements_first_and_passes_options_on(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
+    made = make(tmp_path / "envs", interpreter, work, [".", "--no-build-isolation"], requires=["numpy==2.0"], env=fake)
+    asked = (made.folder / "asked").read_text().splitlines()
+    assert asked == ["0 numpy==2.0", "0 numpy==2.0 . --no-build-isolation"]
+
+
+def test_a_dirty_worktree_is_installed_anew(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
+    first = make(tmp_path / "envs", interpreter, work, content=None, env=fake)
+    (first.folder / "old").touch()
+    second = make(tmp_path / "envs", interpreter, work, content=None, env=fake)
+    assert second.folder == first.folder and not (second.folder / "old").exists()
+
+
+def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
+    (work / "hang").touch()
+    code = (
+        "import sys, json; from pathlib import Path; from perfvcs.virtualenv import environment; from perfvcs.interpreter import *\n"
+        "envs, python, version, work, env = json.loads(sys.argv[1])\n"
+        "environment(Path(envs), Interpreter(Path(python), version), Path(work), install=['.'], content='tree', env=env)"
+    )
+    given = [str(tmp_path / "envs"), str(interpreter.path), interpreter.version, str(work), fake]
+    process = subprocess.Popen([sys.executable, "-c", code, json.dumps(given)])
+    while not list((tmp_path / "envs").glob("py*/asked")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    with pytest.raises(Busy, match="another process is making"):
+        make(tmp_path / "envs", interpreter, work, env=fake, timeout=0.1)
+    assert prune(tmp_path / "envs", keep=0) == []
+    installers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    with pytest.raises(Busy):  # what it had started still writes
+        make(tmp_path / "envs", interpreter, work, env=fake, timeout=0.1)
+    for installer in installers:
+        installer.kill()
+    (work / "hang").unlink()
+    made = make(tmp_path / "envs", interpreter, work, env=fake)
+    assert (made.folder / "asked").read_text() == "0 .\n"
+
+
+def test_an_environment_that_several_want_at_once_is_made_once(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: make(tmp_path / "envs", interpreter, work, env=fake), range(4)))
+    assert len(set(made)) == 1 and (made[0].folder / "asked").read_text() == "0 .\n"
+
+
+def test_a_failed_installation_is_told_in_one_line_and_leaves_nothing(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
+    (work / "fail").write_text("Collecting tiny\nERROR: no \x1b[31mmatching\x1b[0m distribution\n")
+    with pytest.raises(InstallError, match=r"uv pip install .* exited with status 3: .*no .*matching.* distribution") as caught:
+        make(tmp_path / "envs", interpreter, work, env=fake)
+    assert caught.value.exit_code == 5 and "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
+    assert [path.suffix for path in (tmp_path / "envs").iterdir()] == [".lock"]
+
+
+def test_an_installation_that_hangs_is_ended(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
+    (work / "hang").touch()
+    with pytest.raises(InstallError, match=r"was stopped after 3 s"):
+        make(tmp_path / "envs", interpreter, work, env=fake, timeout=3)
+
+
+def test_an_environment_whose_interpreter_is_gone_is_made_again(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
+    made = make(tmp_path / "envs", interpreter, work, env=fake)
+    made.python.unlink()
+    assert make(tmp_path / "envs", interpreter, work, env=fake).python.exists()
+
+
+def test_a_missing_venv_module_names_debians_package(tmp_path: Path, work: Path) -> None:
+    python = script(
+        tmp_path / "python3", "#!/bin/sh\necho 'The virtual environment was not created: ensurepip is not available'\nexit 1\n"
+    )
+    env = {**ENV, "PATH": "/usr/bin:/bin"}
+    with pytest.raises(InstallError, match="apt install python3-venv"):
+        make(tmp_path / "envs", Interpreter(python, "3.98.0"), work, env=env)
+
+
+@pytest.mark.parametrize("install", [["-e", "."], ["-e ."], ["--editable=."]])
+def test_an_editable_installation_is_refused(tmp_path: Path, interpreter: Interpreter, work: Path, install: list[str]) -> None:
+    with pytest.raises(UsageError, match="leave -e out"):
+        make(tmp_path / "envs", interpreter, work, install)
+
+
+def test_a_folder_that_cannot_be_written_gets_one_line(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+    (tmp_path / "envs").write_text("a file")
+    with pytest.raises(InstallError, match=r"no virtual environment can be made in .*make it writable"):
+        make(tmp_path / "envs", interpreter, work)
+
+
+def test_activation_sets_what_the_activate_script_sets(tmp_path: Path, interpreter: Interpreter) -> None:
+    made = VirtualEnvironment(tmp_path / "env", interpreter, ())
+    env = made.activate({"PATH": "/bin", "PYTHONHOME": "/x", "VIRTUAL_ENV": "/mine", "A": "b"})
+    assert env == {"PATH": f"{tmp_path}/env/bin:/bin", "VIRTUAL_ENV": f"{tmp_path}/env", "A": "b"}
+
+
+def test_pruning_keeps_the_most_recently_used(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
+    made = [make(tmp_path / "envs", interpreter, work, env=fake, content=str(number)) for number in range(3)]
+    for age, one in enumerate(made):
+        os.utime(one.folder / COMPLETE, (1e9 - age, 1e9 - age))
+    make(tmp_path / "envs", interpreter, work, env=fake, content="2")
+    (tmp_path / "envs/py-crashed").mkdir()
+    removed = prune(tmp_path / "envs", keep=2)
+    assert {path.name for path in removed} == {made[1].folder.name, "py-crashed"}
+    assert made[0].folder.exists() and made[2].folder.exists() and not made[1].folder.exists()
+    assert prune(tmp_path / "nothing", keep=0) == []
+
+
+@pytest.mark.needs("uv")
+def test_the_real_uv_installs_a_project(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+    made = make(tmp_path / "envs", interpreter, work)
+    assert installed_version(made) == "1.0" and "tiny==1.0" in made.installed
