@@ -171,11 +171,16 @@ class Project:
             raise UsageError(f"`{text}` holds no commits: is it the wrong way round?")
         return listed.split()
 
-    def log(self, revision: str = "HEAD", limit: int | None = None) -> Iterator[Commit]:
-        """The commits from a revision (or those of a range) backwards, children before parents."""
-        span = [revision] if ".." in revision else [self.resolve(revision)]
-        count = [] if limit is None else [f"--max-count={limit}"]
-        yield from _commits(self.git("log", "-z", "--no-show-signature", f"--format={_FIELDS}", *count, *span, "--"))
+    def walk(self, revision: str) -> Iterator[str]:
+        """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as they are asked for."""
+        span = revision if ".." in revision else self.resolve(revision)
+        command = ["git", "rev-list", "--end-of-options", span, "--"]
+        with subprocess.Popen(command, cwd=self.root, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+            try:
+                for line in process.stdout or ():
+                    yield line.strip()
+            finally:
+                process.kill()
 
     def describe(self, commits: Iterable[str]) -> dict[str, Commit]:
         """Details of given commits; unknown ones (another clone's) are left out."""

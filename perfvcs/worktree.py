@@ -48,14 +48,17 @@ def remove(project: Project, folder: Path) -> None:
     with contextlib.suppress(GitError):
         project.git("worktree", "remove", "--force", "--force", str(folder))
     if folder.exists():
-        _delete(folder)
+        delete(folder)
     for record in (project.common_dir / "worktrees").glob("*/gitdir"):
         if Path(record.read_text().strip()).parent == folder:
             shutil.rmtree(record.parent, ignore_errors=True)
 
 
-def _delete(folder: Path) -> None:
-    """Remove a folder even when a build left read-only folders in it."""
+def delete(folder: Path) -> None:
+    """Remove a file, or a folder even when a build left read-only folders in it."""
+    if not folder.is_dir() or folder.is_symlink():
+        folder.unlink(missing_ok=True)
+        return
     for path, _, _ in os.walk(folder):
         with contextlib.suppress(OSError):
             Path(path).chmod(0o700)

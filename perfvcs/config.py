@@ -1,0 +1,122 @@
+"""perf.toml: what to measure and how, validated with the cure for every mistake."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from perfvcs.errors import UsageError, nearest
+
+FILE = "perf.toml"
+_UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+
+Entry = str | dict[str, Any]
+
+
+class BadConfig(UsageError):
+    """perf.toml cannot be used; the message names the place and the cure."""
+
+
+class PythonTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``[python]``: one virtual environment per revision and interpreter."""
+
+    versions: tuple[str, ...] = ()
+    install: tuple[str, ...] = (".",)
+    requires: tuple[str, ...] = ()
+
+
+class KnobsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``[knobs]``: settings of the machine that need no root; each is recorded."""
+
+    pin: str = "none"
+    aslr: bool = True
+    padding: bool = True
+
+
+class JobTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One ``[[job]]``: a row of the matrix."""
+
+    cmd: str | tuple[str, ...]
+    name: str = ""
+    args: tuple[str, ...] = ("",)
+    workloads: tuple[Entry, ...] | None = None
+    collectors: tuple[Entry, ...] = ("time",)
+    postprocessors: tuple[Entry, ...] = ()
+    executions: int = 10
+    warmup: int = 1
+    binaries: int = 1
+    timeout: str | int | float = "300s"
+    shell: bool = False
+    env: dict[str, str] = {}
+
+
+class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The whole of perf.toml."""
+
+    job: tuple[JobTable, ...] = ()
+    build: tuple[str, ...] = ()
+    build_timeout: str | int | float = "30min"
+    overlay: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    python: PythonTable | None = None
+    knobs: KnobsTable = KnobsTable()
+
+
+def seconds(value: str | float, place: str) -> float:
+    """A time such as ``"60s"``, ``"5min"``, ``"500ms"`` or a number, in seconds."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(value))
+    if found and (found[2] or "s") in _UNITS and float(found[1]) > 0:
+        return float(found[1]) * _UNITS[found[2] or "s"]
+    raise BadConfig(f'{place}: {value!r} is not a time; write it like "60s", "5min" or "500ms"')
+
+
+def load(path: Path) -> Config:
+    """Read perf.toml; raises BadConfig."""
+    import tomllib
+
+    try:
+        return read(tomllib.loads(path.read_text("utf-8")), path.name)
+    except FileNotFoundError:
+        raise BadConfig(
+            f"there is no {path.name}: make one with `perf init`, or measure one command: perf collect -- CMD"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadConfig(f"{path.name} is not TOML: {error}") from None
+    except OSError as error:
+        raise BadConfig(f"{path.name} cannot be read: {error.strerror}") from None
+
+
+def read(table: Mapping[str, Any], name: str = FILE) -> Config:
+    """The configuration in a parsed table; raises BadConfig with a suggestion for a wrong key."""
+    try:
+        return msgspec.convert(table, Config)
+    except msgspec.ValidationError as error:
+        raise BadConfig(f"{name}: {_explain(str(error))}") from None
+
+
+def _explain(message: str) -> str:
+    """msgspec's message as a TOML writer would say it, with the nearest right key."""
+    text, _, place = message.partition(" - at ")
+    place = place.strip("`").removeprefix("$").removeprefix(".")
+    where = f"{re.sub(r'^job', '[[job]] no. ', place) if place.startswith('job[') else place}: " if place else ""
+    if place.startswith("job["):
+        number, _, rest = place.removeprefix("job[").partition("]")
+        where = f"[[job]] no. {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
+    if unknown := re.search(r"unknown field `(.*)`", text):
+        struct = JobTable if place.startswith("job") else {"python": PythonTable, "knobs": KnobsTable}.get(place, Config)
+        return f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
+    if missing := re.search(r"missing required field `(.*)`", text):
+        return f"{where}`{missing[1]}` is missing"
+    return (
+        where + text[:1].lower() + text[1:].replace("`array`", "a list").replace("`str`", "a string").replace("`int`", "a number")
+    )
+
+
+def single(command: list[str], **settings: Any) -> Config:
+    """The configuration of one ad-hoc command."""
+    return Config(job=(JobTable(cmd=shlex.join(command), **settings),))

@@ -1,0 +1,181 @@
+from pathlib import Path
+
+import pytest
+from conftest import Project as Tree
+
+from perfvcs.errors import UsageError
+from perfvcs.vcs import GitError, NoRepository, Project, UnknownRevision, git
+
+
+def test_a_folder_without_a_repository_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(NoRepository, match="git init") as caught:
+        Project.find(tmp_path)
+    assert caught.value.exit_code == 10
+
+
+def test_gits_own_folder_is_not_a_working_tree(project: Tree) -> None:
+    with pytest.raises(NoRepository, match="go to the working tree"):
+        Project.find(project.root / ".git")
+
+
+def test_a_repository_is_found_from_a_subfolder_despite_a_hooks_variables(
+    project: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("a/b/c", "x")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
+    assert Project.find(project.root / "a" / "b").root == project.root
+
+
+@pytest.mark.usefixtures("project")
+def test_no_commits_is_said_with_the_cure() -> None:
+    with pytest.raises(NoRepository, match="git commit"):
+        Project.find().resolve("HEAD")
+
+
+def test_an_unknown_revision_is_named(project: Tree) -> None:
+    project.commit()
+    with pytest.raises(UnknownRevision, match="`nope` is not a revision") as caught:
+        Project.find().resolve("nope")
+    assert caught.value.exit_code == 2
+
+
+def test_a_revision_that_looks_like_an_option_is_no_option(project: Tree) -> None:
+    project.commit()
+    with pytest.raises(UnknownRevision):
+        Project.find().resolve("--all")
+
+
+def test_a_shallow_clone_names_the_cure(project: Tree, tmp_path: Path) -> None:
+    project.commit("one")
+    project.commit("two")
+    project.git("clone", "--quiet", "--depth=1", f"file://{project.root}", str(tmp_path / "shallow"))
+    found = Project.find(tmp_path / "shallow")
+    with pytest.raises(UnknownRevision, match="git fetch --unshallow"):
+        found.resolve("HEAD~1")
+    assert list(found.ancestors(found.resolve("HEAD"))) == []
+
+
+def test_ranges_and_revisions_expand_oldest_first_without_repeats(project: Tree) -> None:
+    one, two, three = (project.commit(name) for name in ("one", "two", "three"))
+    found = Project.find()
+    assert found.expand([f"{one}..HEAD", "HEAD", "HEAD~2"]) == [two, three, one]
+    assert found.expand(["HEAD~1.."]) == [three]
+
+
+@pytest.mark.parametrize(("text", "reason"), [("HEAD..HEAD~1", "wrong way round"), ("HEAD~1...HEAD", "three dots")])
+def test_an_unusable_range_says_why(project: Tree, text: str, reason: str) -> None:
+    project.commit("one")
+    project.commit("two")
+    with pytest.raises(UsageError, match=reason):
+        Project.find().expand([text])
+
+
+def test_ancestors_come_by_steps_and_never_by_date(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2030-01-01T00:00:00Z")
+    root = project.commit("root, dated last")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z")
+    project.git("checkout", "--quiet", "-b", "side")
+    far = project.commit("side one")
+    side = project.commit("side two")
+    project.git("checkout", "--quiet", "main")
+    near = project.commit("main one")
+    project.git("merge", "--quiet", "--no-ff", "--message", "merge", "side")
+    found = Project.find()
+    assert list(found.ancestors(found.resolve("HEAD"))) == [near, side, root, far]
+
+
+def test_ancestors_reach_the_root_of_a_long_history(project: Tree) -> None:
+    lines = ["reset refs/heads/main"]
+    for number in range(600):
+        lines += ["commit refs/heads/main", f"mark :{number + 1}", "committer A <a@b> 1700000000 +0000", "data 1", "x"]
+        lines += [f"from :{number}"] if number else []
+    git(project.root, "fast-import", "--quiet", text="\n".join(lines) + "\n")
+    found = Project.find()
+    assert len(list(found.ancestors(found.resolve("main")))) == 599
+    assert len(list(found.walk("main"))) == 600
+
+
+def test_walking_stops_when_nobody_asks_for_more(project: Tree) -> None:
+    project.commit("one")
+    two = project.commit("two")
+    assert next(Project.find().walk("HEAD")) == two
+
+
+def test_commits_are_described_and_unknown_ones_left_out(project: Tree) -> None:
+    one = project.commit("first\twith a tab — ünïcode")
+    found = Project.find().describe([one, "a" * 40])
+    assert list(found) == [one]
+    assert (found[one].title, found[one].author, found[one].parents) == ("first\twith a tab — ünïcode", "Ada", ())
+    assert Project.find().describe([]) == {}
+
+
+def test_a_clean_tree_is_not_dirty_and_ignored_files_do_not_count(project: Tree) -> None:
+    project.write(".gitignore", "ignored\n")
+    project.commit()
+    project.write("ignored", "x")
+    assert Project.find().dirty() is None
+
+
+def test_the_hash_of_changes_is_that_of_the_commit_which_makes_them(project: Tree) -> None:
+    project.write("kept", "1")
+    project.write("gone", "1")
+    project.commit("base")
+    project.write("kept", "2")
+    project.write("new file – ü", "3")
+    (project.root / "gone").unlink()
+    found = Project.find()
+    before = found.dirty()
+    assert before is not None
+    assert project.git("diff", "--cached", "--name-only") == "", "the index is left as it was"
+    project.commit("the same changes")
+    assert found.difference("HEAD~1", "HEAD") == before
+    assert found.difference("HEAD", "HEAD") is None
+
+
+def test_two_different_changes_have_different_hashes(project: Tree) -> None:
+    project.commit(file="1")
+    project.write("file", "2")
+    first = Project.find().dirty()
+    project.write("file", "3")
+    assert first != Project.find().dirty()
+
+
+def test_linked_worktrees_share_the_home_of_the_main_one(project: Tree, tmp_path: Path) -> None:
+    project.commit()
+    project.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
+    found = Project.find(tmp_path / "linked")
+    assert (found.root, found.home) == (tmp_path / "linked", project.root)
+
+
+def test_a_bare_repository_holds_its_home_itself_also_for_its_worktrees(project: Tree, tmp_path: Path) -> None:
+    project.commit()
+    project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "bare.git"))
+    git(tmp_path / "bare.git", "worktree", "add", "--quiet", str(tmp_path / "linked"), "main")
+    assert Project.find(tmp_path / "bare.git").bare
+    assert Project.find(tmp_path / "bare.git").home == tmp_path / "bare.git"
+    assert Project.find(tmp_path / "linked").home == tmp_path / "bare.git"
+    assert Project.find(tmp_path / "bare.git").dirty() is None
+
+
+def test_a_submodule_has_its_home_in_its_own_tree(project: Tree, tmp_path: Path) -> None:
+    other = Tree(tmp_path / "other")
+    other.commit(file="x")
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub")
+    project.commit()
+    assert Project.find(project.root / "sub").home == project.root / "sub"
+    project.git("-C", "sub", "worktree", "add", "--quiet", str(tmp_path / "linked"))
+    assert Project.find(tmp_path / "linked").home == project.root / "sub"
+
+
+def test_excluding_is_done_once(project: Tree) -> None:
+    found = Project.find()
+    found.exclude("/.perf/")
+    found.exclude("/.perf/")
+    assert (project.root / ".git" / "info" / "exclude").read_text().count("/.perf/") == 1
+
+
+def test_a_missing_git_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(GitError, match="install it"):
+        git(tmp_path, "status")

@@ -1,0 +1,94 @@
+from pathlib import Path
+
+import pytest
+from conftest import Project as Tree
+
+from perfvcs.vcs import Project
+from perfvcs.worktree import CheckoutError, checkout, remove
+
+
+def place(project: Tree) -> Path:
+    return project.root / ".perf" / "worktrees" / "one"
+
+
+def test_a_revision_is_checked_out_and_taken_away(project: Tree) -> None:
+    project.write("spaces and ü/file", "old")
+    old = project.commit()
+    project.write("spaces and ü/file", "new")
+    project.commit()
+    with checkout(Project.find(), old, place(project)) as folder:
+        assert (folder / "spaces and ü" / "file").read_text() == "old"
+    assert not place(project).exists()
+    assert len(project.git("worktree", "list").splitlines()) == 1
+
+
+def test_it_is_taken_away_after_an_error_even_with_read_only_folders_in_it(project: Tree) -> None:
+    commit = project.commit(file="x")
+    with pytest.raises(KeyboardInterrupt), checkout(Project.find(), commit, place(project)) as folder:
+        (folder / "built").mkdir()
+        (folder / "built" / "file").touch()
+        (folder / "built").chmod(0o500)
+        raise KeyboardInterrupt
+    assert not place(project).exists()
+
+
+def test_changes_of_the_working_tree_come_on_top(project: Tree) -> None:
+    project.write("changed", "1")
+    project.write("deleted", "1")
+    commit = project.commit()
+    project.write("changed", "2")
+    project.write("new/er", "3", executable=True)
+    (project.root / "deleted").unlink()
+    (project.root / "link").symlink_to("changed")
+    with checkout(Project.find(), commit, place(project), changes=True) as folder:
+        assert (folder / "changed").read_text() == "2"
+        assert (folder / "new" / "er").stat().st_mode & 0o100
+        assert not (folder / "deleted").exists()
+        assert (folder / "link").is_symlink()
+
+
+def test_submodules_come_with_it_from_the_copies_that_are_there(project: Tree, tmp_path: Path) -> None:
+    inner, outer = Tree(tmp_path / "inner"), Tree(tmp_path / "outer")
+    inner.commit(deep="d")
+    for parent, child in ((outer, inner), (project, outer)):
+        parent.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(child.root), "sub module")
+        parent.commit()
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "--recursive")
+    for gone in (inner, outer):
+        gone.root.rename(gone.root.with_name(f"moved {gone.root.name}"))
+    with checkout(Project.find(), project.git("rev-parse", "HEAD"), place(project)) as folder:
+        assert (folder / "sub module" / "sub module" / "deep").read_text() == "d"
+    assert project.git("submodule", "status")[0] != "-", "the project's own submodule is left as it was"
+
+
+def test_a_submodule_that_cannot_be_had_is_an_error_with_the_revision(project: Tree, tmp_path: Path) -> None:
+    other = Tree(tmp_path / "other")
+    other.commit(file="x")
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub")
+    commit = project.commit()
+    project.git("submodule", "--quiet", "deinit", "--force", "sub")
+    for gone in (project.root / ".git" / "modules", other.root):
+        gone.rename(gone.with_name("gone"))
+    with pytest.raises(CheckoutError, match=commit[:10]), checkout(Project.find(), commit, place(project)):
+        pass
+    assert not place(project).exists()
+
+
+def test_a_hook_of_the_project_is_not_run(project: Tree) -> None:
+    commit = project.commit()
+    hook = project.write(".git/hooks/post-checkout", "#!/bin/sh\ntouch ran\n", executable=True)
+    with checkout(Project.find(), commit, place(project)) as folder:
+        assert not (folder / "ran").exists()
+    assert hook.exists()
+
+
+def test_what_a_crash_left_is_removed_and_other_worktrees_stay(project: Tree, tmp_path: Path) -> None:
+    project.commit()
+    project.git("worktree", "add", "--quiet", str(tmp_path / "theirs"))
+    project.git("worktree", "add", "--quiet", "--detach", str(place(project)))
+    (place(project) / ".git").unlink()
+    (tmp_path / "theirs").rename(tmp_path / "unmounted")
+    remove(Project.find(), place(project))
+    listed = project.git("worktree", "list")
+    assert str(place(project)) not in listed
+    assert "theirs" in listed
