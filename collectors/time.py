@@ -1,0 +1,157 @@
+"""Wall time, CPU time and memory of a whole process, and what the program measured itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from perfvcs import launcher
+from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.errors import UsageError
+from perfvcs.execution import Execution, LaunchError, name_command, name_signal
+from perfvcs.profile import DELAYED, FINE, REPEATED, Metric
+from perfvcs.samples import VARIABLE, MalformedSamples, Samples, read_samples
+
+SHORTEST_DELAY = 0.5e-3  # seconds; below, run-queue delay is the usual latency of waking up
+SHOWN = 300  # characters of standard error in a message
+BLOCK = 512  # bytes that Linux counts as one block of file system input or output
+
+METRICS = {
+    "wall": Metric("s"),
+    "cpu": Metric("s"),
+    "maxrss": Metric("B"),
+    "run_delay": Metric("s", "none"),
+    "wake_delay": Metric("s", "none"),
+    "minor_faults": Metric("", "none"),
+    "major_faults": Metric("", "none"),
+    "voluntary_switches": Metric("", "none"),
+    "involuntary_switches": Metric("", "none"),
+    "block_input": Metric("B", "none"),
+    "block_output": Metric("B", "none"),
+    "read_chars": Metric("B", "none"),
+    "write_chars": Metric("B", "none"),
+    "read_bytes": Metric("B", "none"),
+    "write_bytes": Metric("B", "none"),
+    "pressure": Metric("s", "none"),
+    "steal": Metric("s", "none"),
+}
+LAUNCHER_ONLY = ("maxrss", "wake_delay", "read_chars", "write_chars", "read_bytes", "write_bytes", "pressure", "steal")
+
+
+@dataclass(frozen=True)
+class Time:
+    """One execution as one row, and a row for each sample that the program reported.
+
+    An execution is marked when it waited for a processor for over ``delay`` times its wall time and over 0.5 ms: then wall time tells
+    more about the machine's load than about the program. Measured on two busy processors, waiting is either a wake-up of 0.02 to
+    0.1 ms or another process's turn of 2 ms and more; leaving out what is marked took the variation of wall time from 174 % to 9 %
+    (a program of 0.55 ms), 64 % to 3.5 % (3.8 ms) and 5.5 % to 0.5 % (31 ms). The delay is that of the first thread alone: what other
+    threads and child processes waited is not seen. A marked execution is done again up to ``repeat`` times; the last one counts, the
+    others stay as raw data.
+    """
+
+    repeat: int = 0
+    delay: float = 0.02
+
+    def __post_init__(self) -> None:
+        if isinstance(self.repeat, bool) or not isinstance(self.repeat, int) or not 0 <= self.repeat <= 100:
+            raise UsageError(f"time: repeat is {self.repeat!r}: give a whole number from 0 to 100")
+        if isinstance(self.delay, bool) or not isinstance(self.delay, (int, float)) or not 0 <= self.delay < math.inf:
+            raise UsageError(f"time: delay is {self.delay!r}: give a share of the wall time such as 0.02")
+
+    @property
+    def engine(self) -> str:
+        """``launcher/1``, or ``wait4/1`` without a C compiler (``perfvcs.launcher.fallback_reason`` tells why)."""
+        return launcher.engine()
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics of the whole process; without a C compiler memory is not among them."""
+        native = launcher.fallback_reason() is None
+        return {name: metric for name, metric in METRICS.items() if native or name not in LAUNCHER_ONLY}
+
+    def available(self) -> str | None:
+        """It runs wherever Linux does."""
+        import sys
+
+        return None if sys.platform == "linux" else "time reads Linux's /proc: measure on a Linux machine"
+
+    def collect(self, run: Run) -> Observations:
+        """Execute once, and again while the execution was delayed and ``repeat`` allows; raises CollectError."""
+        found = Observations(values={name: [] for name in self.metrics}, metrics=dict(self.metrics))
+        if reason := launcher.fallback_reason():
+            found.warnings.append(reason)
+        for attempt in range(self.repeat + 1):
+            path = run.scratch / f"samples-{attempt}.jsonl"
+            try:
+                execution = launcher.launch(
+                    run.argv, cwd=run.cwd, env={**run.env, VARIABLE: str(path)}, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
+                )
+            except LaunchError as error:
+                raise CollectError(str(error)) from None
+            _check(run, execution)
+            try:
+                samples = read_samples(path, METRICS, run.uid)
+            except MalformedSamples as error:
+                raise CollectError(f"{name_command(run.argv)}: {error}") from None
+            delayed = self._delayed(execution)
+            mark = (REPEATED if attempt < self.repeat else DELAYED) if delayed else FINE
+            _append(found, run, execution, samples, mark)
+            if execution.leftover:
+                found.warnings.append(
+                    f"{name_command(run.argv)} left {_count(execution.leftover)} running, which perf stopped: wait for what it starts"
+                )
+            if not delayed:
+                break
+        return found
+
+    def _delayed(self, execution: Execution) -> bool:
+        waited = (execution.run_delay or 0.0) + (execution.wake_delay or 0.0)
+        return waited > max(SHORTEST_DELAY, self.delay * execution.wall)
+
+
+def _count(processes: int) -> str:
+    return "1 process" if processes == 1 else f"{processes} processes"
+
+
+def _values(execution: Execution) -> dict[str, float | None]:
+    """The execution under the names of METRICS."""
+    renamed = {"block_input": execution.blocks_in * BLOCK, "block_output": execution.blocks_out * BLOCK}
+    return {name: renamed[name] if name in renamed else getattr(execution, name) for name in METRICS}
+
+
+def _append(found: Observations, run: Run, execution: Execution, samples: Samples, mark: int) -> None:
+    """The row of the whole process and those of its samples, with None where a row has no value for a metric."""
+    before, added = len(found.uid), len(samples.uid)
+    own = _values(execution)
+    for name, metric in samples.metrics.items():
+        if found.metrics.setdefault(name, metric) != metric:
+            raise CollectError(
+                f"{name_command(run.argv)}: {name} has another unit or direction than in the attempt before: fix one"
+            )
+        found.values.setdefault(name, [None] * before)
+    for name, column in found.values.items():
+        column.append(own.get(name))
+        column.extend(samples.values.get(name) or [None] * added)
+    found.uid += [run.uid, *samples.uid]
+    found.size += [run.size, *samples.size]
+    found.iteration += [0, *samples.iteration]
+    found.mark += [mark] * (1 + added)
+
+
+def _check(run: Run, execution: Execution) -> None:
+    """Raises CollectError for an execution that failed, with the end of what it said."""
+    if execution.timed_out:
+        how = f"was stopped after its time-out of {run.timeout:g} s: raise timeout or give it less to do"
+    elif execution.signal is not None:
+        how = f"was killed by {name_signal(execution.signal)}" + (" (out of memory?)" if execution.signal == 9 else "")
+    elif execution.status:
+        how = f"exited with status {execution.status}"
+    else:
+        return
+    said = " | ".join(line.strip() for line in execution.stderr.splitlines() if line.strip())
+    said = "".join(character if character.isprintable() else "?" for character in said)
+    if len(said) > SHOWN:
+        said = "..." + said[-SHOWN:]
+    raise CollectError(f"{name_command(run.argv)} {how}: {said or 'it wrote nothing to standard error'}")

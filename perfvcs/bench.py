@@ -1,0 +1,110 @@
+"""A program under test reports its own measurements: it times parts of itself, and perfvcs stores them.
+
+The file stands alone: a copy of it works in any project with Python 3.7 or newer, under any name. Where the variable
+PERFVCS_SAMPLES is not set, which is whenever perfvcs is not measuring, the code runs and nothing else happens.
+
+>>> from perfvcs import bench
+>>> with bench.measure("parse", size=1000):
+...     total = sum(range(1000))
+>>> bench.repeat("add", lambda: 1 + 1, iterations=3)
+2
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+__all__ = ["declare", "measure", "record", "repeat"]
+
+VARIABLE = "PERFVCS_SAMPLES"
+
+
+class measure:  # reads as a verb: ``with bench.measure("parse"):``
+    """Measure a block, or with ``@measure(...)`` every call of a function; a block that raises is not recorded.
+
+    ``uid`` names what is measured, ``size`` how much it works on. CPU time is that of the whole process; ``thread=True`` takes that of
+    the calling thread alone, for programs whose threads work on different things at the same time.
+    """
+
+    def __init__(self, uid: str, size: float | None = None, thread: bool = False) -> None:
+        self.uid = uid
+        self.size = size
+        self.thread = thread
+
+    def __enter__(self) -> measure:
+        self._clock = time.thread_time_ns if self.thread else time.process_time_ns
+        self._cpu = self._clock()
+        self._wall = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        wall = time.perf_counter_ns()
+        cpu = self._clock()
+        if kind is None:
+            record(self.uid, self.size, wall=(wall - self._wall) / 1e9, cpu=(cpu - self._cpu) / 1e9)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def measured(*args: P.args, **kwargs: P.kwargs) -> R:
+            with measure(self.uid, self.size, self.thread):  # one of its own per call: calls nest and run in threads
+                return function(*args, **kwargs)
+
+        return measured
+
+
+def repeat(uid: str, function: Callable[[], R], iterations: int = 20, size: float | None = None) -> R:
+    """Call ``function`` so many times, measure each call, and return the last result; all is written after the last call.
+
+    There is no warm-up: the first calls are recorded too, and the analysis finds out what is warm-up.
+    """
+    if iterations < 1:
+        raise ValueError("iterations must be at least 1")
+    times = []
+    for _ in range(iterations):
+        cpu = time.process_time_ns()
+        wall = time.perf_counter_ns()
+        result = function()
+        times.append((time.perf_counter_ns() - wall, time.process_time_ns() - cpu))
+    if os.environ.get(VARIABLE):
+        _append([_sample(uid, size, {"wall": wall / 1e9, "cpu": cpu / 1e9}) for wall, cpu in times])
+    return result
+
+
+def record(uid: str, size: float | None = None, **metrics: float) -> None:
+    """Report values that were measured in another way; ``wall`` and ``cpu`` are in seconds, for others see ``declare``."""
+    if os.environ.get(VARIABLE):
+        _append([_sample(uid, size, metrics)])
+
+
+def declare(metric: str, unit: str, better: str = "lower") -> None:
+    """Tell the unit of a metric and which direction is better: ``lower``, ``higher`` or ``none`` (recorded, never judged)."""
+    if os.environ.get(VARIABLE):
+        _append([{"metric": metric, "unit": unit, "better": better}])
+
+
+def _sample(uid: str, size: float | None, metrics: dict[str, float]) -> dict[str, object]:
+    values = {name: float(value) for name, value in metrics.items()}  # numpy's numbers are no JSON
+    return {"uid": uid, **({} if size is None else {"size": float(size)}), **values}
+
+
+def _append(lines: list[dict[str, object]]) -> None:
+    """Append in one write, so that processes and threads do not mix; the file is opened anew to survive fork and daemons."""
+    text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode()
+    descriptor = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    try:
+        while text:
+            text = text[os.write(descriptor, text) :]
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,146 @@
+"""One execution of a command: what it took and how it ended, or why it could not be started."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfvcs.errors import PerfError
+
+TAIL = 8192  # bytes of standard error that are kept
+
+
+class LaunchError(PerfError):
+    """A command was not executed to its end through no fault of its own; one line that names the cure."""
+
+    exit_code = 5
+
+
+class NotStarted(LaunchError):
+    """The system refused to start the command: it never ran, unlike one that exits with status 127."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """What one execution took; times are in seconds, amounts in bytes, None is what the system does not tell.
+
+    Processes that the command started and waited for are included in all but ``run_delay``, the time that the command's first thread
+    was ready and waited for a processor; ``wake_delay`` is the same of the launcher, whose wait after the command's end is part of
+    ``wall``. ``maxrss`` is that of the largest single process. ``pressure`` and ``steal`` are of the whole machine: the time in which
+    some process waited for a processor, and the time that the hypervisor took away.
+    One of ``status`` (exit status) and ``signal`` is set. ``stderr`` is the end of standard error. ``leftover`` is the number of
+    processes that the command left running and that were stopped.
+    """
+
+    wall: float
+    cpu: float
+    run_delay: float | None = None
+    wake_delay: float | None = None
+    maxrss: int | None = None
+    minor_faults: int
+    major_faults: int
+    voluntary_switches: int
+    involuntary_switches: int
+    blocks_in: int
+    blocks_out: int
+    read_chars: int | None = None
+    write_chars: int | None = None
+    read_bytes: int | None = None
+    write_bytes: int | None = None
+    pressure: float | None = None
+    steal: float | None = None
+    status: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    stderr: str = ""
+    leftover: int = 0
+
+
+class Tail:
+    """The end of a stream that may be endless."""
+
+    def __init__(self) -> None:
+        self.kept = b""
+
+    def read(self, descriptor: int) -> bool:
+        """Take what is there; False at the end of the stream. A descriptor with nothing to read must be non-blocking."""
+        try:
+            chunk = os.read(descriptor, 1 << 16)
+        except BlockingIOError:
+            return False
+        self.kept = (self.kept + chunk)[-TAIL:]
+        return bool(chunk)
+
+    def rest(self, descriptor: int) -> str:
+        """Take what is still there, as text; bounded, since a process that nobody could stop may go on writing."""
+        os.set_blocking(descriptor, False)
+        for _ in range(64):
+            if not self.read(descriptor):
+                break
+        return self.kept.decode(errors="replace")
+
+
+def name_command(argv: Sequence[str], limit: int = 200) -> str:
+    """The command as one would type it, in one line of at most ``limit`` characters."""
+    typed = " ".join(shlex.join(argv).split())
+    return typed if len(typed) <= limit else typed[: limit - 3] + "..."
+
+
+def name_signal(number: int) -> str:
+    """``SIGSEGV`` for 11."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def check_start(argv: Sequence[str], cwd: Path) -> None:
+    """Raises NotStarted for what can be told before starting, and would be told less clearly by the system."""
+    if not argv or not Path(argv[0]).is_absolute():
+        raise NotStarted(f"the command {name_command(argv)!r} does not begin with an absolute path: give the program's full path")
+    if not cwd.is_dir():
+        raise NotStarted(f"cannot run {name_command(argv)}: there is no folder {cwd}: create it or correct the path")
+
+
+def not_started(argv: Sequence[str], number: int) -> NotStarted:
+    """The reason and the cure for the error number that starting the command gave."""
+    return NotStarted(f"cannot run {name_command(argv)}: {_reason(Path(argv[0]), number)}")
+
+
+def _reason(program: Path, number: int) -> str:
+    if number in (errno.ENOENT, errno.ENOTDIR):
+        interpreter = _interpreter(program)
+        if interpreter:
+            return f"its first line asks for {interpreter}, which is not there: install it or correct the line"
+        if os.path.lexists(program):
+            return "what it needs to start (link target or loader) is not there: build it for this machine"
+        return f"there is no file {program}: build it first or correct cmd"
+    if number == errno.EACCES:
+        if program.is_dir():
+            return f"{program} is a folder: name a program in it"
+        return f"{program} may not be executed: chmod +x it (and its interpreter), on a file system without noexec"
+    if number == errno.ENOEXEC:
+        return "it is neither a program of this machine nor a script with an interpreter in its first line: add one such as #!/bin/sh"
+    if number == errno.E2BIG:
+        return "its arguments and environment are longer than the system takes: pass them in a file"
+    if number == errno.ETXTBSY:
+        return "the program is open for writing: wait until its build has ended"
+    return f"{os.strerror(number)}: start it by hand to see why"
+
+
+def _interpreter(program: Path) -> str:
+    """What a script's ``#!`` line names, when that file does not exist."""
+    try:
+        with program.open("rb") as file:
+            first = file.readline(512)
+    except OSError:
+        return ""
+    if not first.startswith(b"#!") or not first[2:].split():
+        return ""
+    named = first[2:].split()[0].decode(errors="replace")
+    return "" if Path(named).exists() else named
