@@ -1,0 +1,5 @@
+"""``python -m perfvcs`` is the command line."""
+
+from perfvcs.cli import main
+
+main()

@@ -1,0 +1,194 @@
+"""The command line: finds the commands in ``commands/``, imports the one that is called, and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+
+from perfvcs import __version__
+from perfvcs.errors import PerfError
+
+COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
+INTERRUPTED = 130  # 128 + SIGINT
+READER_GONE = 141  # 128 + SIGPIPE, as git does
+
+CURES = {
+    errno.ENOSPC: "the disk is full: free some space and run the command again",
+    errno.EDQUOT: "the disk quota is used up: free some space and run the command again",
+    errno.EROFS: "the file system is read-only: work on a writable copy (git clone), or have it remounted",
+    errno.EACCES: "permission denied: check who owns it and its mode",
+    errno.EPERM: "not permitted: check who owns it and its mode",
+}
+
+_SUMMARY = re.compile(r'^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n)', re.MULTILINE | re.DOTALL)
+
+
+class Commands(click.Group):
+    """A group whose members are the files of ``perfvcs/commands``: each has an attribute ``command`` and is named like its file.
+
+    ``import_.py`` is the command ``import``. Listing reads the files' text and imports none of them.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The names, sorted."""
+        return sorted(_files())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of that name, imported now; None when there is no such file."""
+        stem = _files().get(cmd_name)
+        if stem is None:
+            return None
+        found: click.Command = importlib.import_module(f"perfvcs.commands.{stem}").command
+        return found
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; what only Linux perf has is handed to it, and for anything else the closest name is suggested."""
+        name = args[0]
+        command = self.get_command(ctx, name)
+        if command is not None:
+            return name, command, args[1:]
+        if ctx.info_name == "perf" and not ctx.resilient_parsing:
+            from perfvcs import linuxperf
+
+            if linuxperf.owns(args):
+                linuxperf.hand_over(args)
+        raise click.UsageError(f"there is no command {name!r}{_suggestion(name)}", ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List all commands with the first sentence of their help."""
+        rows = [(name, _summary(stem) or self._imported_summary(ctx, name)) for name, stem in sorted(_files().items())]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+    def _imported_summary(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(100) if command else ""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse; called without anything, the group shows its help."""
+        with _exit_codes():
+            return super().make_context(info_name, args or ["--help"], parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        with _exit_codes():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _exit_codes() -> Iterator[None]:
+    """Every error that was raised on purpose becomes one line on stderr and its exit code; all others stay tracebacks."""
+    try:
+        yield
+    except PerfError as error:
+        _leave(str(error), error.exit_code)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "perf"
+        _leave(f"{error.format_message().rstrip('.')}: see {where} --help", error.exit_code)
+    except click.ClickException as error:
+        _leave(error.format_message(), error.exit_code)
+    except click.Abort:
+        _leave("nothing was answered, so nothing was done", 1)
+    except KeyboardInterrupt:
+        _leave("interrupted", INTERRUPTED)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            if not _reader_gone():  # click would end quietly on any broken pipe
+                raise RuntimeError("a process that we started stopped reading") from error
+            _silence()
+            raise click.exceptions.Exit(READER_GONE) from None
+        if error.errno not in CURES:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        _leave(f"{where}{CURES[error.errno]}", 1)
+
+
+def _leave(message: str, status: int) -> None:
+    click.echo(f"perf: {message}", err=True)
+    raise click.exceptions.Exit(status) from None
+
+
+def _reader_gone() -> bool:
+    """Whether it is our own stdout or stderr that nobody reads; a broken pipe to a process of ours is an error like any other."""
+    import select
+
+    poll = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        with_number = getattr(stream, "fileno", None)
+        if with_number is not None:
+            try:
+                poll.register(with_number(), 0)  # POLLERR is always reported
+            except (OSError, ValueError):
+                continue
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _silence() -> None:
+    """Let what is still buffered go nowhere, or Python complains about it when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+
+
+def _files() -> dict[str, str]:
+    """Command name -> module name, from the names of the files in ``commands/``."""
+    stems = [name.removesuffix(".py") for name in os.listdir(COMMANDS) if name.endswith(".py") and not name.startswith("_")]  # noqa: PTH208
+    return {stem.rstrip("_").replace("_", "-"): stem for stem in stems}
+
+
+def _summary(stem: str) -> str:
+    """The first paragraph of the docstring of ``def command`` in a file, read as text: importing all of them takes longer."""
+    with open(f"{COMMANDS}/{stem}.py", encoding="utf-8") as file:
+        found = _SUMMARY.search(file.read())
+    return " ".join(found[1].split()).rstrip(".") if found else ""
+
+
+def _suggestion(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, _files(), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def _change_folder(ctx: click.Context, parameter: click.Parameter, folders: tuple[str, ...]) -> None:  # noqa: ARG001
+    for folder in folders:
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            raise click.UsageError(f"-C {folder}: {error.strerror}", ctx) from None
+
+
+@click.group(cls=Commands, name="perf", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="perfvcs %(version)s")
+@click.option(
+    "-C", "folder", metavar="DIR", multiple=True, expose_value=False, is_eager=True, callback=_change_folder,
+    help="Run as if started in DIR; several are each relative to the one before.",
+)  # fmt: skip
+def group() -> None:
+    """Keep the performance history of a git repository beside its code history."""
+
+
+def _stopped(number: int, frame: object) -> NoReturn:  # noqa: ARG001
+    """Leave through every ``finally`` on the way, so that no process, no worktree and no half file stays."""
+    sys.exit(128 + number)
+
+
+def main() -> None:
+    """Run the command line of this process; ``perf`` and ``perfvcs`` start here."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
+            signal.signal(number, _stopped)
+    started_as = os.path.basename(sys.argv[0])  # noqa: PTH119
+    group.main(prog_name="perf" if started_as == "perf" else "perfvcs")

@@ -1,0 +1,139 @@
+"""`perf hook`: measure after each commit, check before each push."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from perfvcs.hooks import Hook
+    from perfvcs.vcs import Project
+
+HOOK = click.Choice(["post-commit", "pre-push"])
+
+
+@click.group()
+def command() -> None:
+    """Measure after each commit and check before each push, by git hooks.
+
+    post-commit measures the new commit in the background; pre-push compares what is pushed with what the remote has, and stops
+    a degradation. A hook that is there already is kept and called first. PERFVCS_SKIP=1 skips both once, `git push --no-verify`
+    the second.
+    """
+
+
+@command.command()
+@click.argument("names", nargs=-1, type=HOOK, metavar="[post-commit] [pre-push]")
+def install(names: tuple[str, ...]) -> None:
+    """Install the hooks (both, unless named); again to renew them."""
+    from perfvcs import hooks
+    from perfvcs.vcs import Project
+
+    project = Project.find()
+    for hook in hooks.install(project, names or hooks.HOOKS):
+        click.echo(_line(hook))
+    for note in hooks.notes(project):
+        click.echo(f"note: {note}")
+
+
+@command.command()
+@click.argument("names", nargs=-1, type=HOOK, metavar="[post-commit] [pre-push]")
+def uninstall(names: tuple[str, ...]) -> None:
+    """Remove the hooks and put back those that were there before."""
+    from perfvcs import hooks
+    from perfvcs.vcs import Project
+
+    for removal in hooks.uninstall(Project.find(), names or hooks.HOOKS):
+        path = click.format_filename(removal.path)
+        said = {
+            "removed": f"removed {path}",
+            "restored": f"removed, and the hook that was there before is back: {path}",
+            "left alone": f"{path} is not ours and was left alone",
+            "not installed": "not installed",
+        }[removal.done]
+        if removal.done == "left alone" and removal.kept:
+            said += f"; so was the one that was kept: {click.format_filename(removal.kept)}"
+        click.echo(f"{removal.name}: {said}")
+
+
+@command.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(as_json: bool) -> None:
+    """Say which hooks are installed, and where."""
+    from perfvcs import hooks
+    from perfvcs.vcs import Project
+
+    project = Project.find()
+    found = hooks.status(project)
+    if as_json:
+        import json
+
+        click.echo(json.dumps([{key: value and str(value) for key, value in vars(hook).items()} for hook in found], indent=2))
+        return
+    for hook in found:
+        click.echo(_line(hook))
+    for note in hooks.notes(project):
+        click.echo(f"note: {note}")
+
+
+@command.command(context_settings={"ignore_unknown_options": True})
+@click.argument("name", type=HOOK)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def run(ctx: click.Context, name: str, arguments: tuple[str, ...]) -> None:
+    """Do what the hook does, from a hook of your own: `perf hook run pre-push "$@"`."""
+    import os
+
+    from perfvcs import hooks
+    from perfvcs.vcs import Project
+
+    if os.environ.get("PERFVCS_SKIP"):
+        return
+    if name == "post-commit":
+        ctx.exit(hooks.run_post_commit())
+    project = Project.find()
+    if (project.home / ".perf").is_dir():
+        ctx.exit(_check_push(project, os.environ.get("PRE_COMMIT_REMOTE_NAME") or next(iter(arguments), "origin")))
+
+
+def _check_push(project: Project, remote: str) -> int:
+    """Print what `perf check` finds in a push, and return 3 to stop it; nothing but a degradation does."""
+    import os
+    import sys
+
+    from perfvcs import push
+
+    lines = push.pre_commit_lines(os.environ)
+    if not lines and not sys.stdin.isatty():
+        lines = os.fsdecode(sys.stdin.buffer.read()).splitlines()
+    blocked = False
+    for checked in push.check(project, push.pushes(project, remote, lines)):
+        branch = checked.push.branch
+        if checked.status == push.DEGRADED:
+            click.echo(checked.output.rstrip(), err=True)
+            click.echo(f"perf: {branch} became slower; to push all the same: git push --no-verify", err=True)
+            blocked = True
+        elif checked.status:
+            reason = checked.error or ("nothing to compare" if checked.status == push.NOTHING_TO_COMPARE else "see `perf check`")
+            click.echo(f"perf: {branch} is not checked: {reason}; the push goes on", err=True)
+        elif checked.suspected:
+            cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
+            click.echo(f"perf: {branch} is suspected to have changed; the push goes on, to settle it: {cure}", err=True)
+    return push.DEGRADED if blocked else 0
+
+
+def _line(hook: Hook) -> str:
+    """One hook's state in a sentence."""
+    path = click.format_filename(hook.ours or hook.path)
+    if hook.state == "not installed":
+        return f"{hook.name}: not installed"
+    if hook.state == "another tool's":
+        left = f"; the hook kept by an earlier install is still there: {click.format_filename(hook.kept)}" if hook.kept else ""
+        return f"{hook.name}: not installed, {path} is another tool's{left}"
+    more = " by another version or Python, renew it with `perf hook install`" if hook.state == "outdated" else ""
+    if hook.ours != hook.path:
+        more += f", called by the hook of another tool, {click.format_filename(hook.path)}"
+    if hook.kept:
+        more += f"; the hook that was there runs first: {click.format_filename(hook.kept)}"
+    return f"{hook.name}: installed{more} ({path})"

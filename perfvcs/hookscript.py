@@ -1,0 +1,107 @@
+"""The text of the git hooks: POSIX sh, thin, so that what may change later stays in the package that they call."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+MARK = "# perfvcs hook 1"
+KEPT = "before-perfvcs"  # suffix of the hook that was there before ours
+
+_HEAD = f"""\
+#!/bin/sh
+{MARK}: written by `perf hook install`, removed by `perf hook uninstall`; PERFVCS_SKIP=1 skips it.
+hook=HOOK
+python=PYTHON
+case $0 in */*) here=${{0%/*}} ;; *) here=. ;; esac
+kept=$here/$hook.{KEPT}
+own=$here/$hook
+status=0
+
+# The hook that was there before. A shell script is read by its own shell under the name that it knows itself by; what is in
+# another language only sees its new name.
+call_kept() {{
+    IFS= read -r first <"$kept"
+    case $first in
+    '#!'*[/\\ ]sh | '#!'*[/\\ ]bash | '#!'*[/\\ ]dash | '#!'*[/\\ ]sh\\ -* | '#!'*[/\\ ]bash\\ -*)
+        KEPT_HOOK=$kept ${{first#??}} -c '. "$KEPT_HOOK"' "$own" "$@" ;;
+    *) "$kept" "$@" ;;
+    esac
+}}
+is_kept() {{ [ -f "$kept" ] && [ -x "$kept" ]; }}
+"""
+
+_PYTHON_IS_THERE = """\
+if [ ! -x "$python" ]; then
+    echo "perf: the $hook hook does nothing, $python is gone: run \\`perf hook install\\` again, or delete $0" >&2
+    exit "$status"
+fi
+"""
+
+_POST_COMMIT_KEPT = """\
+is_kept && { call_kept "$@" || status=$?; }  # git ignores its status, so a bad one is no reason not to measure
+"""
+
+_POST_COMMIT = """\
+[ -z "${PERFVCS_SKIP:-}" ] || exit "$status"
+{ IFS= read -r top && IFS= read -r common && IFS= read -r git_dir && IFS= read -r commit; } <<END || exit "$status"
+$(git rev-parse --show-toplevel --git-common-dir --absolute-git-dir HEAD 2>/dev/null)
+END
+for state in rebase-merge rebase-apply sequencer MERGE_HEAD; do
+    [ ! -e "$git_dir/$state" ] || exit "$status"
+done
+common=$(cd "$common" && pwd)
+for home in "$top" "${common%/.git}" ""; do
+    [ ! -d "$home/.perf" ] || [ -z "$home" ] || break
+done
+[ -n "$home" ] || exit "$status"
+PYTHON_IS_THERE
+log=$home/.perf/log/$hook.log
+mkdir -p "$home/.perf/log" 2>/dev/null
+if [ -f "$log" ] && [ "$(wc -c <"$log")" -gt 1000000 ]; then mv -f "$log" "$log.1"; fi
+if ! (echo "== $(date) $commit" >>"$log") 2>/dev/null; then
+    echo "perf: not measuring, $log cannot be written" >&2
+    exit "$status"
+fi
+away=nohup
+if command -v setsid >/dev/null; then away=setsid; fi
+(
+    unset $(git rev-parse --local-env-vars)
+    export PERFVCS_SKIP=1
+    # in turns with its parent, so that the check before a push can tell a change of the code from one of the machine
+    parent=$(git -C "$top" rev-parse --verify --quiet "$commit^")
+    exec $away "$python" -P -m perfvcs -C "$top" collect --wait --committed $parent "$commit"
+) </dev/null >>"$log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+echo "perf: measuring $(echo "$commit" | cut -c 1-10) in the background, log in .perf/log/$hook.log" >&2
+exit "$status"
+"""
+
+_PRE_PUSH = """\
+input=$(cat)
+feed() { [ -z "$input" ] || printf '%s\\n' "$input"; }
+if is_kept; then feed | call_kept "$@" || exit $?; fi
+[ -z "${PERFVCS_SKIP:-}" ] || exit 0
+top=$(git rev-parse --show-toplevel 2>/dev/null) || exit 0
+PYTHON_IS_THERE
+unset $(git rev-parse --local-env-vars)
+feed | "$python" -P -m perfvcs -C "$top" hook run pre-push -- "$@" || status=$?
+case $status in 0 | 3 | 130) exit "$status" ;; esac
+echo "perf: not checked (exit status $status), the push goes on; should perfvcs be gone, run \\`perf hook install\\` again" >&2
+"""
+
+
+def script(hook: str, python: str) -> bytes:
+    """The whole file of ``post-commit`` or ``pre-push``; ``python`` is the interpreter that has perfvcs."""
+    body = _POST_COMMIT_KEPT + _POST_COMMIT if hook == "post-commit" else _PRE_PUSH
+    return _fill(_HEAD + "\n" + body, hook, python)
+
+
+def post_commit(python: str) -> bytes:
+    """The part of ``post-commit`` that is ours, for those who call it from a hook of their own."""
+    return _fill("hook=HOOK\npython=PYTHON\nstatus=0\n" + _POST_COMMIT, "post-commit", python)
+
+
+def _fill(text: str, hook: str, python: str) -> bytes:
+    text = text.replace("PYTHON_IS_THERE\n", _PYTHON_IS_THERE)
+    text = text.replace("hook=HOOK\n", f"hook={hook}\n", 1).replace("python=PYTHON\n", f"python={shlex.quote(python)}\n", 1)
+    return os.fsencode(text)

@@ -1,0 +1,98 @@
+"""What a push brings, and what ``perf check`` says about it before it leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perfvcs.vcs import GitError, Project, environment
+
+DEGRADED = 3  # exit status of `perf check`
+NOTHING_TO_COMPARE = 4
+
+
+@dataclass(frozen=True)
+class Push:
+    """What is to be checked before a push: the new tip of ``branch``, and the commit that the other side has."""
+
+    branch: str
+    baseline: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What ``perf check`` said about one push: its exit status, its output, and the last line of its errors."""
+
+    push: Push
+    status: int
+    output: str
+    error: str
+
+    @property
+    def suspected(self) -> bool:
+        """Whether something changed that was not measured in a way to be sure of it."""
+        return re.search(r"^ +suspected ", self.output, re.MULTILINE) is not None
+
+
+def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
+    """What to compare, from the lines that git gives to pre-push: ``<local ref> <local id> <remote ref> <remote id>``.
+
+    Deletions, tags and perfvcs' own refs are left out: a tag names what a branch brings. The baseline is what the remote has;
+    where that is nothing, or was not fetched, the merge base with the remote's default branch.
+    """
+    found: dict[tuple[str, str], Push] = {}
+    for line in lines:
+        fields = line.split(" ")
+        if len(fields) != 4 or fields[2].startswith(("refs/tags/", "refs/perf/", "refs/notes/")):
+            continue
+        _, local, remote_ref, remote_id = fields
+        target = _commit(project, local)
+        if target is None:
+            continue
+        baseline = _commit(project, remote_id) or _fork_point(project, remote, target)
+        if baseline is not None and baseline != target:
+            push = Push(remote_ref.removeprefix("refs/heads/"), baseline, target)
+            found.setdefault((push.baseline, push.target), push)
+    return list(found.values())
+
+
+def pre_commit_lines(variables: Mapping[str, str]) -> list[str]:
+    """The same lines from the variables of the pre-commit framework, which keeps git's own to itself; empty without them."""
+    target = variables.get("PRE_COMMIT_TO_REF")
+    if not target:
+        return []
+    local, remote = (variables.get(f"PRE_COMMIT_{side}_BRANCH", "HEAD") for side in ("LOCAL", "REMOTE"))
+    return [f"{local} {target} {remote} {variables.get('PRE_COMMIT_FROM_REF') or '0' * 40}"]
+
+
+def check(project: Project, wanted: Sequence[Push]) -> Iterator[Checked]:
+    """Run ``perf check --gate`` for each push, in a process of its own."""
+    for push in wanted:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "check", "--gate", push.baseline, push.target],
+            env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        yield Checked(push, done.returncode, done.stdout, said[-1].removeprefix("perf: ") if said else "")
+
+
+def _commit(project: Project, revision: str) -> str | None:
+    """The commit behind an id; None for git's null id, for what is not here, and for what is not a commit."""
+    if not revision.strip("0"):
+        return None
+    with contextlib.suppress(GitError):
+        return project.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return None
+
+
+def _fork_point(project: Project, remote: str, target: str) -> str | None:
+    """The merge base with the remote's default branch, as far as it was fetched."""
+    for branch in ("HEAD", "main", "master"):
+        with contextlib.suppress(GitError):
+            return project.git("merge-base", f"refs/remotes/{remote}/{branch}", target)
+    return None

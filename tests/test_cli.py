@@ -1,0 +1,235 @@
+"""The group: it finds commands by their files, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from perfvcs import __version__, cli
+
+SCRIPTS = Path(sys.executable).parent
+
+
+def perf(*args: str, **options: object) -> Result:
+    return CliRunner().invoke(cli.group, args, **options)
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """A folder of commands beside the real ones, and a function that writes one."""
+    import perfvcs.commands
+
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    monkeypatch.setattr(cli, "COMMANDS", str(folder))
+    monkeypatch.setattr(perfvcs.commands, "__path__", [str(folder)])
+
+    def write(name: str, body: str, head: str = "") -> None:
+        text = f"import click\n{head}\n@click.command()\ndef command() -> None:\n" + "".join(
+            f"    {line}\n" for line in body.split("\n")
+        )
+        (folder / f"{name}.py").write_text(text)
+
+    yield write
+    for name in [name for name in sys.modules if name.startswith("perfvcs.commands.")]:
+        del sys.modules[name]
+
+
+def test_a_file_is_a_command(commands):
+    commands("greet", 'click.echo("hello")')
+    assert perf("greet").output == "hello\n"
+
+
+def test_a_trailing_underscore_is_not_part_of_the_name(commands):
+    commands("import_", '"""Take in foreign profiles."""\nclick.echo("imported")')
+    assert perf("import").output == "imported\n"
+    assert "import  Take in foreign profiles\n" in perf("--help").output
+
+
+def test_help_lists_all_commands_with_the_first_paragraph_of_their_help(commands):
+    commands("one", '"""Say one,\nand nothing else.\n\nMore about it.\n"""')
+    commands("two", 'r"""Say two."""', head="import nonsense_that_is_not_there")
+    path = Path(cli.COMMANDS) / "two.py"
+    path.write_text(path.read_text().replace("None:", "None:  # fmt: skip"))
+    listed = perf("--help").output
+    assert "one  Say one, and nothing else\n" in listed
+    assert "two  Say two\n" in listed
+
+
+def test_help_of_a_command_without_the_usual_form_comes_from_the_command(commands):
+    commands("odd", "pass", head='odd = click.Command("odd", help="Oddly made.")')
+    path = Path(cli.COMMANDS) / "odd.py"
+    path.write_text(path.read_text() + "command = odd\n")
+    assert "odd  Oddly made.\n" in perf("--help").output
+
+
+def test_every_command_that_we_have_says_in_one_line_what_it_does():
+    listed = perf("--help").output.partition("Commands:\n")[2]
+    names = [line.split()[0] for line in listed.splitlines() if re.match(r"  \S", line)]
+    assert names == sorted(names)
+    assert all(re.search(rf"^  {name} +[A-Z]", listed, re.MULTILINE) for name in names)
+    assert "hook" in names
+
+
+@pytest.mark.parametrize("name", cli.group.list_commands(click.Context(cli.group)))
+def test_the_listed_summary_is_the_command_s_own(name):
+    command = cli.group.get_command(click.Context(cli.group), name)
+    first = command.help.partition("\n\n")[0]
+    assert cli._summary(cli._files()[name]) == " ".join(first.split()).rstrip(".")
+
+
+def test_without_arguments_it_shows_help():
+    assert perf().output == perf("--help").output
+    assert perf().exit_code == 0
+
+
+def test_the_version_names_us_and_not_linux_perf():
+    assert perf("--version").output == f"perfvcs {__version__}\n"
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_has_both_forms_of_help(flag):
+    assert perf("hook", flag).output.startswith("Usage: perf hook")
+
+
+def test_an_error_is_one_line_and_its_own_exit_code(commands):
+    commands(
+        "fail",
+        'raise Locked("somebody else writes: wait")',
+        head="from perfvcs.errors import PerfError\nclass Locked(PerfError): exit_code = 11",
+    )
+    done = perf("fail")
+    assert (done.exit_code, done.output) == (11, "perf: somebody else writes: wait\n")
+
+
+def test_a_returned_value_is_not_an_exit_code(commands):
+    commands("seven", "return 7")
+    assert perf("seven").exit_code == 0
+
+
+def test_an_exit_code_can_be_given(commands):
+    commands("four", "click.get_current_context().exit(4)")
+    assert perf("four").exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["hok"], "there is no command 'hok', did you mean 'hook'?: see perf --help"),
+        (["zzzz"], "there is no command 'zzzz': see perf --help"),
+        (["--nonsense"], "see perf --help"),
+        (["hook", "install", "pre-pull"], "see perf hook install --help"),
+        (["hook", "status", "--nonsense"], "see perf hook status --help"),
+        (["-C", "/nonexistent", "hook", "status"], "-C /nonexistent: No such file or directory: see perf --help"),
+        (["-C", "/dev"], "Missing command: see perf --help"),
+    ],
+)
+def test_a_usage_error_is_one_line_and_two(args, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = perf(*args)
+    assert done.exit_code == 2
+    assert done.output.startswith("perf: ")
+    assert done.output.endswith(message + "\n")
+    assert done.output.count("\n") == 1
+
+
+def test_another_click_exception_is_one_line(commands):
+    commands("file", 'raise click.FileError("page.html", "is a directory")')
+    done = perf("file")
+    assert done.exit_code == 1
+    assert done.output.startswith("perf: Could not open file 'page.html'")
+
+
+def test_it_runs_as_if_started_in_another_folder(commands, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    commands("where", "import os\nclick.echo(os.getcwd())")
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    assert perf("-C", "a", "-C", "b", "where").output == f"{tmp_path}/a/b\n"
+
+
+@pytest.mark.parametrize("number", sorted(cli.CURES))
+def test_a_disk_that_refuses_is_one_line_with_the_cure(commands, number):
+    commands("write", f'raise OSError({number}, "refused", "/some/file")')
+    done = perf("write")
+    assert (done.exit_code, done.output) == (1, f"perf: /some/file: {cli.CURES[number]}\n")
+
+
+def test_a_full_disk_under_the_output_is_named():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([SCRIPTS / "perf", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("perf: the disk is full")
+
+
+@pytest.mark.parametrize(
+    "error", ["ValueError('a bug')", f"OSError({errno.EISDIR}, 'a bug')", "BrokenPipeError(32, 'not our output')"]
+)
+def test_anything_unexpected_stays_a_traceback(commands, error):
+    commands("bug", f"raise {error}")
+    done = perf("bug")
+    assert done.exit_code == 1
+    assert type(done.exception).__name__ in ("ValueError", "IsADirectoryError", "RuntimeError")
+
+
+def test_an_unexpected_error_exits_with_one_and_a_traceback():
+    done = subprocess.run(
+        [sys.executable, "-c", "from perfvcs import cli; cli._files = None; cli.main()", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def test_an_interrupt_is_one_line_and_130(commands):
+    commands("wait", "raise KeyboardInterrupt")
+    done = perf("wait")
+    assert (done.exit_code, done.output) == (130, "perf: interrupted\n")
+
+
+def test_a_question_without_an_answer_changes_nothing(commands):
+    commands("ask", 'click.confirm("Really?", abort=True)')
+    done = perf("ask", input="")
+    assert done.exit_code == 1
+    assert "perf: nothing was answered, so nothing was done" in done.output
+
+
+def test_a_reader_that_stops_reading_ends_it_quietly():
+    """Like ``perf log | head -1``; the command writes until the pipe breaks."""
+    writer = (
+        "import click, sys; from perfvcs import cli\n"
+        "@cli.group.command('forever')\n"
+        "def forever():\n    while True: click.echo('line')\n"
+        "cli.Commands.get_command = lambda self, ctx, name: forever\n"
+        "sys.argv = ['perf', 'forever']; cli.main()"
+    )
+    for command in ([sys.executable, "-c", writer], ["perf", "--help"]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        environment = os.environ | {"PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            command, stdout=writing, stderr=subprocess.PIPE, text=True, env=environment, check=False, timeout=60
+        )
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("name", ["perf", "perfvcs"])
+def test_both_console_scripts_and_the_module_are_the_same_program(name):
+    script = subprocess.run([SCRIPTS / name, "--version"], capture_output=True, text=True, check=True)
+    module = subprocess.run([sys.executable, "-m", "perfvcs", "--version"], capture_output=True, text=True, check=True)
+    assert script.stdout == module.stdout == f"perfvcs {__version__}\n"
+
+
+def test_help_calls_it_what_it_was_called():
+    done = subprocess.run([SCRIPTS / "perfvcs", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: perfvcs ")

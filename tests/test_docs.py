@@ -1,0 +1,183 @@
+"""The documentation is true: its console blocks are replayed, and the page of commands is what ``--help`` says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"(?P<skip><!-- not replayed: [^>]+-->\s*\n)?```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+SECONDS = 300  # for one document
+END = "end-of-the-output"
+
+Step = tuple[str, str]
+
+
+def steps(document: str) -> list[Step]:
+    """The commands of a document's blocks, each with the output written below it.
+
+    A command starts with ``$ ``; lines that start with ``> `` go on with it.
+    """
+    found: list[Step] = []
+    for block in BLOCK.finditer(document):
+        if block["skip"]:
+            continue
+        for line in block["text"].splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], ""))
+                continue
+            assert found, f"output before the first command: {line}"
+            command, output = found[-1]
+            found[-1] = (
+                (f"{command}\n{line[2:]}", output) if line.startswith("> ") and not output else (command, f"{output}{line}\n")
+            )
+    return found
+
+
+def matches(expected: str, actual: str) -> bool:
+    """Whether an output is as documented: a line ``...`` stands for any lines, a word with ``...`` for any text in its place.
+
+    Runs of spaces are one space, since columns grow with what ``...`` stands for; spaces and empty lines at the end do not count.
+    """
+    pattern = ""
+    for line in expected.splitlines():
+        if line.strip() == "...":
+            pattern += r"(?:.*\n)*?"
+        else:
+            words = " ".join(line.split())
+            pattern += ".*?".join(re.escape(part) for part in words.split("...")) + r"\n"
+    lines = [" ".join(line.split()) for line in actual.rstrip().splitlines()]
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
+
+
+def replay(commands: list[Step], folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Run commands in one shell (so that ``cd`` and variables last); gives each with its expected and its actual output."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    shell = subprocess.Popen(
+        ["sh"], cwd=folder, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    watchdog = threading.Timer(SECONDS, shell.kill)
+    watchdog.start()
+    with shell, ExitStack() as stack:
+        stack.callback(watchdog.cancel)
+        assert shell.stdin and shell.stdout
+        for number, (command, expected) in enumerate(commands):
+            script = folder.parent / f"step-{number}"
+            script.write_text(f"{command}\n")
+            shell.stdin.write(f". {script} </dev/null; printf '\\n%s\\n' {END}\n")
+            shell.stdin.flush()
+            lines = []
+            for line in shell.stdout:
+                if line.rstrip("\n") == END:
+                    break
+                lines.append(line)
+            else:
+                pytest.fail(f"the shell ended, or took over {SECONDS} s, at: {command}\n{''.join(lines)}")
+            yield command, expected, "".join(lines)
+        shell.stdin.close()
+
+
+@pytest.fixture
+def documented(project):
+    """What every document starts from: a git repository with a Python program ``work.py`` and two commits."""
+    project.write("work.py", "print(sum(number * number for number in range(20_000)))\n")
+    project.commit("a program")
+    project.write("work.py", "print(sum(number * number for number in range(30_000)))\n")
+    project.commit("it does more")
+    return project
+
+
+def documents() -> list[Path]:
+    """README.md and all of docs/ that have something to replay."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [page for page in pages if page.exists() and steps(page.read_text())]
+
+
+@pytest.mark.parametrize("page", documents(), ids=lambda page: page.name)
+def test_a_document_shows_what_happens(page, documented):
+    for command, expected, actual in replay(steps(page.read_text()), documented.root):
+        assert matches(expected, actual), f"{page.name} says about `{command}`:\n{expected}\nbut it prints:\n{actual}"
+
+
+@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]), ids=lambda page: page.name)
+def test_a_link_to_a_file_of_ours_leads_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    found = spec_from_file_location("generate_cli", ROOT / "docs" / "generate_cli.py")
+    assert found and found.loader
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_commands_is_what_they_say_themselves(generator):
+    assert generator.PAGE.read_text() == generator.page(), "run: python docs/generate_cli.py"
+
+
+# the comparison itself
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ("", ""),
+        ("a  b\n", "a b   \n\n"),
+        ("wall ... ms\n", "wall   12.5 ms\n"),
+        ("commit ...\n", "commit 8c7f6a1\n"),
+        ("...\n", ""),
+        ("...\n", "anything\nat all\n"),
+        ("first\n...\nlast\n", "first\nlast\n"),
+        ("first\n...\nlast\n", "first\n1\n2\nlast\n"),
+        ("(1.0 +/- ...)*\n", "(1.0 +/- 2)*\n"),
+    ],
+)
+def test_what_is_as_documented_matches(expected, actual):
+    assert matches(expected, actual)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ("", "unexpected\n"),
+        ("a\n", ""),
+        ("a\n", "a\nb\n"),
+        ("wall ... ms\n", "cpu 1 ms\n"),
+        ("1.0\n", "1x0\n"),
+        ("a ...\n", "a 1\nb\n"),
+    ],
+)
+def test_what_is_not_as_documented_does_not(expected, actual):
+    assert not matches(expected, actual)
+
+
+def test_commands_and_outputs_are_told_apart():
+    text = "```console\n$ cat <<E\n> one\n> E\none\n$ true\n```\n\n<!-- not replayed: a reason -->\n```console\n$ rm -r /\n```\n"
+    assert steps(text) == [("cat <<E\none\nE", "one\n"), ("true", "")]
+
+
+def test_a_replay_keeps_the_folder_and_the_variables(tmp_path):
+    (tmp_path / "start").mkdir()
+    commands = [
+        ("mkdir inner && cd inner", ""),
+        ("there=$(pwd)", ""),
+        ('echo "$there"; cat', ""),
+        ("echo wrong >&2; false", ""),
+        ("echo $?", ""),
+    ]
+    said = [actual.strip() for _, _, actual in replay(commands, tmp_path / "start")]
+    assert said[:4] == ["", "", str(tmp_path / "start" / "inner"), "wrong"]

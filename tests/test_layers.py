@@ -1,0 +1,108 @@
+"""The modules import one way: no cycles, and the order of layers that the design fixes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import perfvcs
+
+PACKAGE = Path(perfvcs.__file__).parent
+LAYERS = (
+    {"errors"},
+    {"profile"},
+    {"summary"},
+    {"store", "vcs", "statistics"},
+    {"index", "jobs"},
+    {"repository", "measure", "check"},
+    {"locate"},
+    {"commands"},
+    {"cli"},
+)
+FAMILIES = {"collectors", "postprocessors", "views"}
+NOT_FOR_FAMILIES = {"store", "vcs", "index", "jobs", "repository", "measure", "locate", "commands", "cli"}
+
+
+def sources() -> dict[str, Path]:
+    """Module name -> file; a package is the file ``__init__.py``."""
+    found = {}
+    for folder in (PACKAGE, *(PACKAGE / family for family in FAMILIES)):  # a glob does not follow the families' links
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+            found[".".join(part for part in parts if part != "__init__")] = path
+    return found
+
+
+def imported(tree: ast.AST, modules: dict[str, Path]) -> Iterator[str]:
+    """The modules that a tree imports anywhere, functions included; ``if TYPE_CHECKING`` does not count."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "relative imports hide the layer"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in modules else str(node.module)
+        yield from imported(node, modules)
+
+
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    modules = sources()
+    return {name: set(imported(ast.parse(path.read_text()), modules)) for name, path in modules.items()}
+
+
+def layer(module: str) -> str:
+    """The second part of a dotted name: ``perfvcs.check.verdict`` -> ``check``."""
+    return (module + ".").split(".")[1]
+
+
+def reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    """Every module that importing ``start`` may import, however far."""
+    seen, todo = set(), [start]
+    while todo:
+        new = graph.get(todo.pop(), set()) - seen
+        seen |= new
+        todo += new
+    return seen
+
+
+def test_no_module_imports_itself_in_a_circle(graph):
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("level", range(len(LAYERS)))
+def test_a_layer_imports_none_above_it(graph, level):
+    above = set().union(*LAYERS[level + 1 :])
+    for module in graph:
+        if layer(module) in LAYERS[level]:
+            wrong = [name for name in reached(graph, module) if name.startswith("perfvcs.") and layer(name) in above]
+            assert not wrong, f"{module} must not import {wrong}"
+
+
+def test_families_know_neither_the_store_nor_the_command_line(graph):
+    for module in graph:
+        if layer(module) in FAMILIES:
+            everything = reached(graph, module)
+            wrong = [name for name in everything if name.startswith("perfvcs.") and layer(name) in NOT_FOR_FAMILIES]
+            assert not wrong, f"{module} must not import {wrong}"
+            assert not any(name.split(".")[0] == "click" for name in everything), f"{module} must not import click"
+
+
+def test_only_the_command_line_imports_click(graph):
+    wrong = [name for name, imports in graph.items() if layer(name) not in ("cli", "commands") and "click" in imports]
+    assert not wrong
+
+
+def test_nothing_imports_a_family_by_its_bare_name(graph):
+    for module, imports in graph.items():
+        assert not {name.split(".")[0] for name in imports} & FAMILIES, module
