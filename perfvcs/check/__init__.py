@@ -29,10 +29,10 @@ def compare(
 ) -> Report:
     """The verdict on every unit and metric of two sides, each with all profiles of one revision.
 
-    For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``delta`` is the
-    smallest relative effect that counts; ``history`` what earlier sessions show, see ``past_of``; ``alpha`` the p-value that a change needs
-    (by default what ``confidence`` leaves; an early look of a sequential measurement asks for less). Raises UsageError for an unknown
-    method or a number out of range.
+    For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``delta`` is
+    the smallest relative effect that counts; ``history`` what earlier sessions show, see ``past_of``; ``alpha`` the p-value that
+    a change needs (by default what ``confidence`` leaves; an early look of a sequential measurement asks for less). Raises
+    UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.matching import match
     from perfvcs.check.methods import load

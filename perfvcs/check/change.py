@@ -1,0 +1,82 @@
+"""The shape of a verdict: eight words, one change, and the report of all changes between two revisions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import msgspec
+
+from perfvcs.errors import PerfError
+
+Word = Literal["degradation", "improvement", "same", "inconclusive", "suspected", "not comparable", "new", "missing"]
+WORDS: tuple[Word, ...] = ("degradation", "improvement", "suspected", "not comparable", "inconclusive", "new", "missing", "same")
+
+
+class NothingToCompare(PerfError):
+    """One of the two revisions has no profile that the other could be compared with."""
+
+    exit_code = 4
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One verdict: one unit of one job under one metric, target against baseline.
+
+    ``effect`` is target/baseline - 1 with its ``confidence`` interval ``low``..``high``; ``shift`` the same in the metric's unit.
+    Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
+    medians for deterministic metrics). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
+    lies beyond ``delta``. ``reason`` says in words what differs, or what keeps the verdict open. ``permutation_p`` is there where
+    ``p`` is small enough for a change. What does not apply is None; every number is finite.
+    """
+
+    word: Word
+    job: str
+    uid: str
+    metric: str
+    unit: str
+    better: str
+    series: str
+    size: float | None = None
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    shift: float | None = None
+    shift_low: float | None = None
+    shift_high: float | None = None
+    baseline: float | None = None
+    target: float | None = None
+    p: float | None = None
+    q: float | None = None
+    permutation_p: float | None = None
+    delta: float | None = None
+    confidence: float = 0.99
+    executions: tuple[int, int] = (0, 0)
+    paired: bool = False
+    gate: bool = False
+    method: str = "log-median"
+    reason: str = ""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """All changes between two revisions, those that matter first."""
+
+    baseline: str
+    target: str
+    method: str
+    changes: list[Change]
+
+    def having(self, *words: Word) -> list[Change]:
+        """The changes with one of these words."""
+        return [change for change in self.changes if change.word in words]
+
+    @property
+    def counts(self) -> dict[Word, int]:
+        """How many changes have each word that occurs, in the order of ``WORDS``."""
+        found = Counter(change.word for change in self.changes)
+        return {word: found[word] for word in WORDS if word in found}
+
+
+def rank(change: Change) -> tuple[int, float]:
+    """The place of a change in a report: by word in the order of ``WORDS``, then by the size of its effect."""
+    size = float("inf") if change.effect is None else abs(change.effect)
+    return WORDS.index(change.word), -size

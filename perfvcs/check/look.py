@@ -1,0 +1,52 @@
+"""Measuring only as long as a verdict needs: looks at a comparison after 5, 10, ... pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.check import compare
+from perfvcs.statistics.looks import PAIRS, level, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from perfvcs.check import Change, Past, Report, Unit, Word
+    from perfvcs.profile import Profile
+    from perfvcs.summary import Measured
+
+OPEN: tuple[Word, ...] = ("inconclusive", "suspected")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look shows: the report at this look's level, the comparisons that more pairs may decide, and when to look again.
+
+    ``pairs`` is the number of pairs to have at the next look; None when measuring can stop, because nothing is open or the last
+    look was taken.
+    """
+
+    report: Report
+    open: list[Change]
+    pairs: int | None
+
+
+def look(
+    baseline: Sequence[Measured | Profile],
+    target: Sequence[Measured | Profile],
+    *,
+    pairs: int,
+    most: int = PAIRS,
+    delta: float = 0.01,
+    history: Mapping[Unit, Past] | None = None,
+) -> Look:
+    """Compare what was measured in turns up to now, ``pairs`` pairs of at most ``most``.
+
+    The default of both rules: a change needs p < .001 before the last look and p < .0095 at it (Haybittle, Peto). A comparison is
+    open while it is neither changed nor ``same``; one that more pairs cannot decide (no ratio, no usable value) is not. Measuring
+    a job can stop as soon as none of its comparisons is open.
+    """
+    report = compare(baseline, target, delta=delta, history=history, alpha=level(pairs, most))
+    undecided = [change for change in report.having(*OPEN) if change.p is not None or min(change.executions) == 1]
+    later = [count for count in schedule(most) if count > pairs]
+    return Look(report, undecided, later[0] if undecided and later else None)

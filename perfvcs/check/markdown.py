@@ -1,0 +1,46 @@
+"""A report as Markdown, for a pull request or a build's summary."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from perfvcs.check.text import benchmark, revision, step, summary
+from perfvcs.quantity import change as effect
+from perfvcs.quantity import metric_name, shorten
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Report
+
+LONGEST = 10_000  # characters of a name or a reason
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
+
+
+def markdown(report: Report) -> str:
+    """One table with a row per change, in the report's order; names are escaped, they come from whoever wrote the profile."""
+    lines = [
+        f"**perf check** {escape(revision(report.baseline))} → {escape(revision(report.target))}: {summary(report)}",
+        "",
+        "| verdict | benchmark | metric | effect | baseline -> target | remark |",
+        "|---|---|---|---|---|---|",
+    ]
+    for change in report.changes:
+        word = f"**{change.word}**" if change.word == "degradation" else change.word
+        cells = (
+            word,
+            escape(benchmark(change)),
+            escape(metric_name(change.metric)),
+            "" if change.effect is None else effect(change.effect, change.low, change.high),
+            escape(step(change).replace("->", "→")),
+            escape(change.reason.replace("->", "→")),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    shown = {f"{100 * change.confidence:g} %" for change in report.changes if change.low is not None}
+    if shown:
+        lines += ["", f"In brackets: the {' and '.join(sorted(shown))} interval of the effect."]
+    return "\n".join(lines)
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return SPECIAL.sub(r"\\\1", shorten(text, LONGEST))

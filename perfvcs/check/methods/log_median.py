@@ -1,0 +1,121 @@
+"""The default rule for sampled metrics: the mean difference of log-medians, with its interval, and what makes it a change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import expm1, isfinite, isnan
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import Change, Word
+from perfvcs.check.estimate import Estimate, estimates
+from perfvcs.check.methods import Method, Pair
+from perfvcs.check.scale import Scaled, flatten, mean, scale
+from perfvcs.statistics.multiplicity import q_values
+from perfvcs.statistics.sessions import aa_floor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FEWEST = 5  # executions a side, or pairs
+DISCOVERIES = 0.05
+
+ALONE = "a single execution has no spread: at least 5, better 10"
+FEW = "only {} executions a side: at least 5, better 10"
+APART = "measured apart, with no history of how much sessions differ"
+WIDE = "the interval reaches beyond ±{:.3g} %"
+NO_RATIO = "no relative change: the baseline's mean is not above 0"
+
+
+@dataclass(frozen=True)
+class LogMedian(Method):
+    """Student's (pairs measured in turns) or Welch's difference of the log-medians of executions.
+
+    A change needs all of: Benjamini and Hochberg at 5 % over all pairs keep it; p <= ``alpha``, so that word and interval never
+    disagree; the permutation p is at most 1 %, or the smallest that so few executions can reach; the size is at least ``delta``,
+    which is never below the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need 5
+    executions a side; and executions taken in turns, or else the variance between sessions, which is added. Without that a change
+    is ``suspected``, all else ``inconclusive``: the interval is known to be too narrow. Equal values everywhere are ``same``.
+    Source: Kalibera, Jones 2013; Benjamini, Hochberg 1995.
+    """
+
+    def compare(self, pairs: Sequence[Pair]) -> list[Change]:
+        """One change per pair, in their order."""
+        import numpy as np
+
+        scaled = [scale(pair) for pair in pairs]
+        found = iter(estimates([one for one in scaled if one is not None], self.confidence, self.alpha))
+        results = [None if one is None else next(found) for one in scaled]
+        q = q_values(np.array([np.nan if result is None else result.p for result in results])).tolist()
+        return [
+            self._without_ratio(pair) if one is None or result is None else self._judge(one, result, each)
+            for pair, one, result, each in zip(pairs, scaled, results, q, strict=True)
+        ]
+
+    def _judge(self, one: Scaled, result: Estimate, q: float) -> Change:
+        delta = max(self.delta, expm1(aa_floor(one.pair.past.audits)))
+        bar = one.bar(delta)
+        word, reason = self._word(one, result, q, bar)
+        if reason is WIDE:
+            reason = WIDE.format(100 * delta)
+        beyond = result.low > bar or result.high < -bar
+        return _change(
+            one.pair, word=word, reason=reason, centres=one.centres, delta=delta, confidence=self.confidence,
+            effects=(one.relative(result.theta), one.relative(result.low), one.relative(result.high)),
+            chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
+        )  # fmt: skip
+
+    def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str]:
+        fewest = min(one.counts)
+        changed = q <= DISCOVERIES and result.p <= self.alpha and result.permutation_p <= result.veto and abs(result.theta) >= bar
+        apart = not one.pair.paired and one.between is None
+        if len({*flatten(one.baseline), *flatten(one.target)}) == 1 and fewest > 1:
+            return "same", ""
+        if fewest < 2 or isnan(result.p):
+            return "inconclusive", ALONE
+        if fewest < FEWEST:
+            return ("suspected" if changed else "inconclusive"), FEW.format(fewest)
+        if changed and apart:
+            return "suspected", APART
+        if changed:
+            worse = result.theta < 0 if one.pair.about.better == "higher" else result.theta > 0
+            return ("degradation" if worse else "improvement"), ""
+        if -bar <= result.low and result.high <= bar:
+            return ("inconclusive", APART) if apart else ("same", "")
+        return "inconclusive", APART if apart else WIDE
+
+    def _without_ratio(self, pair: Pair) -> Change:
+        sides = flatten(pair.baseline), flatten(pair.target)
+        equal = len({*sides[0], *sides[1]}) == 1 and min(map(len, sides)) > 1
+        return _change(
+            pair, word="same" if equal else "inconclusive", reason="" if equal else NO_RATIO,
+            centres=(mean(sides[0]), mean(sides[1])), delta=self.delta, confidence=self.confidence,
+            effects=(0.0, 0.0, 0.0) if equal else (None, None, None), chances=(None, None, None), gate=False,
+        )  # fmt: skip
+
+
+def _change(
+    pair: Pair,
+    *,
+    word: Word,
+    reason: str,
+    centres: tuple[float, float],
+    delta: float,
+    confidence: float,
+    effects: tuple[float | None, float | None, float | None],
+    chances: tuple[float | None, float | None, float | None],
+    gate: bool,
+) -> Change:
+    effect, low, high = map(_finite, effects)
+    shift, shift_low, shift_high = (None if each is None else _finite(each * centres[0]) for each in (effect, low, high))
+    p, q, permutation_p = map(_finite, chances)
+    return Change(
+        word=word, job=pair.job, uid=pair.uid, size=pair.size, metric=pair.metric, unit=pair.about.unit, better=pair.about.better,
+        series=pair.series, effect=effect, low=low, high=high, shift=shift, shift_low=shift_low, shift_high=shift_high,
+        baseline=_finite(centres[0]), target=_finite(centres[1]), p=p, q=q, permutation_p=permutation_p, delta=delta,
+        confidence=confidence, executions=(len(flatten(pair.baseline)), len(flatten(pair.target))), paired=pair.paired, gate=gate,
+        reason=reason,
+    )  # fmt: skip
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None

@@ -1,0 +1,74 @@
+"""What the earlier sessions of a benchmark show: how much it moves between sessions, and against itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import isfinite, log
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from perfvcs.summary import Header, Measured, Summary
+
+
+class Unit(NamedTuple):
+    """What is followed through a history: one unit and metric of one series in one environment (its fingerprint)."""
+
+    series: str
+    environment: str
+    uid: str
+    size: float | None
+    metric: str
+
+
+@dataclass(frozen=True)
+class Past:
+    """One unit's history: per session, in order, the log-mean of the executions' medians and the commit;
+
+    And the A/A effects seen.
+    """
+
+    means: tuple[float, ...] = ()
+    commits: tuple[str, ...] = ()
+    audits: tuple[float, ...] = ()
+
+
+def past_of(measured: Iterable[Measured]) -> dict[Unit, Past]:
+    """The history in profiles that are given in their order (by ancestry, or by time).
+
+    A session which interleaved several versions counts once, with the last of them: between its versions there is no session's
+    difference. A session that held one commit twice gives an A/A effect (difference of log-means). Units with a value of 0 or
+    below have no history.
+    """
+    sessions: dict[tuple[str, str, str], list[tuple[Header, list[Summary]]]] = defaultdict(list)
+    for one in measured:
+        header = one.header
+        sessions[header.job.key, header.environment.fingerprint, header.collected.session].append((header, one.summaries))
+    means: dict[Unit, list[float]] = defaultdict(list)
+    commits: dict[Unit, list[str]] = defaultdict(list)
+    audits: dict[Unit, list[float]] = defaultdict(list)
+    for (series, environment, _), members in sessions.items():
+        members.sort(key=lambda member: member[0].design.version)
+        last, found = members[-1]
+        centres = _centres(series, environment, found)
+        for unit, centre in centres.items():
+            means[unit].append(centre)
+            commits[unit].append(last.commit)
+        twins = [summaries for header, summaries in members[:-1] if header.commit == last.commit and header.dirty == last.dirty]
+        if twins:
+            for unit, centre in _centres(series, environment, twins[0]).items():
+                if unit in centres:
+                    audits[unit].append(centres[unit] - centre)
+    return {unit: Past(tuple(found), tuple(commits[unit]), tuple(audits[unit])) for unit, found in means.items()}
+
+
+def _centres(series: str, environment: str, summaries: list[Summary]) -> dict[Unit, float]:
+    found: dict[Unit, float] = {}
+    for summary in summaries:
+        usable = [value for value in summary.medians if isfinite(value)]
+        if usable and min(usable) > 0:
+            found[Unit(series, environment, summary.uid, summary.size, summary.metric)] = fmean(map(log, usable))
+    return found

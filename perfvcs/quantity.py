@@ -1,0 +1,152 @@
+"""Numbers with units, and names, as people read them: 13.1 ms, +2.4 %, a label of bounded length."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from dataclasses import dataclass
+
+SCALED = (
+    "s",
+    "B",
+    "B/s",
+    "bit",
+    "bit/s",
+    "op/s",
+    "ops/s",
+    "Hz",
+    "J",
+    "W",
+    "V",
+    "A",
+    "items/s",
+)  # others may have a prefix already
+COUNTS = ("", "1", "count")
+PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+METRICS = {"wall": "wall time", "cpu": "CPU time", "maxrss": "peak memory", "run_delay": "run-queue delay"}
+FIRST = ("wall", "cpu", "maxrss")
+ISOLATED = ("\u2068", "\u2069")  # first strong isolate, pop: a right-to-left name does not reorder its neighbours
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``value * factor`` is a number of ``unit``.
+
+    >>> scale(0.0131, "s")
+    Scale(factor=1000.0, unit='ms')
+    """
+
+    factor: float
+    unit: str
+
+
+def scale(magnitude: float, unit: str) -> Scale:
+    """The SI prefix that brings ``magnitude`` (in ``unit``) between 1 and 1,000; zero and what is not finite keep the unit.
+
+    Seconds stay seconds above 1, bytes stay bytes below. A unit that may carry a prefix already gets a power of ten instead.
+    """
+    magnitude = abs(magnitude)
+    if not math.isfinite(magnitude) or magnitude == 0:
+        return Scale(1.0, unit)
+    step = max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3))
+    if unit == "s":
+        step = min(step, 0)
+    elif unit in COUNTS or unit.startswith(("B", "bit")):
+        step = max(step, 0) if unit or magnitude >= 1e-3 else step
+    if unit not in SCALED and not (unit in COUNTS and 0 <= step <= 5):
+        step = step if step >= 3 or step < -1 else 0
+        power = f"×10{str(3 * step).translate(SUPERSCRIPT)}" if step else ""
+        return Scale(10.0 ** (-3 * step), f"{power} {unit}".strip())
+    step = max(min(PREFIXES), min(max(PREFIXES), step))
+    return Scale(10.0 ** (-3 * step), PREFIXES[step] + ("" if unit in ("1", "count") else unit))
+
+
+def number(value: float) -> str:
+    """Four significant digits, thousands grouped, never an exponent for what fits in a line.
+
+    >>> number(1234567.0), number(13.1239), number(0.5), number(200.0)
+    ('1,234,567', '13.12', '0.5', '200')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) >= 1000:
+        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3e}"
+    text = f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}" if abs(value) >= 1e-6 else f"{value:.4g}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit and prefix.
+
+    >>> quantity(1.31e-05, "s"), quantity(20_500_000, "B"), quantity(7, "")
+    ('13.1 us', '20.5 MB', '7')
+    """
+    chosen = scale(value, unit)
+    return f"{number(value * chosen.factor)} {chosen.unit}".strip()
+
+
+def percent(effect: float) -> str:
+    """A relative change with its sign; two significant digits below 1 %, one decimal up to 100 %.
+
+    >>> percent(0.0241), percent(-0.00052), percent(12.5), percent(0.0)
+    ('+2.4 %', '-0.052 %', '+1,250 %', '0 %')
+    """
+    if not math.isfinite(effect):
+        return f"{effect} %"
+    value = 100 * effect
+    if abs(value) < 0.005:
+        return "0 %"
+    if abs(value) >= 100:
+        return f"{value:+,.0f} %"
+    return f"{value:+.1f} %" if abs(value) >= 1 else f"{value:+.2g} %"
+
+
+def change(effect: float, low: float | None, high: float | None) -> str:
+    """A relative change with its interval, where there is one.
+
+    >>> change(0.073, 0.051, 0.096), change(0.073, None, None)
+    ('+7.3 % [+5.1, +9.6]', '+7.3 %')
+    """
+    bounds = "" if low is None or high is None else f" [{percent(low)[:-2]}, {percent(high)[:-2]}]"
+    return percent(effect) + bounds
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The interval of a relative change, such as ``[-0.3 %, +1.2 %]``; empty when a side is missing."""
+    return "" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"
+
+
+def metric_name(metric: str) -> str:
+    """What a metric is called in headings; an unknown one keeps its name."""
+    return METRICS.get(metric, metric)
+
+
+def metric_rank(metric: str) -> tuple[int, str]:
+    """A sort key that puts wall time, CPU time and peak memory first."""
+    return (FIRST.index(metric), "") if metric in FIRST else (len(FIRST), metric)
+
+
+def shorten(name: str, width: int = 48) -> str:
+    """A name on one line of at most ``width`` characters, its middle left out; control characters become visible.
+
+    Right-to-left text is isolated from its neighbours.
+
+    >>> shorten("sort --reverse"), shorten("a" * 20, 9), shorten("two" + chr(10) + "lines")
+    ('sort --reverse', 'aaaaa…aaa', 'two␊lines')
+    """
+    if len(name) > width:
+        tail = (width - 1) * 2 // 5
+        name = f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
+    shown = "".join(_visible(character) for character in name)
+    foreign = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
+    return f"{ISOLATED[0]}{shown}{ISOLATED[1]}" if foreign else shown
+
+
+def _visible(character: str) -> str:
+    if ord(character) < 32:
+        return chr(0x2400 + ord(character))
+    kind = unicodedata.category(character)
+    return (
+        "\ufffd" if kind in ("Cc", "Cs") or character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" else character
+    )

@@ -1,0 +1,156 @@
+"""Difference of two means with its interval and p-value, for many groups at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+MANY = 1e9  # degrees of freedom from which Student's t is the normal distribution to double precision
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Second mean minus first, per group, shape (groups,), in the unit of the values.
+
+    ``low``..``high`` is the confidence interval, ``error`` the standard error, ``df`` its degrees of freedom (infinite where the
+    error is 0). Where no variance can be estimated (one value, or a NaN) ``p``, ``error`` and ``df`` are NaN and the interval is
+    infinite.
+    """
+
+    estimate: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    p: NDArray[np.float64]
+    error: NDArray[np.float64]
+    df: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean, and unbiased variance with its degrees of freedom (NaN and 0 for a single value), each of shape (groups,)."""
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    df: NDArray[np.float64]
+
+
+def moments(values: ArrayLike) -> Moments:
+    """Mean and variance of each group; ``values`` has the shape (groups, n), n >= 1.
+
+    A variance which is only the rounding of the mean is 0, so that equal values have none.
+    """
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    groups, n = y.shape
+    mean = y.mean(axis=1)
+    if n < 2:
+        return Moments(mean, np.full(groups, np.nan), np.zeros(groups))
+    variance = ((y - mean[:, None]) ** 2).sum(axis=1) / (n - 1)
+    return Moments(mean, np.where(variance <= _rounding(y) ** 2, 0.0, variance), np.full(groups, n - 1.0))
+
+
+def combine(
+    estimate: NDArray[np.float64],
+    variances: Sequence[NDArray[np.float64]],
+    dfs: Sequence[NDArray[np.float64]],
+    confidence: float = 0.99,
+) -> Difference:
+    """The difference whose variance is the sum of independent estimated ``variances``, each with its degrees of freedom.
+
+    All arrays have the shape (groups,). The degrees of freedom of the sum are Welch and Satterthwaite's. With no variance at all
+    the interval is the estimate, and p is 1 for equal means, else 0. Source: Satterthwaite 1946; Welch 1947.
+    """
+    import numpy as np
+    from scipy.special import stdtr, stdtrit
+
+    parts, degrees = np.stack(variances), np.stack(dfs)
+    total = parts.sum(axis=0)
+    known = np.isfinite(estimate) & np.isfinite(total) & ((degrees > 0) | (parts == 0)).all(axis=0)
+    spread = known & (total > 0)
+    share = np.where(spread, parts, 0.0) / np.where(spread, total, 1.0)
+    weight = np.where(spread, (share**2 / np.where(degrees > 0, degrees, 1.0)).sum(axis=0), 1.0)
+    df = np.where(spread, 1 / np.maximum(weight, 1 / MANY), MANY)
+    error = np.sqrt(np.where(spread, total, 0.0))
+    sure = np.where(known, estimate, 0.0)
+    t = np.abs(sure) / np.where(spread, error, 1.0)
+    p = np.where(spread, 2 * stdtr(df, -t), np.where(sure == 0, 1.0, 0.0))
+    half = np.where(known, stdtrit(df, (1 + confidence) / 2) * error, np.inf)
+    return Difference(
+        estimate=estimate, low=sure - half, high=sure + half, p=np.where(known, p, np.nan), error=np.where(known, error, np.nan),
+        df=np.where(spread, df, np.where(known, np.inf, np.nan)),
+    )  # fmt: skip
+
+
+def welch(
+    first: ArrayLike,
+    second: ArrayLike,
+    confidence: float = 0.99,
+    extra: ArrayLike = 0.0,
+    extra_df: ArrayLike = float("inf"),
+) -> Difference:
+    """Welch's difference of the means of two independent samples, shapes (groups, m) and (groups, k).
+
+    ``extra`` is a further variance of the difference (between sessions, say) with ``extra_df`` degrees of freedom, scalars or
+    (groups,).
+    """
+    import numpy as np
+
+    a, b = moments(first), moments(second)
+    estimate = settle(b.mean - a.mean, first, second)
+    variances = [a.variance / np.shape(first)[1], b.variance / np.shape(second)[1]]
+    return combine(estimate, [*variances, _each(extra, estimate)], [a.df, b.df, _degrees(extra_df, estimate)], confidence)
+
+
+def paired(
+    first: ArrayLike,
+    second: ArrayLike,
+    confidence: float = 0.99,
+    extra: ArrayLike = 0.0,
+    extra_df: ArrayLike = float("inf"),
+) -> Difference:
+    """Student's mean difference of paired samples, both of the shape (groups, n); ``extra`` as in ``welch``."""
+    import numpy as np
+
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    gap = moments(b - a)
+    # Differences are rounded like the values that they come from, not like themselves.
+    rounding = np.maximum(_rounding(a), _rounding(b))
+    variance = np.where(gap.variance <= rounding**2, 0.0, gap.variance)
+    estimate = settle(gap.mean, a, b)
+    variances = [variance / a.shape[1], _each(extra, estimate)]
+    return combine(estimate, variances, [gap.df, _degrees(extra_df, estimate)], confidence)
+
+
+def _rounding(values: ArrayLike) -> NDArray[np.float64]:
+    """What the rounding of a sum can pretend, per group."""
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    rounding: NDArray[np.float64] = np.abs(y).max(axis=1) * (8 * np.finfo(np.float64).eps)
+    return rounding
+
+
+def settle(estimate: NDArray[np.float64], first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Differences of means which are only rounding as 0."""
+    import numpy as np
+
+    return np.where(np.abs(estimate) <= np.maximum(_rounding(first), _rounding(second)), 0.0, estimate)
+
+
+def _each(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), like.shape)
+
+
+def _degrees(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    return np.minimum(_each(value, like), MANY)

@@ -1,0 +1,212 @@
+import json
+from collections.abc import Callable
+
+import pytest
+from conftest import Project, Said
+from samples import interleaved, noisy, sample_profile
+
+from perfvcs.profile import Collected, Environment, Job
+from perfvcs.repository import Repository
+from perfvcs.store import Store
+
+Perf = Callable[..., Said]
+
+
+def measured(project: Project, *centres: float) -> list[str]:
+    """One commit per centre, all measured in one interleaved session."""
+    commits = [project.commit(f"version {number}") for number in range(len(centres))]
+    walls = [noisy(centre, seed=number) for number, centre in enumerate(centres)]
+    store(*interleaved(commits, walls))
+    return commits
+
+
+def store(*profiles: object) -> None:
+    repository = Repository.find(create=True)
+    repository.store.add(profiles, "test")  # type: ignore[arg-type]
+
+
+def test_a_degradation_is_found_shown_and_fails(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    said = perf("check", "HEAD~1", "HEAD", code=3)
+    assert said.out.startswith("sort\n  degradation    wall time       +10.0 % [")
+    assert "CPU time" in said.out
+    assert "2 degradations" in said.out
+
+
+def test_an_improvement_and_the_same_do_not_fail(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.0095, 0.0095)
+    assert "improvement" in perf("check", "HEAD~2", "HEAD~1").out
+    assert "same" in perf("check", "HEAD~1", "HEAD").out
+
+
+def test_the_baseline_is_the_nearest_measured_ancestor(project: Project, perf: Perf) -> None:
+    one = project.commit("one")
+    project.commit("unmeasured")
+    three = project.commit("three")
+    store(*interleaved([one, three], [noisy(0.01), noisy(0.02, seed=2)]))
+    said = perf("check", code=3)
+    assert f"{one[:10]} -> {three[:10]}" in said.out
+    assert f"{one[:10]} -> {three[:10]}" in perf("check", "HEAD", code=3).out
+
+
+def test_a_nearer_ancestor_on_another_machine_is_passed_over(project: Project, perf: Perf) -> None:
+    one, two, three = (project.commit(name) for name in ("one", "two", "three"))
+    elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
+    store(
+        sample_profile(noisy(0.01), commit=two, environment=elsewhere),
+        *interleaved([one, three], [noisy(0.01), noisy(0.01, seed=2)]),
+    )
+    assert f"{one[:10]} -> {three[:10]}" in perf("check").out
+
+
+def test_profiles_of_another_machine_are_not_compared(project: Project, perf: Perf) -> None:
+    one, two = project.commit("one"), project.commit("two")
+    elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
+    store(sample_profile(noisy(0.01), commit=one), sample_profile(noisy(0.02), commit=two, environment=elsewhere))
+    said = perf("check", code=4)
+    assert "not comparable" in said.out
+    assert "cpu" in said.out
+
+
+def test_without_turns_and_history_a_change_is_only_suspected(project: Project, perf: Perf) -> None:
+    one, two = project.commit("one"), project.commit("two")
+    store(sample_profile(noisy(0.01), commit=one), sample_profile(noisy(0.02, seed=2), commit=two))
+    assert "suspected" in perf("check").out
+    perf("check", "--strict", code=4)
+
+
+def test_new_and_missing_benchmarks_are_told(project: Project, perf: Perf) -> None:
+    one, two = project.commit("one"), project.commit("two")
+    extra = sample_profile(noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse"))
+    gone = sample_profile(noisy(0.01), commit=one, job=Job(name="gone", collector="time", cmd="./gone"))
+    store(*interleaved([one, two], [noisy(0.01), noisy(0.01, seed=2)]), extra, gone)
+    out = perf("check", "-v").out
+    assert "new" in out
+    assert "missing" in out
+
+
+def test_a_revision_against_itself_needs_a_session_that_held_it_twice(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    store(sample_profile(noisy(0.01), commit=commit))
+    assert "--measure" in perf("check", "HEAD", "HEAD", code=4).out
+    store(*interleaved([commit, commit], [noisy(0.01, seed=3), noisy(0.01, seed=4)]))
+    assert "same" in perf("check", "HEAD", "HEAD").out
+
+
+@pytest.mark.parametrize(("delta", "code"), [("1", 3), ("30", 0)])
+def test_delta_is_the_smallest_change_that_counts(project: Project, perf: Perf, delta: str, code: int) -> None:
+    measured(project, 0.010, 0.012)
+    perf("check", "--delta", delta, code=code)
+
+
+def test_the_gate_lets_a_small_degradation_pass(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.01012)
+    perf("check", code=3)
+    perf("check", "--gate")
+    measured(project, 0.010, 0.012)
+    perf("check", "--gate", code=3)
+
+
+def test_json_and_markdown_hold_the_whole_report(project: Project, perf: Perf) -> None:
+    one, two = measured(project, 0.010, 0.011)
+    found = json.loads(perf("check", "--json", code=3).out)
+    assert (found["baseline"], found["target"]) == (one[:10], two[:10])
+    assert {change["word"] for change in found["changes"]} == {"degradation"}
+    assert perf("check", "--markdown", code=3).out.count("|") > 10
+    assert perf("check", "--quiet", code=3).out == "2 degradations\n"
+
+
+def test_the_last_verdict_is_remembered(project: Project, perf: Perf) -> None:
+    one, _ = measured(project, 0.010, 0.011)
+    perf("check", code=3)
+    assert f"2 degradation against {one[:10]}" in perf("log").out
+    assert f"2 degradation against {one[:10]}" in perf("status").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "cure"),
+    [
+        (("nope", "HEAD"), 2, "not a revision"),
+        (("HEAD~1", "HEAD"), 4, "perf collect"),
+        ((), 4, "perf collect"),
+        (("HEAD", "HEAD", "HEAD"), 2, "at most"),
+        (("--method", "log-medain"), 2, "did you mean"),
+        (("--delta", "-1"), 2, "delta"),
+    ],
+)
+def test_what_cannot_be_checked_names_the_cure(
+    project: Project, perf: Perf, arguments: tuple[str, ...], code: int, cure: str
+) -> None:
+    project.commit("one")
+    commit = project.commit("two")
+    store(sample_profile(commit=commit))
+    if "--method" in arguments:
+        store(sample_profile(commit=project.git("rev-parse", "HEAD~1")))
+    said = perf("check", *arguments, code=code)
+    assert cure in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_measuring_collects_both_in_turns_and_stops_when_decided(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "sh work.sh"')
+    project.commit("quick", **{"work.sh": "sleep 0.02"})
+    project.commit("slow", **{"work.sh": "sleep 0.2"})
+    said = perf("check", "--measure", "HEAD~1", "HEAD", "--seed", "3", code=3)
+    assert "degradation    wall" in said.out
+    repository = Repository.find()
+    (header,) = repository.index.headers([repository.project.resolve("HEAD")])
+    assert header.design.order == "interleaved"
+    assert 5 <= header.design.executions <= 30
+
+
+def test_measuring_a_fixed_number_of_pairs_of_a_revision_against_itself(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "true"')
+    commit = project.commit()
+    said = perf("check", "--measure", "-n", "5", "HEAD", "HEAD", code=None)
+    assert said.code in (0, 3)
+    repository = Repository.find()
+    assert [header.design.executions for header in repository.index.headers([commit])] == [5, 5]
+
+
+def test_what_is_settled_is_not_measured_again(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "false"\nname = "x"'.replace('\nname = "x"', ""))
+    one, two = project.commit("one"), project.commit("two", other="x")
+    job = Job(name="work", collector="time", cmd="false")
+    store(*interleaved([one, two], [noisy(0.01), noisy(0.02, seed=2)], job=job))
+    assert "degradation" in perf("check", "--measure", code=3).out
+
+
+def test_a_command_that_fails_while_checking_exits_5(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "false"')
+    project.commit("one")
+    project.commit("two", other="x")
+    assert "exited" in perf("check", "--measure", code=5).err or "status 1" in perf("check", "--measure", code=5).err
+
+
+def test_uncommitted_changes_are_checked_against_their_commit(project: Project, perf: Perf) -> None:
+    commit = project.commit(file="1")
+    project.write("file", "2")
+    dirty = Repository.find(create=True).project.dirty()
+    later = Collected("20261120T094500-000000", "2026-11-20T09:45:00Z", "2026-11-20T09:46:00Z", "perfvcs 0.1.0")
+    store(sample_profile(noisy(0.01), commit=commit), sample_profile(noisy(0.02), commit=commit, dirty=dirty, collected=later))
+    assert f"{commit[:10]} -> {commit[:10]}+" in perf("check").out
+
+
+def test_uncommitted_changes_are_measured_against_their_commit(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "sh work.sh"')
+    commit = project.commit(**{"work.sh": "sleep 0.01"})
+    project.write("work.sh", "sleep 0.1")
+    said = perf("check", "--measure", code=3)
+    assert f"{commit[:10]} -> {commit[:10]}+" in said.out
+
+
+def test_a_store_of_a_newer_format_and_a_damaged_one_are_told(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    store(sample_profile(commit=commit))
+    path = Store(project.root / ".perf" / "store").path
+    for objects in path.glob("objects/*/*"):
+        objects.chmod(0o600)
+        objects.write_bytes(b"garbage")
+    said = perf("check", code=12)
+    assert said.err.startswith("perf: ")
+    assert said.err.count("\n") == 1

@@ -1,0 +1,148 @@
+"""Reports as text, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from perfvcs.check import Change, Report
+from perfvcs.check.document import decode, encode
+from perfvcs.check.markdown import markdown
+from perfvcs.check.text import step, text
+from perfvcs.profile import Malformed
+
+
+def change(word: str = "degradation", **fields: Any) -> Change:
+    known: dict[str, Any] = {"effect": 0.073, "low": 0.051, "high": 0.096, "baseline": 0.0131, "target": 0.01406}
+    if word in ("new", "missing", "not comparable"):
+        known = {}
+    shared = {
+        "job": "sort",
+        "uid": "sort",
+        "metric": "wall",
+        "unit": "s",
+        "better": "lower",
+        "series": "5e1",
+        "executions": (10, 10),
+    }
+    return Change(**(shared | known | {"word": word} | fields))
+
+
+def report(*changes: Change) -> Report:
+    return Report(baseline="1f0e2a3b4c5d" + "0" * 28, target="8c7f6a1d0e5b" + "0" * 28, method="auto", changes=list(changes))
+
+
+def test_a_degradation_reads_well() -> None:
+    cpu = change("same", metric="cpu", effect=0.011, low=-0.013, high=0.015, baseline=0.0129, target=0.012913)
+    memory = change("same", metric="maxrss", unit="B", effect=0.0, low=0.0, high=0.0, baseline=1310720.0, target=1310720.0)
+    assert text(report(memory, cpu, change())).splitlines() == [
+        "sort",
+        "  degradation    wall time       +7.3 % [+5.1, +9.6]     13.10 -> 14.06 ms",
+        "  same           CPU time        +1.1 % [-1.3, +1.5]     12.90 -> 12.91 ms",
+        "  same           peak memory",
+        "",
+        "1f0e2a3b4c5d -> 8c7f6a1d0e5b: 1 degradation, 2 same",
+    ]
+    assert "peak memory     0 % [0, 0]              1.311 -> 1.311 MB" in text(report(memory), verbose=True)
+
+
+def test_what_is_open_says_what_to_do_next() -> None:
+    wide = "the interval reaches beyond ±1 %"
+    lines = text(report(change("inconclusive", reason=wide), change("inconclusive", metric="cpu", reason=wide))).splitlines()
+    assert lines[3:] == [
+        "                 the interval reaches beyond ±1 %",
+        "",
+        "1f0e2a3b4c5d -> 8c7f6a1d0e5b: 2 inconclusive",
+        "inconclusive: not settled by what was measured, neither changed nor the same",
+        "To settle it: perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b",
+    ]
+
+
+def test_metrics_which_share_a_reason_share_a_line() -> None:
+    reason = "kernel 6.1.0 -> 6.5.2"
+    lines = text(
+        report(change("not comparable", reason=reason), change("not comparable", metric="cpu", reason=reason))
+    ).splitlines()
+    assert lines[1] == "  not comparable wall time, CPU time: kernel 6.1.0 -> 6.5.2"
+
+
+def test_many_benchmarks_without_news_share_a_line() -> None:
+    many = report(change(), *(change("same", job=f"job {place}", uid="", effect=0.0, low=0.0, high=0.0) for place in range(7)))
+    assert "  same           7 benchmarks (wall time)" in text(many).splitlines()
+    assert "job 3" not in text(many)
+    assert "job 3" in text(many, verbose=True)
+    assert "job 3" in text(report(*many.changes[:5]))
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    long = "a-very-long-name " * 8
+    everything = report(
+        change(job=long, uid="std::vector<int>::push_back(int const&)", size=1000.0),
+        change(
+            job=long, uid="x" * 30, metric="a_metric_with_a_long_name", effect=12345.6, low=-0.99999, high=1e9, unit="furlongs"
+        ),
+        change("suspected", reason="measured apart " * 9, low=None, high=None),
+        *(change("not comparable", metric=f"metric{place}", reason="cpu " + "A" * 60 + " -> " + "B" * 60) for place in range(5)),
+        *(change(word) for word in ("improvement", "inconclusive", "new", "missing", "same")),
+    )
+    for width in (60, 80, 120):
+        lines = text(everything, width=width).splitlines()
+        assert max(map(len, lines)) <= width + (30 if width < 80 else 0)
+    assert "[1000]" in text(everything)
+    assert "…" in text(everything)
+
+
+def test_an_empty_report_says_so() -> None:
+    assert text(Report(baseline="", target="", method="auto", changes=[])) == "nothing -> nothing: nothing to compare"
+
+
+def test_names_cannot_break_out_of_a_markdown_table() -> None:
+    lines = markdown(report(change(job="a|b\n<script>[x](y)", reason="cmd './a' -> './b'"))).splitlines()
+    assert lines[0] == "**perf check** 1f0e2a3b4c5d → 8c7f6a1d0e5b: 1 degradation"
+    assert lines[4].startswith(r"| **degradation** | a\|b␊\<script\>\[x\](y): sort | wall time | +7.3 % [+5.1, +9.6] |")
+    assert lines[4].endswith("13.10 → 14.06 ms | cmd './a' → './b' |")
+    assert lines[-1] == "In brackets: the 99 % interval of the effect."
+    assert len(markdown(report(change("new"))).splitlines()) == 5
+
+
+def test_json_is_read_back() -> None:
+    given = report(change(), change("new"))
+    document = json.loads(encode(given))
+    assert (document["format"], document["counts"]) == ("perfvcs-report/1", {"degradation": 1, "new": 1})
+    assert decode(encode(given)) == given
+    assert encode(given, indent=0).count("\n") == 0
+    with pytest.raises(Malformed, match=r"\$\.changes"):
+        decode('{"baseline": "", "target": "", "method": "", "changes": [{"word": "fine"}]}')
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "unit", "shown"),
+    [
+        (1.5, 2.0, "s", "1.500 -> 2.000 s"),
+        (0.0131, 0.014, "s", "13.10 -> 14.00 ms"),
+        (9e-7, 3e-6, "s", "0.900 -> 3.000 us"),
+        (1e-18, 1e-18, "s", "1e-06 -> 1e-06 ps"),
+        (0.0, 0.0, "s", "0 -> 0 s"),
+        (999.0, 1000.0, "B", "0.999 -> 1.000 kB"),
+        (3.2e9, 12.0, "B", "3.200 -> 0.000 GB"),
+        (1.0, 2.0, "count", "1 -> 2"),
+        (1e-320, 1e300, "furlongs", "0 -> 1 ×10³⁰⁰ furlongs"),
+        (None, 1.0, "s", ""),
+    ],
+)
+def test_both_centres_share_a_prefix(before: float | None, after: float, unit: str, shown: str) -> None:
+    assert step(change(baseline=before, target=after, unit=unit)) == shown
+
+
+def test_names_cannot_move_the_cursor() -> None:
+    hostile = "\x1b[2J\r\n\u202e"
+    given = change(job=hostile, uid=hostile + "x", metric="wall", unit=hostile, reason=hostile)
+    for shown in (text(report(given)), markdown(report(given))):
+        assert not set("\x1b\r\u202e") & set(shown)
+
+
+def test_uncommitted_changes_are_measured_without_a_name() -> None:
+    open_ended = Report(baseline="HEAD~1", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")])
+    assert text(open_ended).splitlines()[-1] == "To settle it: perf check --measure"
