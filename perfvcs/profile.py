@@ -34,6 +34,10 @@ class Malformed(PerfError):
 
     exit_code = 12
 
+    def __init__(self, message: str) -> None:
+        # names in a foreign document may hold line ends and terminal codes
+        super().__init__("".join(char if char.isprintable() else "?" for char in message[:1000]))
+
 
 class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Unit and direction of one metric; ``better="none"`` is recorded but never judged."""
@@ -174,7 +178,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         if self.stacks is not None:
             document["stacks"] = self.stacks
         document |= {"models": self.models, "postprocessors": self.postprocessors}
-        encoded = msgspec.json.encode(document)
+        try:
+            encoded = msgspec.json.encode(document)
+        except UnicodeEncodeError as error:
+            raise Malformed(
+                f"{error.object[:200]!a} is not valid Unicode: a name or argument has bytes that are no UTF-8"
+            ) from None
         _check(self)
         return encoded
 

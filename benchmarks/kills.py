@@ -1,0 +1,114 @@
+"""Kill writers at random moments and hold the store against what they reported: ``python benchmarks/kills.py [--kills 100] [--seed N]``.
+
+Every profile that a writer printed as stored must be there, a batch must be there whole or not at all, and fsck must find nothing. In one
+case of three git's own processes are killed at the same moment, so that half-written packs and stale locks are left behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from perfvcs.index import Index
+from perfvcs.profile import Collected, Job, Metric, Profile, Resources
+from perfvcs.store import Store
+
+PER_STORE = 10  # kills before a new store is begun, so that fsck stays quick
+BATCHES = (1, 50, 5000)  # loose objects; one pack each; one long stream
+
+
+def profile(number: int) -> Profile:
+    """A small profile that no other number has."""
+    rows = Resources(names=["x"], uid=[0, 0], execution=[0, 1], metrics={"wall": [1.0 + number, 2.0]})
+    return Profile(
+        commit=f"{number % 97:040x}",
+        job=Job(name="sort", collector="time", cmd="./sort"),
+        collected=Collected("session", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs"),
+        metrics={"wall": Metric("s")},
+        resources=rows,
+    )
+
+
+def write(path: Path, start: int, batch: int) -> None:
+    """Store batches until killed, reporting each as one line; this runs in the process that is killed."""
+    store = Store(path)
+    print("ready", flush=True)
+    while True:
+        print(*store.add((profile(number) for number in range(start, start + batch)), "Batch"), flush=True)
+        start += batch
+
+
+def kill_one_writer(store: Store, generator: random.Random, start: int) -> tuple[list[str], int]:
+    """The paths that a writer reported before it was killed, and the size of its batches."""
+    batch = generator.choice(BATCHES)
+    command = [sys.executable, __file__, "--write", str(store.path), str(start), str(batch)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    deadline = time.monotonic() + generator.uniform(0.0, 0.6)
+    reported: list[str] = []
+    reader = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.PIPE, text=True)  # so that the pipe never fills up
+    time.sleep(max(0.0, deadline - time.monotonic()))
+    writer = psutil.Process(process.pid)
+    gits = writer.children(recursive=True)
+    for victim in [writer, *(gits if generator.random() < 1 / 3 else [])]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            victim.kill()
+    process.wait()
+    psutil.wait_procs(gits)  # one that had the whole stream may still commit it
+    output = reader.communicate()[0]
+    for line in output.split("\n")[:-1]:  # what has no line end was not reported
+        reported += line.split()
+    process.stdout.close()
+    return reported, batch
+
+
+def kill_bulk_adds(folder: Path, kills: int, generator: random.Random) -> int:
+    """Kill so many writers; returns how many profiles they had reported. Raises AssertionError when one is lost."""
+    total, paths = 0, set[str]()
+    store = Store(folder / "none")
+    for kill in range(kills):
+        if kill % PER_STORE == 0:
+            store, paths = Store.create(folder / f"{kill}" / "store"), set()
+        before = len(store.paths())
+        reported, batch = kill_one_writer(store, generator, start=1_000_000 * kill)
+        total += len(reported)
+        paths.update(reported)
+        present = store.paths()
+        assert paths <= set(present), f"kill {kill}: {len(paths - set(present))} reported profiles are lost"
+        assert (len(present) - before) % batch == 0, f"kill {kill}: half a batch is there"
+        assert store.fsck() == [], f"kill {kill}: {store.fsck()[:3]}"
+        (one,) = store.add([profile(1_000_000 * kill + 999_999)], "After the kill")
+        paths.add(one)
+        index = Index(store, store.path.with_name("index.db"))
+        assert index.total() == len(present) + 1, f"kill {kill}: the index has {index.total()}"
+        index.close()
+    return total
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=20261120)
+    parser.add_argument("--write", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.write:
+        write(Path(options.write[0]), int(options.write[1]), int(options.write[2]))
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        total = kill_bulk_adds(Path(folder), options.kills, random.Random(options.seed))
+    print(
+        f"{options.kills} kills of a bulk add: {total:,} profiles were reported, none is lost; {time.monotonic() - started:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Reading profiles from files."""
+
+import os
+from pathlib import Path
+
+import pytest
+from samples import sample_profile
+
+from perfvcs import formats
+from perfvcs.formats import Unreadable
+from perfvcs.profile import MAX_BYTES, Malformed
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "some profile.json"
+    path.write_bytes(sample_profile().encode())
+    return path
+
+
+def test_a_profile_is_read_from_a_file(file: Path) -> None:
+    assert formats.guess(file) == "perfvcs"
+    assert formats.read(file) == sample_profile()
+    assert formats.read(file, "perfvcs") == sample_profile()
+
+
+def test_a_broken_profile_is_named_with_its_place(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b'"wall":[0.01,', b'"wall":["fast",'))
+    with pytest.raises(Malformed) as caught:
+        formats.read(file)
+    assert str(file) in str(caught.value)
+    assert "$.resources.wall[0]" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_profile_of_a_newer_format_asks_for_an_update(file: Path) -> None:
+    file.write_bytes(b'{"format": "perfvcs-profile/2", "shape": "new"}')
+    with pytest.raises(Malformed, match="update perfvcs"):
+        formats.read(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\x7fELF", b"name,value\n", b"[" * 100_000])
+def test_what_is_no_profile_is_of_no_known_format(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    for attempt in (formats.guess, formats.read):
+        with pytest.raises(Unreadable, match="none of the formats"):
+            attempt(file)
+
+
+def test_an_unknown_format_is_named(file: Path) -> None:
+    with pytest.raises(Unreadable.__base__, match="perfvsc"):
+        formats.read(file, "perfvsc")
+
+
+def test_a_huge_file_is_refused_before_it_is_read(file: Path) -> None:
+    with file.open("r+b") as sparse:
+        sparse.truncate(MAX_BYTES + 1)
+    with pytest.raises(Unreadable, match="over the limit"):
+        formats.read(file)
+    assert formats.guess(file) == "perfvcs"
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull), Path("/dev/zero")):
+        with pytest.raises(Unreadable, match="not a regular file"):
+            formats.read(path)
+    for path, reason in ((tmp_path, "[Dd]irectory"), (tmp_path / "none", "No such file")):
+        with pytest.raises(Unreadable, match=reason):
+            formats.read(path)

@@ -1,0 +1,57 @@
+"""What verdicts see of a profile."""
+
+from __future__ import annotations
+
+import statistics
+
+from samples import WALL, sample_profile
+
+from perfvcs.profile import REPEATED, Metric, Resources
+from perfvcs.summary import MAX_SIZES, Header, Measured, Summary, summarise
+
+
+def test_each_execution_becomes_one_median_in_order_of_appearance() -> None:
+    rows = Resources(
+        names=["a", "b"], uid=[0, 0, 0, 1, 0], execution=[4, 4, 4, 4, 1], metrics={"wall": [3.0, 1.0, 2.0, 9.0, 5.0]}
+    )
+    assert summarise(sample_profile(resources=rows)) == [
+        Summary("a", None, "wall", (4, 1), (2.0, 5.0)),
+        Summary("b", None, "wall", (4,), (9.0,)),
+    ]
+
+
+def test_an_even_number_of_measurements_has_the_usual_median() -> None:
+    rows = Resources(names=["a"], uid=[0] * 4, execution=[0] * 4, metrics={"wall": [4.0, 1.0, 3.0, 2.0]})
+    assert summarise(sample_profile(resources=rows))[0].medians == (statistics.median([1, 2, 3, 4]),)
+
+
+def test_repeated_executions_and_missing_values_are_left_out() -> None:
+    rows = Resources(names=["a"], uid=[0] * 3, execution=[0, 1, 2], mark=[0, REPEATED, 1], metrics={"wall": [None, 2.0, 3.0]})
+    assert summarise(sample_profile(resources=rows)) == [Summary("a", None, "wall", (2,), (3.0,))]
+
+
+def test_metrics_that_are_not_judged_have_no_summary() -> None:
+    rows = Resources(names=["a"], uid=[0], execution=[0], metrics={"faults": [7.0], "wall": [1.0]})
+    metrics = {"faults": Metric("", "none"), "wall": WALL}
+    assert [one.metric for one in summarise(sample_profile(resources=rows, metrics=metrics))] == ["wall"]
+    assert summarise(sample_profile(resources=rows, metrics={"faults": Metric("", "none"), "wall": Metric("s", "none")})) == []
+
+
+def test_few_sizes_are_separate_benchmarks_and_many_are_a_curve() -> None:
+    few = Resources(names=["a"], uid=[0] * 2, execution=[0] * 2, size=[10.0, 20.0], metrics={"wall": [1.0, 2.0]})
+    assert [one.size for one in summarise(sample_profile(resources=few))] == [10.0, 20.0]
+    count = MAX_SIZES + 1
+    sizes: list[float | None] = [float(size) for size in range(count)]
+    many = Resources(names=["a"], uid=[0] * count, execution=[0] * count, size=sizes, metrics={"wall": sizes})
+    assert summarise(sample_profile(resources=many)) == [Summary("a", None, "wall", (0,), (MAX_SIZES / 2,))]
+
+
+def test_an_empty_profile_has_no_summaries() -> None:
+    assert summarise(sample_profile([])) == []
+
+
+def test_a_header_is_the_profile_without_its_rows() -> None:
+    profile = sample_profile()
+    header = Header.of(profile, "8c/place")
+    assert (header.path, header.commit, header.job) == ("8c/place", profile.commit, profile.job)
+    assert Measured.of(profile, "8c/place") == Measured(header, summarise(profile))
