@@ -23,7 +23,7 @@ TOGETHER = 8  # versions of one session; more would stretch a block until its pa
 class Request:
     """What the caller asks of a campaign beyond perf.toml; None leaves perf.toml's word.
 
-    ``settled``: labels of jobs that need no measuring.
+    ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring.
     """
 
     jobs: tuple[str, ...] = ()
@@ -35,6 +35,7 @@ class Request:
     padding: bool | None = None
     missing: bool = False
     wait: bool = False
+    committed: bool = False
     settled: tuple[str, ...] = ()
 
     def apply(self, config: Config) -> tuple[list[Cell], Config]:
@@ -75,21 +76,17 @@ class Outcome:
             raise CollectFailed(f"{self.failures[0]}{more}{kept}")
 
 
-def versions(repository: Repository, revisions: Iterable[str]) -> list[Version]:
-    """The versions that revisions stand for: HEAD is the working tree as it is, any other commit itself."""
-    project = repository.project
-    head = project.resolve("HEAD")
-    dirty = project.dirty()
-    return [
-        Version(commit, dirty, here=True) if commit == head and not project.bare else Version(commit)
-        for commit in project.expand(revisions)
-    ]
+def versions(repository: Repository, states: Sequence[State], *, committed: bool = False) -> list[Version]:
+    """The versions of states; ``here`` for what the working tree holds just now, unless that may change meanwhile."""
+    here = None if repository.project.bare or committed else repository.current("HEAD")
+    return [Version(state.commit, state.dirty, here=state == here) for state in states]
 
 
 def groups(found: Sequence[Version]) -> list[list[Version]]:
     """Versions in groups to be measured together; neighbours share a group, so that each can be compared with the next."""
     step = TOGETHER - 1
-    return [list(found[start : start + TOGETHER]) for start in range(0, max(len(found) - 1, 1), step)]
+    starts = range(0, max(len(found) - 1, 1), step) if found else ()
+    return [list(found[start : start + TOGETHER]) for start in starts]
 
 
 def collect(repository: Repository, config: Config, revisions: Sequence[str], request: Request, progress: Progress) -> Outcome:
@@ -97,14 +94,14 @@ def collect(repository: Repository, config: Config, revisions: Sequence[str], re
     cells, config = request.apply(config)
     outcome = Outcome()
     with repository.measuring(wait=request.wait):
-        found = versions(repository, revisions)
-        for version in found:
-            if version.dirty is None:
-                repository.promote(version.commit)
+        commits = repository.project.expand(revisions)
+        states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
+        for state in states:
+            if state.dirty is None:
+                repository.promote(state.commit)
         if request.missing:
-            found = [version for version in found if not _complete(repository, version, cells)]
-        planned = groups(found) if found else []
-        for group in planned:
+            states = [state for state in states if not _complete(repository, state, cells)]
+        for group in groups(versions(repository, states, committed=request.committed)):
             with _session(repository, config, cells, group, request, progress) as session:
                 blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
                 progress.begin(session.steps(blocks))
@@ -114,14 +111,14 @@ def collect(repository: Repository, config: Config, revisions: Sequence[str], re
     return outcome
 
 
-def _complete(repository: Repository, version: Version, cells: Iterable[Cell]) -> bool:
-    headers = [one.header for one in repository.measured(State(version.commit, version.dirty))]
+def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bool:
+    headers = [one.header for one in repository.measured(state)]
     present = {(header.job.label, header.job.collector, header.job.cmd) for header in headers}
     return all((cell.label, cell.collector_name, cell.cmd) in present for cell in cells)
 
 
 def settle(
-    repository: Repository, config: Config, pair: tuple[str, str], request: Request, progress: Progress, delta: float
+    repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float
 ) -> tuple[Outcome, str]:
     """Measure two revisions interleaved until every comparison is decided, looking after 5, 10, ... 30 pairs.
 
@@ -135,9 +132,9 @@ def settle(
     outcome = Outcome()
     looks = schedule() if request.executions is None else (request.executions,)
     with repository.measuring(wait=request.wait):
-        both = [versions(repository, [revision])[0] for revision in pair]
+        both = versions(repository, pair)
         with _session(repository, config, cells, both, request, progress) as session:
-            pending, done = set(range(len(cells))), 0
+            pending, done, history = set(range(len(cells))), 0, repository.history(pair[1])
             progress.begin(session.steps(dict.fromkeys(pending, looks[-1])))
             session.warm_up()
             for pairs in looks:
@@ -145,7 +142,7 @@ def settle(
                 done = pairs
                 for number in list(pending) if pairs < looks[-1] else ():
                     sides = session.sides(number)
-                    if sides is None or look(*sides, pairs=pairs, most=looks[-1], delta=delta).pairs is None:
+                    if sides is None or look(*sides, pairs=pairs, most=looks[-1], delta=delta, history=history).pairs is None:
                         pending.discard(number)
                 if not pending:
                     break

@@ -119,4 +119,10 @@ def _explain(message: str) -> str:
 
 def single(command: list[str], **settings: Any) -> Config:
     """The configuration of one ad-hoc command."""
+    try:
+        "".join(command).encode()
+    except UnicodeEncodeError:
+        raise BadConfig(
+            "the command has bytes that are not UTF-8, which a profile cannot hold: rename the file, or use a link"
+        ) from None
     return Config(job=(JobTable(cmd=shlex.join(command), **settings),))

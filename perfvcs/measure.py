@@ -203,7 +203,7 @@ class Session:
         self.progress.step(f"{cell.label} {version.name}")
 
     def _run_of(self, cell: Cell, site: Site, scratch: Path) -> Run:
-        env = dict(site.env) | dict(cell.env)
+        env = site.environ(cell.env)
         if python := self._python(cell, site):
             env = python.activate(env)
         text = self._workload(cell, site, env)
@@ -255,7 +255,7 @@ class Session:
             metrics=recording.metrics, resources=recording.resources(),
             collected=Collected(self.id, _iso(self.started), _iso(ended), f"perfvcs {__version__}"),
             environment=environment.describe(
-                self.knobs, dict(site.env) | dict(cell.env), python=python.interpreter.label if python else "", built=site.built,
+                self.knobs, site.environ(cell.env), python=python.interpreter.label if python else "", built=site.built,
                 before=self.before, after=after,
             ),
             design=Design(

@@ -15,6 +15,7 @@ from pathlib import Path
 from perfvcs.config import Config, PythonTable, seconds
 from perfvcs.environment import clean
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.native import native_folder, python_folder
 from perfvcs.process import CommandFailed, run
 from perfvcs.vcs import Project
 from perfvcs.virtualenv import VirtualEnvironment, environment
@@ -54,6 +55,10 @@ class Site:
     source: Mapping[str, str]
     built: bool
 
+    def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a job with variables of its own."""
+        return _reporting(dict(self.env) | dict(extra))
+
 
 def prepare(
     project: Project, home: Path, config: Config, version: Version, place: str, stack: ExitStack, *, in_place: bool = False
@@ -72,7 +77,7 @@ def prepare(
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     for command in config.build:
-        _build(command, folder, env, seconds(config.build_timeout, "build_timeout"), log)
+        _build(command, folder, _reporting(env), seconds(config.build_timeout, "build_timeout"), log)
     log.unlink(missing_ok=True)
     pythons: dict[str, VirtualEnvironment] = {}
     if config.python is not None:
@@ -85,6 +90,12 @@ def prepare(
                 origin = until_installed.enter_context(copy)
             pythons = _pythons(config.python, home / "python", origin, content, env)
     return Site(folder, env, pythons, source, bool(config.build))
+
+
+def _reporting(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which a program finds what it can report its own measurements with: ``perfvcs_bench`` and ``perfvcs.h``."""
+    added = {"PYTHONPATH": python_folder(), "CPATH": native_folder()}
+    return dict(env) | {name: os.pathsep.join(filter(None, (env.get(name), str(folder)))) for name, folder in added.items()}
 
 
 def _pythons(

@@ -23,3 +23,32 @@ def sample_profile(wall: Sequence[float] = (0.010, 0.011, 0.012), **overrides: A
         "resources": rows,
     }
     return Profile(**(fields | overrides))
+
+
+def interleaved(
+    commits: Sequence[str], walls: Sequence[Sequence[float]], session: str = "20261120T093000-4f2a91", **overrides: Any
+) -> list[Profile]:
+    """The profiles of one session that measured these commits in turns, one list of wall times each; ``cpu`` is nine tenths of it."""
+    found = []
+    for number, (commit, wall) in enumerate(zip(commits, walls, strict=True)):
+        cpu: list[float | None] = [0.9 * value for value in wall]
+        rows = Resources(
+            names=["sort"], uid=[0] * len(wall), execution=list(range(len(wall))), metrics={"wall": list(wall), "cpu": cpu}
+        )
+        fields: dict[str, Any] = {
+            "commit": commit,
+            "collected": Collected(session, "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"),
+            "design": Design(executions=len(wall), order="interleaved", version=number, versions=list(commits), seed=5),
+            "metrics": {"wall": WALL, "cpu": Metric("s")},
+            "resources": rows,
+        }
+        found.append(sample_profile(wall, **(fields | overrides)))
+    return found
+
+
+def noisy(centre: float, count: int = 10, seed: int = 1, spread: float = 0.002) -> list[float]:
+    """Wall times about ``centre`` seconds with a relative ``spread``."""
+    from random import Random
+
+    random = Random(seed)
+    return [centre * random.lognormvariate(0, spread) for _ in range(count)]

@@ -27,7 +27,11 @@ def test_a_wrong_key_or_type_is_named_with_its_place_and_the_right_one(table: di
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"a = 1\njob = \n", "perf.toml is not TOML: .*line 2"), (b"\xff\xfe", "perf.toml is not TOML"), (b"x = 1\nx = 2", "is not TOML")],
+    [
+        (b"a = 1\njob = \n", "perf.toml is not TOML: .*line 2"),
+        (b"\xff\xfe", "perf.toml is not TOML"),
+        (b"x = 1\nx = 2", "is not TOML"),
+    ],
 )
 def test_what_is_not_toml_is_said(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "perf.toml").write_bytes(content)

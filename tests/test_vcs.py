@@ -18,9 +18,7 @@ def test_gits_own_folder_is_not_a_working_tree(project: Tree) -> None:
         Project.find(project.root / ".git")
 
 
-def test_a_repository_is_found_from_a_subfolder_despite_a_hooks_variables(
-    project: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_is_found_from_a_subfolder_despite_a_hooks_variables(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write("a/b/c", "x")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")

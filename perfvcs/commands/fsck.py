@@ -1,0 +1,33 @@
+"""``perf fsck``."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
+def command(as_json: bool) -> None:
+    """Check every profile against its format and place, and rebuild the index."""
+    import json
+
+    from perfvcs.place import Damaged
+    from perfvcs.repository import Repository
+
+    repository = Repository.find()
+    problems = repository.store.fsck()
+    try:
+        profiles, _ = repository.reindex()
+    except Damaged:
+        profiles = 0
+    if as_json:
+        rows = [{"path": problem.path, "reason": problem.reason} for problem in problems]
+        click.echo(json.dumps({"profiles": profiles, "problems": rows}, indent=2))
+    else:
+        for problem in problems:
+            click.echo(str(problem))
+        whole = f"{profiles:,} profile{'s' * (profiles != 1)} can be read"
+        click.echo(whole if problems else f"{whole}, all whole; the index is rebuilt")
+    if problems:
+        count = f"{len(problems)} problem{'s' * (len(problems) != 1)}"
+        raise Damaged(f"{count} in {repository.store.path}: restore it from a backup, or remove what is named with `perf rm`")

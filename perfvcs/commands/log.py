@@ -1,0 +1,19 @@
+"""``perf log``."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("revision", default="HEAD", metavar="[REVISION|A..B]")
+@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="How many commits.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also commits without profiles.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(revision: str, number: int, everything: bool, as_json: bool) -> None:
+    """Show commits with their profiles, a sparkline per benchmark, and the last verdicts."""
+    from perfvcs.chronicle import chronicle
+    from perfvcs.repository import Repository
+
+    found = chronicle(Repository.find(), revision, number, everything=everything)
+    click.echo(found.json() if as_json else "\n".join(found.lines()))

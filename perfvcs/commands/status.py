@@ -1,0 +1,16 @@
+"""``perf status``."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(as_json: bool) -> None:
+    """Show what is measured at HEAD, what is missing, and the last verdict."""
+    from perfvcs.repository import Repository
+    from perfvcs.standing import standing
+
+    found = standing(Repository.find())
+    click.echo(found.json() if as_json else "\n".join(found.lines()))

@@ -1,0 +1,260 @@
+"""Repository: the one object that commands talk to; it brings project, store, index, measuring and verdicts together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.errors import UsageError
+from perfvcs.index import Index
+from perfvcs.lock import free, hold
+from perfvcs.place import fold
+from perfvcs.store import Store
+from perfvcs.vcs import NoRepository, Project, UnknownRevision
+
+if TYPE_CHECKING:
+    from perfvcs.check import Past, Report, Unit
+    from perfvcs.profile import Profile
+    from perfvcs.summary import Header, Measured
+
+FOLDER = ".perf"
+HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
+
+
+@dataclass(frozen=True)
+class State:
+    """What a verdict is about: a commit, or a commit with uncommitted changes (their hash) on top."""
+
+    commit: str
+    dirty: str | None = None
+
+    @property
+    def name(self) -> str:
+        """For people: the short commit id, with a + for changes on top."""
+        return self.commit[:10] + ("+" if self.dirty else "")
+
+
+class Repository:
+    """The performance history of a project, in its ``.perf`` folder."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.home = project.home / FOLDER
+
+    @classmethod
+    def find(cls, start: Path | None = None, *, create: bool = False) -> Repository:
+        """The repository around a folder, its ``.perf`` made when ``create``; raises NoRepository. What a crash left is cleaned up."""
+        found = cls(Project.find(start))
+        if create:
+            found.create()
+        elif not (found.home / "store").is_dir():
+            raise NoRepository(f"nothing was measured in {found.project.home} yet: run `perf init`, then `perf collect`")
+        found.clean()
+        return found
+
+    def create(self) -> bool:
+        """Make ``.perf`` where there is none, hidden from git; whether it was made now."""
+        new = not (self.home / "store").is_dir()
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.project.exclude(f"/{FOLDER}/" if not self.project.bare else FOLDER)
+        Store.create(self.home / "store")
+        return new
+
+    @cached_property
+    def store(self) -> Store:
+        """The profiles."""
+        return Store(self.home / "store")
+
+    @cached_property
+    def index(self) -> Index:
+        """The cache of headers and summaries, up to date with the store."""
+        index = Index(self.store, self.home / "index.db")
+        index.refresh()
+        return index
+
+    def refresh(self) -> None:
+        """Let the index follow what was just stored."""
+        self.index.refresh()
+
+    def publish(self, page: str, names: Sequence[str], output: Path | None) -> Path:
+        """Write a page to ``output``, else to a file in ``.perf/pages`` named after what it shows; whole or not at all."""
+        name = "-".join(filter(None, map(fold, names))) or "HEAD"
+        path = (output or self.home / "pages" / f"{name[:100]}.html").absolute()
+        if output is None:
+            path.parent.mkdir(exist_ok=True)
+        part = path.with_name(f".{path.name}.part")
+        try:
+            part.write_text(page, "utf-8")
+            part.replace(path)
+        except FileNotFoundError:
+            raise UsageError(f"{path.parent} does not exist: make it, or choose another -o") from None
+        finally:
+            part.unlink(missing_ok=True)
+        return path
+
+    def reindex(self) -> tuple[int, dict[str, str]]:
+        """Build the index anew from the store: how many profiles it has, and what is no profile with the reason."""
+        self.index.close()
+        for name in ("index.db", "index.db-wal", "index.db-shm"):
+            (self.home / name).unlink(missing_ok=True)
+        self.index.refresh()
+        return self.index.total(), self.index.damaged()
+
+    def size(self) -> int:
+        """Bytes that the store takes on disk."""
+        return sum(path.stat().st_size for path in self.store.path.rglob("*") if path.is_file())
+
+    @contextmanager
+    def measuring(self, *, wait: bool = False) -> Iterator[None]:
+        """The right to measure; raises Locked."""
+        with hold(self.home / "lock", wait=wait):
+            self._sweep()
+            yield
+
+    def clean(self) -> None:
+        """Take away what a killed run left, unless a run is going on."""
+        left = any(path.exists() and any(path.iterdir()) for path in (self.home / "worktrees", self.home / "tmp"))
+        if left and free(self.home / "lock"):
+            with hold(self.home / "lock"):
+                self._sweep()
+
+    def _sweep(self) -> None:
+        from perfvcs.worktree import delete, remove
+
+        for path in (self.home / "worktrees").glob("*"):
+            remove(self.project, path)
+        for path in (*(self.home / "tmp").glob("*"), *(self.home / "workloads").glob("making-*")):
+            delete(path)
+
+    # -- what is measured ------------------------------------------------------------------------------------------------------------
+
+    def state(self, revision: str) -> State:
+        """What a revision stands for in a verdict.
+
+        HEAD with changes on top stands for both when exactly these changes were measured; any commit that was measured only with
+        changes on top stands for the newest of those.
+        """
+        commit = self.project.resolve(revision)
+        self.promote(commit)
+        headers = self.index.headers([commit])
+        dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
+        if dirty and commit == self.project.resolve("HEAD") and (now := self.project.dirty()) in dirty:
+            return State(commit, now)
+        if dirty and all(header.dirty for header in headers):
+            return State(commit, max(dirty, key=lambda changes: dirty[changes]))
+        return State(commit)
+
+    def current(self, revision: str) -> State:
+        """What a revision stands for when it is measured now: HEAD is the working tree as it is."""
+        commit = self.project.resolve(revision)
+        here = not self.project.bare and commit == self.project.resolve("HEAD")
+        return State(commit, self.project.dirty() if here else None)
+
+    def promote(self, commit: str) -> list[str]:
+        """Move profiles of uncommitted changes to the commit that made exactly these changes; their new paths."""
+        details = self.project.describe([commit]).get(commit)
+        for parent in details.parents if details else ():
+            waiting = [header for header in self.index.headers([parent]) if header.dirty]
+            made = self.project.difference(parent, commit) if waiting else None
+            moved = [header.path for header in waiting if header.dirty == made]
+            if moved:
+                profiles = [
+                    msgspec.structs.replace(profile, commit=commit, dirty=None) for _, profile in self.store.read_many(moved)
+                ]
+                paths = self.store.add(
+                    profiles, f"Promote to {commit[:10]}: its changes were measured before they were committed"
+                )
+                self.store.remove(moved, f"Promote to {commit[:10]}: the profiles of uncommitted changes")
+                self.refresh()
+                return paths
+        return []
+
+    def measured(self, state: State) -> list[Measured]:
+        """Headers and summaries of a state's profiles."""
+        return [one for one in self.index.measured([state.commit]) if one.header.dirty == state.dirty]
+
+    def profiles(self, headers: Iterable[Header]) -> list[Profile]:
+        """The whole profiles of headers."""
+        return [profile for _, profile in self.store.read_many([header.path for header in headers])]
+
+    def baseline(self, target: State) -> State | None:
+        """The nearest ancestor with a comparable profile, else the nearest with any; the commit itself below uncommitted changes."""
+        wanted = {(one.header.job.key, one.header.environment.fingerprint) for one in self.measured(target)}
+        below = State(target.commit)
+        if target.dirty and self.measured(below):
+            return below
+        known, fallback = self.index.commits(), None
+        for commit in self.project.ancestors(target.commit):
+            if commit in known:
+                headers = [header for header in self.index.headers([commit]) if header.dirty is None]
+                if any((header.job.key, header.environment.fingerprint) in wanted for header in headers):
+                    return State(commit)
+                fallback = fallback or (State(commit) if headers else None)
+        return fallback
+
+    def select(self, name: str, jobs: Sequence[str] = ()) -> list[str]:
+        """Paths of profiles: all of the revision ``name``, else those that begin with it; raises UsageError without any."""
+        try:
+            paths = self.store.paths(self.project.resolve(name))
+        except UnknownRevision:
+            paths = [path for path in self.index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
+            if not paths:
+                raise
+        if jobs:
+            wanted = {
+                header.path for header in self.index.headers({path.split("/")[1] for path in paths}) if header.job.name in jobs
+            }
+            paths = [path for path in paths if path in wanted]
+        if not paths:
+            raise UsageError(f"`{name}` has no such profiles: `perf log` shows what there is")
+        return paths
+
+    # -- verdicts --------------------------------------------------------------------------------------------------------------------
+
+    def compare(
+        self,
+        baseline: State,
+        target: State,
+        *,
+        method: str = "auto",
+        delta: float = 0.01,
+        session: str = "",
+        settled: Sequence[str] = (),
+    ) -> Report:
+        """The verdict on two states from what is stored; raises NothingToCompare.
+
+        ``session`` leaves only what that session measured, and what was ``settled`` before it (labels of jobs).
+        """
+        from perfvcs.check import NothingToCompare, compare
+
+        sides = [self.measured(state) for state in (baseline, target)]
+        if session:
+            sides = [
+                [one for one in side if one.header.collected.session == session or one.header.job.label in settled]
+                for side in sides
+            ]
+        for state, side in zip((baseline, target), sides, strict=True):
+            if not side:
+                raise NothingToCompare(f"{state.name} has no profiles: measure it with `perf collect`, or both with --measure")
+        report = compare(sides[0], sides[1], method=method, delta=delta, history=self.history(target))
+        report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
+        self.index.remember(baseline.commit, target.commit, msgspec.json.encode(report))
+        return report
+
+    def history(self, target: State) -> dict[Unit, Past]:
+        """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""
+        from perfvcs.check import past_of
+
+        known, found = self.index.commits(), [target.commit]
+        for commit in self.project.ancestors(target.commit):
+            if len(found) >= HISTORY:
+                break
+            if commit in known:
+                found.append(commit)
+        return past_of(self.index.measured(reversed(found)))

@@ -1,0 +1,107 @@
+"""`perf log` and `perf status`."""
+
+import json
+from collections.abc import Callable
+
+from conftest import Project, Said
+from samples import interleaved, noisy, sample_profile
+
+from perfvcs.profile import Job, Profile
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+
+
+def store(*profiles: Profile) -> Repository:
+    repository = Repository.find(create=True)
+    repository.store.add(profiles, "test")
+    return repository
+
+
+def test_the_log_shows_measured_commits_with_trends(project: Project, perf: Perf) -> None:
+    one, two = (
+        project.commit("the first"),
+        project.commit("the second, — with ünïcode and a title that is much too long for a line"),
+    )
+    project.commit("not measured")
+    store(*interleaved([one, two], [noisy(0.010), noisy(0.020)]))
+    out = perf("log").out
+    assert out.index(two[:10]) < out.index(one[:10])
+    assert "not measured" not in out
+    assert "▁█" in out
+    assert "20 ms" in out
+    assert "18 ms" in out, "CPU time stands beside wall time"
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert "not measured" in perf("log", "--all").out
+    assert one[:10] not in perf("log", "-n1").out
+    assert perf("log", f"{one}..HEAD").out.count("profile") == 1
+
+
+def test_the_log_of_nothing_says_what_to_do(project: Project, perf: Perf) -> None:
+    project.commit()
+    perf("init")
+    assert "perf collect" in perf("log").out
+    assert json.loads(perf("log", "--json").out) == {"commits": [], "trends": []}
+
+
+def test_the_log_as_json(project: Project, perf: Perf) -> None:
+    commit = project.commit("title")
+    store(sample_profile(noisy(0.01), commit=commit))
+    found = json.loads(perf("log", "--json").out)
+    assert found["commits"][0]["commit"] == commit
+    assert found["commits"][0]["profiles"] == 1
+    assert found["trends"][0]["metric"] == "wall"
+
+
+def test_many_benchmarks_are_counted_not_listed(project: Project, perf: Perf) -> None:
+    commit = project.commit("one")
+    jobs = [Job(name=f"job{number:02}", collector="time", cmd=f"./{number}") for number in range(30)]
+    store(*(sample_profile(noisy(0.01), commit=commit, job=job) for job in jobs))
+    log = perf("log").out
+    assert "and 18 more" in log
+    status = perf("status").out
+    assert "and 10 more: 30 are measured, 0 missing" in status
+
+
+def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, perf: Perf) -> None:
+    project.write("perf.toml", '[[job]]\nname = "sort"\ncmd = "./sort"\n[[job]]\nname = "parse"\ncmd = "./parse"\n')
+    head = project.commit("the title")
+    repository = store(sample_profile(noisy(0.01), commit=head))
+    out = perf("status").out
+    assert f"HEAD is {head[:10]} the title\n" in out
+    assert "measured  sort" in out
+    assert "10 executions" in out
+    assert "missing   parse" in out
+    assert "no verdict yet" in out
+    assert "the store holds 1 profile of 1 commit" in out
+    project.write("new", "x")
+    assert "(with uncommitted changes)" in perf("status").out
+    found = json.loads(perf("status", "--json").out)
+    assert [(job["job"], job["executions"]) for job in found["jobs"]] == [("sort", 10), ("parse", 0)]
+    repository.index.close()
+
+
+def test_the_status_names_a_broken_configuration_and_still_answers(project: Project, perf: Perf) -> None:
+    project.write("perf.toml", "jbo = 1")
+    project.commit()
+    perf("init")
+    out = perf("status").out
+    assert "did you mean `job`" in out
+    assert "0 profiles" in out
+
+
+def test_before_anything_was_measured_the_cure_is_named(project: Project, perf: Perf) -> None:
+    project.commit()
+    for command in ("log", "status", "check", "show", "fsck", "gc"):
+        said = perf(command, code=10)
+        assert "perf init" in said.err
+        assert said.err.count("\n") == 1
+    assert "perf init" in perf("rm", "HEAD", code=10).err
+    assert not (project.root / ".perf").exists()
+
+
+def test_a_repository_without_commits_says_so(project: Project, perf: Perf) -> None:
+    project.configure()
+    assert perf("init").code == 0
+    for command in ("collect", "check", "status", "show", "log"):
+        assert "no commits yet" in perf(command, code=10).err
