@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from perfvcs.plumbing import Fault
 
-VERSION = 1
+VERSION = 2
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = """
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -30,6 +30,7 @@ CREATE TABLE profiles (
     id INTEGER PRIMARY KEY, commit_id INTEGER NOT NULL, name TEXT NOT NULL, job INTEGER NOT NULL, environment INTEGER NOT NULL,
     metrics INTEGER NOT NULL, dirty TEXT, started TEXT NOT NULL, details BLOB NOT NULL, UNIQUE (commit_id, name)
 );
+CREATE INDEX profiles_dirty ON profiles (commit_id) WHERE dirty IS NOT NULL;
 CREATE INDEX profiles_job ON profiles (job, commit_id);
 CREATE TABLE summaries (
     profile INTEGER NOT NULL, number INTEGER NOT NULL, uid INTEGER NOT NULL, metric INTEGER NOT NULL, size REAL, executions TEXT,

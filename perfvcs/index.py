@@ -158,6 +158,11 @@ class Index:
         sql = "SELECT text FROM commits c WHERE EXISTS (SELECT 1 FROM profiles WHERE commit_id = c.id)"
         return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
 
+    def changed(self) -> set[str]:
+        """The commits that have profiles of uncommitted changes on top."""
+        sql = "SELECT text FROM commits WHERE id IN (SELECT commit_id FROM profiles WHERE dirty IS NOT NULL)"
+        return {row[0] for row in self._rows(sql)}
+
     def total(self) -> int:
         """How many profiles there are."""
         return self._database.attempt(lambda: int(self._rows("SELECT count(*) FROM profiles")[0][0]))

@@ -142,11 +142,13 @@ class Repository:
         """
         commit = self.project.resolve(revision)
         self.promote(commit)
+        if commit not in self.index.changed():
+            return State(commit)
         headers = self.index.headers([commit])
         dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
-        if dirty and commit == self.project.resolve("HEAD") and (now := self.project.dirty()) in dirty:
+        if commit == self.project.resolve("HEAD") and (now := self.project.dirty()) in dirty:
             return State(commit, now)
-        if dirty and all(header.dirty for header in headers):
+        if all(header.dirty for header in headers):
             return State(commit, max(dirty, key=lambda changes: dirty[changes]))
         return State(commit)
 
@@ -158,8 +160,9 @@ class Repository:
 
     def promote(self, commit: str) -> list[str]:
         """Move profiles of uncommitted changes to the commit that made exactly these changes; their new paths."""
-        details = self.project.describe([commit]).get(commit)
-        for parent in details.parents if details else ():
+        changed = self.index.changed()
+        details = self.project.describe([commit]).get(commit) if changed else None
+        for parent in changed.intersection(details.parents) if details else ():
             waiting = [header for header in self.index.headers([parent]) if header.dirty]
             made = self.project.difference(parent, commit) if waiting else None
             moved = [header.path for header in waiting if header.dirty == made]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.chronicle import WIDTH, Trend, described, trends
-from perfvcs.config import FILE, BadConfig, load
+from perfvcs.config import FILE, load
+from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.quantity import quantity, shorten
 from perfvcs.sparkline import sparkline
@@ -97,7 +98,7 @@ def standing(repository: Repository) -> Standing:
     problem, wanted = "", []
     try:
         wanted = [(cell.label, cell.collector_name) for cell in matrix(load(project.root / FILE))]
-    except BadConfig as error:
+    except UsageError as error:
         problem = str(error)
     known = index.commits()
     ids = [state.commit]

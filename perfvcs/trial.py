@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from perfvcs.campaign import Outcome, Request, settle
-from perfvcs.check import Report
-from perfvcs.check.change import NothingToCompare
-from perfvcs.config import FILE, load
-from perfvcs.measure import Progress
+from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.repository import Repository, State
+
+if TYPE_CHECKING:
+    from perfvcs.campaign import Outcome, Request
+    from perfvcs.measure import Progress
 
 DEGRADED, OPEN = 3, 4
 DECIDED = ("degradation", "improvement", "same")
@@ -18,16 +18,17 @@ DECIDED = ("degradation", "improvement", "same")
 
 @dataclass(frozen=True)
 class Trial:
-    """The report, and what was measured for it."""
+    """The report, and what was measured for it, if anything was."""
 
     report: Report
-    outcome: Outcome
+    outcome: Outcome | None = None
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
         """The exit status: 3 for a degradation (``gate``: a certain one), 4 where nothing was comparable or, ``strict``, decided."""
         if any(change.gate or not gate for change in self.report.having("degradation")):
             return DEGRADED
-        self.outcome.raise_failures()
+        if self.outcome:
+            self.outcome.raise_failures()
         compared = [change for change in self.report.changes if change.word not in ("not comparable", "new", "missing")]
         return OPEN if not compared or (strict and self.report.having("inconclusive", "suspected")) else 0
 
@@ -46,44 +47,55 @@ class Trial:
         return summary(self.report) if form == "line" else text(self.report, verbose=verbose)
 
 
-def conduct(
-    repository: Repository, revisions: tuple[str, ...], request: Request, progress: Progress, *,
-    measure: bool = False, method: str = "auto", delta: float = 0.01,
-) -> Trial:  # fmt: skip
-    """The trial of a target (the last of ``revisions``, else HEAD) against a baseline (the first of two, else the nearest ancestor).
+def judge(repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float = 0.01) -> Trial:
+    """The trial, from what is stored, of a target (the last of ``revisions``, else HEAD) against a baseline.
 
-    With ``measure``, jobs whose comparisons are not all decided by what is stored are measured, both revisions in turns; a number of
-    executions in the request measures all. Raises NothingToCompare.
+    The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. Raises NothingToCompare.
     """
-    baseline, target = _sides(repository, revisions, measure)
-    settled: list[str] = []
-    if measure:
-        config = load(repository.project.root / FILE)
-        settled = [] if request.executions else _settled(repository, baseline, target, method, delta)
-        remaining = replace(request, settled=tuple(settled))
-        if remaining.apply(config)[0]:
-            outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta)
-            if not outcome.profiles:
-                outcome.raise_failures()
-            report = repository.compare(baseline, target, method=method, delta=delta, session=session, settled=settled)
-            return Trial(report, outcome)
-    return Trial(repository.compare(baseline, target, method=method, delta=delta), Outcome())
-
-
-def _sides(repository: Repository, revisions: tuple[str, ...], measure: bool) -> tuple[State, State]:
-    """Baseline and target; where both are to be measured, HEAD stands for the working tree as it is now."""
-    state = repository.current if measure else repository.state
-    target = state(revisions[-1] if revisions else "HEAD")
-    if len(revisions) == 2:
-        return state(revisions[0]), target
-    if measure and target.dirty:
-        return State(target.commit), target
-    baseline = repository.baseline(target)
-    if baseline is None and measure:
-        baseline = next((State(commit) for commit in repository.project.ancestors(target.commit)), None)
+    target = repository.state(revisions[-1] if revisions else "HEAD")
+    baseline = repository.state(revisions[0]) if len(revisions) == 2 else repository.baseline(target)
     if baseline is None:
         raise NothingToCompare(f"no ancestor of {target.name} has profiles: name a baseline, or measure one with `perf collect`")
-    return baseline, target
+    return Trial(repository.compare(baseline, target, method=method, delta=delta))
+
+
+def measure(
+    repository: Repository,
+    revisions: tuple[str, ...],
+    request: Request,
+    progress: Progress,
+    *,
+    method: str = "auto",
+    delta: float = 0.01,
+) -> Trial:
+    """The trial after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
+
+    A number of executions in the request measures all. HEAD is the working tree as it is now; its baseline, when none is named, is the
+    commit below its changes, else the nearest ancestor with comparable profiles, else the parent.
+    """
+    from perfvcs.campaign import settle
+    from perfvcs.config import FILE, load
+
+    target = repository.current(revisions[-1] if revisions else "HEAD")
+    if len(revisions) == 2:
+        baseline = repository.current(revisions[0])
+    elif target.dirty:
+        baseline = State(target.commit)
+    else:
+        nearest = repository.baseline(target) or next(map(State, repository.project.ancestors(target.commit)), None)
+        if nearest is None:
+            raise NothingToCompare(f"{target.name} has no ancestor to be compared with: name a baseline")
+        baseline = nearest
+    config = load(repository.project.root / FILE)
+    settled = [] if request.executions else _settled(repository, baseline, target, method, delta)
+    remaining = replace(request, settled=tuple(settled))
+    if not remaining.apply(config)[0]:
+        return Trial(repository.compare(baseline, target, method=method, delta=delta))
+    outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta)
+    if not outcome.profiles:
+        outcome.raise_failures()
+    report = repository.compare(baseline, target, method=method, delta=delta, session=session, settled=settled)
+    return Trial(report, outcome)
 
 
 def _settled(repository: Repository, baseline: State, target: State, method: str, delta: float) -> list[str]:

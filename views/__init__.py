@@ -1,6 +1,8 @@
 """Views: each file is one, named like it; this page is their contract.
 
-A view is a frozen dataclass; its fields are its options. It renders bokeh models and leaves files to the command.
+A view is a frozen dataclass; its fields are its options. It renders bokeh models and leaves files to the command. The page hands a
+view one benchmark's one metric at a time (``perfvcs.page``), so that figures can be folded; a view must also draw a whole subject. A
+field ``points`` bounds what is drawn, and is lowered for a page of many figures. Files with a leading underscore are shared drawing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+    from perfvcs.trial import Trial
 
 
 @click.command()
@@ -29,16 +35,27 @@ def command(
 
     Exit status 3: a degradation; 4: nothing to compare. The same revision twice is an A/A check of the set-up.
     """
-    from perfvcs.campaign import Request
-    from perfvcs.progress import shown
     from perfvcs.repository import Repository
-    from perfvcs.trial import conduct
+    from perfvcs.trial import judge
 
     if len(revisions) > 2:
         raise click.UsageError("at most a baseline and a target can be named")
     repository = Repository.find(create=measure)
-    request = Request(**asked)  # type: ignore[arg-type]
-    with shown(quiet=quiet or as_json or markdown or not measure) as progress:
-        trial = conduct(repository, revisions, request, progress, measure=measure, method=method, delta=delta / 100)
+    if measure:
+        trial = _measured(repository, revisions, asked, silent=quiet or as_json or markdown, method=method, delta=delta / 100)
+    else:
+        trial = judge(repository, revisions, method=method, delta=delta / 100)
     click.echo(trial.render("json" if as_json else "markdown" if markdown else "line" if quiet else "text", verbose=verbose))
     click.get_current_context().exit(trial.status(gate=gate, strict=strict))
+
+
+def _measured(
+    repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float
+) -> Trial:
+    """The trial after measuring; what that takes is imported only here."""
+    from perfvcs.campaign import Request
+    from perfvcs.progress import shown
+    from perfvcs.trial import measure
+
+    with shown(quiet=silent) as progress:
+        return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta)  # type: ignore[arg-type]
