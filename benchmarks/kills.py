@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import random
 import subprocess
 import sys
@@ -94,6 +95,52 @@ def kill_bulk_adds(folder: Path, kills: int, generator: random.Random) -> int:
     return total
 
 
+CONFIGURATION = """
+build = ["sh -c 'sleep 0.05'"]
+[[job]]
+name = "one"
+cmd = "sleep 0.01"
+executions = 5
+[[job]]
+name = "two"
+cmd = "sh -c 'sleep 0.01 & wait'"
+executions = 5
+"""
+
+
+def kill_collecting(folder: Path, kills: int, generator: random.Random) -> tuple[int, int]:
+    """Kill so many `perf collect HEAD~1 HEAD`; how many had reported their profiles, and how many profiles there are at the end."""
+    commands = ("init -q -b main .", "add --all", "commit -q -m one", "commit -q -m two --allow-empty")
+    (folder / "perf.toml").write_text(CONFIGURATION)
+    for words in commands:
+        subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words.split()], cwd=folder, check=True)
+    perf = [sys.executable, "-P", "-m", "perfvcs"]
+    length = time.monotonic()
+    subprocess.run([*perf, "collect", "--quiet", "HEAD~1", "HEAD"], cwd=folder, check=True)
+    length = time.monotonic() - length
+    reported: set[str] = set()
+    whole = 0
+    for kill in range(kills):
+        process = subprocess.Popen([*perf, "collect", "--json", "HEAD~1", "HEAD"], cwd=folder, stdout=subprocess.PIPE, text=True)
+        time.sleep(generator.uniform(0, 1.3 * length))
+        process.kill()
+        output = process.communicate()[0]
+        with contextlib.suppress(ValueError):
+            found = json.loads(output)["stored"]
+            reported.update(row["path"] for row in found)
+            whole += 1
+        subprocess.run([*perf, "log"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        listed = subprocess.run(["git", "worktree", "list"], cwd=folder, check=True, capture_output=True, text=True).stdout
+        assert listed.count("\n") == 1, f"kill {kill}: a worktree is left: {listed}"
+        assert list((folder / ".perf" / "worktrees").glob("*")) == [], f"kill {kill}: a folder of a worktree is left"
+        store = Store(folder / ".perf" / "store")
+        present = store.paths()
+        assert reported <= set(present), f"kill {kill}: {len(reported - set(present))} reported profiles are lost"
+        assert len(present) % 4 == 0, f"kill {kill}: half a session is there"
+        assert store.fsck() == [], f"kill {kill}: {store.fsck()[:3]}"
+    return whole, len(present)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
@@ -105,9 +152,13 @@ def main() -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         total = kill_bulk_adds(Path(folder), options.kills, random.Random(options.seed))
-    print(
-        f"{options.kills} kills of a bulk add: {total:,} profiles were reported, none is lost; {time.monotonic() - started:.0f} s"
-    )
+    took = time.monotonic() - started
+    print(f"{options.kills} kills of a bulk add: {total:,} profiles were reported, none is lost; {took:.0f} s", flush=True)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        whole, profiles = kill_collecting(Path(folder), options.kills, random.Random(options.seed))
+    took = time.monotonic() - started
+    print(f"{options.kills} kills of `perf collect`: {whole} had reported, none is lost, {profiles} profiles; {took:.0f} s")
 
 
 if __name__ == "__main__":

@@ -69,9 +69,8 @@ def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: 
         raise GitError("git is not on PATH: install it (apt install git)") from None
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("hint:")]
-        raise GitError(
-            f"git {args[0]} failed: {lines[-1].removeprefix('fatal: ') if lines else f'exit status {done.returncode}'}"
-        )
+        name = next(word for word in args if not word.startswith("-") and "=" not in word)
+        raise GitError(f"git {name} failed: {lines[-1].removeprefix('fatal: ') if lines else f'exit status {done.returncode}'}")
     return done.stdout.removesuffix("\n")
 
 
