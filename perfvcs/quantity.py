@@ -50,14 +50,15 @@ def scale(magnitude: float, unit: str) -> Scale:
     if not math.isfinite(magnitude) or magnitude == 0:
         return Scale(1.0, unit)
     step = max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3))
+    fraction = unit in COUNTS or unit.startswith(("B", "bit"))  # a part of a byte or of a count takes no prefix
     if unit == "s":
         step = min(step, 0)
-    elif unit in COUNTS or unit.startswith(("B", "bit")):
-        step = max(step, 0) if unit or magnitude >= 1e-3 else step
-    if unit not in SCALED and not (unit in COUNTS and 0 <= step <= 5):
+    elif fraction and magnitude >= 1e-3:
+        step = max(step, 0)
+    if (fraction and step < 0) or unit not in (*SCALED, *COUNTS):
         step = step if step >= 3 or step < -1 else 0
         power = f"×10{str(3 * step).translate(SUPERSCRIPT)}" if step else ""
-        return Scale(10.0 ** (-3 * step), f"{power} {unit}".strip())
+        return Scale(10.0 ** (-3 * step), f"{power} {'' if unit in COUNTS else unit}".strip())
     step = max(min(PREFIXES), min(max(PREFIXES), step))
     return Scale(10.0 ** (-3 * step), PREFIXES[step] + ("" if unit in ("1", "count") else unit))
 

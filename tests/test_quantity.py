@@ -1,0 +1,62 @@
+"""Numbers and names as people read them."""
+
+from __future__ import annotations
+
+import doctest
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfvcs import quantity as module
+from perfvcs.quantity import change, number, percent, quantity, scale, shorten
+
+
+def test_the_examples_hold() -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1e-5, "s", "10 us"), (0.9996, "s", "999.6 ms"), (90.0, "s", "90 s"), (4500.0, "s", "4,500 s"), (3e-10, "s", "300 ps"),
+        (1e-14, "s", "0.01 ps"),
+        (999.0, "B", "999 B"), (20_480.0, "B", "20.48 kB"), (0.5, "B", "0.5 B"), (5e-8, "B", "50 ×10⁻⁹ B"),
+        (3e9, "", "3 G"), (0.0, "s", "0 s"),
+        (12.0, "ms", "12 ms"), (1e-7, "ms", "100 ×10⁻⁹ ms"), (7.6e4, "op/s", "76 kop/s"), (-0.02, "s", "-20 ms"),
+        (math.inf, "s", "inf s"), (0.25, "", "0.25"), (1e-5, "", "10 ×10⁻⁶"), (1e20, "s", "1.000e+20 s"),
+    ],
+)  # fmt: skip
+def test_a_value_has_a_prefix_that_suits_it(value: float, unit: str, text: str) -> None:
+    assert quantity(value, unit) == text
+
+
+@given(st.floats(min_value=1e-12, max_value=1e12), st.sampled_from(["s", "B", "", "op/s", "ms", "J"]))
+def test_no_ordinary_value_has_an_exponent(value: float, unit: str) -> None:
+    assert "e" not in quantity(value, unit).replace(unit, "")
+    assert "e" not in number(value * scale(value, unit).factor)
+
+
+@pytest.mark.parametrize(
+    ("effect", "text"),
+    [(0.05, "+5.0 %"), (-0.2, "-20.0 %"), (0.0051, "+0.51 %"), (1e-9, "0 %"), (99.0, "+9,900 %"), (math.nan, "nan %")],
+)
+def test_a_change_has_a_sign(effect: float, text: str) -> None:
+    assert percent(effect) == text
+
+
+def test_a_change_without_interval_has_no_brackets() -> None:
+    assert change(0.05, None, 0.1) == "+5.0 %"
+
+
+def test_small_and_large_numbers_stay_readable() -> None:
+    assert [number(value) for value in (1e-9, 0.001234, 123456.0, math.nan)] == ["1e-09", "0.001234", "123,456", "nan"]
+
+
+@given(st.text(), st.integers(4, 60))
+def test_a_shortened_name_is_one_bounded_line(name: str, width: int) -> None:
+    short = shorten(name, width)
+    assert len(short) <= width + 2  # two marks around what is written from right to left
+    assert "\n" not in short and "\x00" not in short and "\u202e" not in short
+    short.encode()

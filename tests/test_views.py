@@ -1,0 +1,289 @@
+"""Every view against every kind of subject, and what each of them draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pictures
+import pytest
+from bokeh.document import Document
+from bokeh.models import ColumnDataSource, GlyphRenderer, Legend
+from bokeh.plotting import figure
+from samples import sample_profile
+
+from perfvcs import plugins
+from perfvcs.check import Change, Report
+from perfvcs.profile import REPEATED, Environment, Job, Metric, Profile, Resources
+from perfvcs.sparkline import fits, sparkline
+from perfvcs.views import Series, Subject, View
+from perfvcs.views._canvas import plain, thin
+from perfvcs.views._samples import samples
+
+VIEWS = plugins.names("views")
+
+
+def built(name: str, **options: Any) -> View:
+    view: View = plugins.find("views", name)(**options)
+    return view
+
+
+def figures(view: str, subject: Subject, **options: Any) -> list[figure]:
+    """The figures that a view draws, after bokeh has accepted them as a document."""
+    found = built(view, **options)
+    assert found.fits(subject) is None
+    layout = found.render(subject)
+    document = Document()
+    document.add_root(layout)
+    document.to_json()
+    return list(layout.select({"type": figure}))
+
+
+def words(plot: figure) -> str:
+    """Title, axis labels and legend of a figure."""
+    labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
+    return "\n".join([plot.title.text, *(axis.axis_label or "" for axis in plot.axis), *labels])
+
+
+def columns(plot: figure, name: str) -> Iterator[list[Any]]:
+    for source in plot.select({"type": ColumnDataSource}):
+        if name in source.data:
+            yield list(source.data[name])
+
+
+def empty() -> Profile:
+    return sample_profile(wall=())
+
+
+def without_values() -> Profile:
+    rows = Resources(["sort"], [0, 0], [0, 1], metrics={"wall": [None, None]})
+    return sample_profile(resources=rows)
+
+
+SUBJECTS = {
+    "nothing": Subject("nothing"),
+    "empty profile": Subject("empty", [empty()]),
+    "no values": Subject("no values", [without_values()]),
+    "no values on both sides": Subject("no values", [without_values()], [without_values()]),
+    "one row": Subject("one row", [sample_profile([0.01])]),
+    "one row on both sides": Subject("one row", [sample_profile([0.01])], [sample_profile([0.02])]),
+    "equal values": Subject("equal", [sample_profile([0.01] * 60)]),
+    "zeros": Subject("zeros", [sample_profile([0.0] * 3)]),
+    "zeros and less": Subject("zeros", [sample_profile([0.0, -1.0, 2.0] * 30)]),
+    "a hundred thousand rows": Subject("large", [pictures.measured(executions=10, iterations=10_000, metrics=["wall"])]),
+    "sizes": Subject("sizes", [pictures.measured(sizes=[10, 100, 1000], metrics=["wall"])]),
+    "many sizes": Subject("sizes", [pictures.measured(sizes=range(1, 50), executions=2, metrics=["wall"])]),
+    "many metrics": Subject("metrics", [pictures.measured(metrics=list(pictures.METRICS))]),
+    "environments": Subject("places", [pictures.measured(), pictures.measured(environment=Environment({"cpu": "other"}, "ffff"))]),
+    "two revisions": pictures.two(4),
+    "only a report": replace(pictures.two(4), target=(), baseline=()),
+    "an empty report": Subject("empty", report=Report(baseline="a", target="b", method="auto", changes=[])),
+    "a history": pictures.history(30),
+    "a history of one commit": pictures.history(1),
+    "a history of nothing": Subject("none", history=[Series("a", "a", None, "wall", "s", "lower", "e", [])]),
+    "a history in two places": pictures.history(30, environments=2),
+    "hostile": pictures.hostile(),
+    "hostile history": pictures.hostile_history(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
+def test_a_view_draws_a_subject_or_says_why_not(name: str, subject: Subject) -> None:
+    reason = built(name).fits(subject)
+    if reason is None:
+        assert figures(name, subject)
+    else:
+        assert reason.strip() == reason and len(reason) < 100
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_fits_something(name: str) -> None:
+    assert any(built(name).fits(subject) is None for subject in SUBJECTS.values())
+
+
+def test_each_execution_has_its_own_strip() -> None:
+    (plot,) = figures("executions", Subject("x", [pictures.measured(executions=4, iterations=20, metrics=["wall"])]))
+    places = np.concatenate([column for column in columns(plot, "x") if len(column)])
+    assert len(places) == 80
+    assert all((np.abs(places - np.round(places)) < 0.36).tolist())
+    assert "4 executions, 80 measurements" in words(plot) and "wall time (ms)" in words(plot)
+
+
+def test_marked_executions_are_drawn_apart_and_repeated_ones_left_out() -> None:
+    rows = Resources(["sort"], [0] * 4, [0, 1, 2, 3], mark=[0, 1, REPEATED, 0], metrics={"wall": [0.010, 0.011, 0.5, 0.012]})
+    profile = sample_profile(resources=rows)
+    (plot,) = figures("executions", Subject("x", [profile]))
+    assert "waited for processor" in words(plot) and "repeated, left out" in words(plot)
+    assert "3 executions" in words(plot) and "mean 10.97 ms" in words(plot)
+    (distribution,) = figures("distribution", Subject("x", [profile]))
+    assert "distribution of 3 executions" in words(distribution)
+
+
+def test_a_profile_of_nothing_but_repeated_executions_says_so() -> None:
+    rows = Resources(["sort"], [0], [0], mark=[REPEATED], metrics={"wall": [0.5]})
+    for view in ("executions", "distribution"):
+        (plot,) = figures(view, Subject("x", [sample_profile(resources=rows)]))
+        assert "left out" in words(plot)
+
+
+def test_one_execution_has_no_interval_and_says_so() -> None:
+    (plot,) = figures("executions", Subject("x", [sample_profile([0.01])]))
+    assert "1 execution: 10 ms\none execution has no interval" in words(plot)
+
+
+def test_the_centre_is_the_geometric_mean_with_students_interval() -> None:
+    values = [0.010, 0.012, 0.011, 0.013, 0.010]
+    (sample,) = samples([sample_profile(values)])
+    found = sample.centre
+    assert found is not None and found.low is not None and found.high is not None
+    assert found.value == pytest.approx(np.exp(np.log(values).mean()))
+    # R 4.3: exp(t.test(log(c(.010,.012,.011,.013,.010)), conf.level=.99)$conf.int)
+    half = 4.604094871 * np.log(values).std(ddof=1) / np.sqrt(5)
+    assert (found.low, found.high) == pytest.approx((found.value * np.exp(-half), found.value * np.exp(half)), rel=1e-8)
+
+
+def test_sessions_of_one_revision_are_joined_in_the_order_they_ran() -> None:
+    early, late = pictures.measured(seed=1), pictures.measured(seed=2)
+    later = early.collected.__class__("second", "2026-11-21T09:30:00Z", "2026-11-21T09:30:02Z", "perfvcs 0.1.0")
+    late = sample_profile(
+        **{name: getattr(late, name) for name in late.__struct_fields__ if name != "collected"}, collected=later
+    )
+    wall = samples([late, early])[0]
+    assert len(wall.sessions) == 2 and wall.sessions[1] == "second"
+    assert len(wall.medians[0]) == 20
+    assert wall.values[0] == early.resources.metrics["wall"][0]
+
+
+def test_few_values_are_steps_and_many_are_bins() -> None:
+    few, many = (pictures.measured(executions=count, metrics=["wall"]) for count in (10, 200))
+    assert "too few for a histogram" in words(figures("distribution", Subject("x", [few]))[0])
+    (plot,) = figures("distribution", Subject("x", [many]))
+    assert sum(sum(column) for column in columns(plot, "count")) == 200
+
+
+def test_the_run_sequence_keeps_the_order_of_measurements() -> None:
+    profile = pictures.measured(executions=3, iterations=50, metrics=["wall"])
+    (plot,) = figures("runsequence", Subject("x", [profile]))
+    (order,) = [source for source in plot.select({"type": ColumnDataSource}) if "execution" in source.data]
+    values = list(order.data["y"])
+    assert values == pytest.approx([1000 * value for value in profile.resources.metrics["wall"] if value is not None])
+    assert "running median of 9" in words(plot)
+
+
+def test_points_are_thinned_with_a_note_and_keep_the_extremes() -> None:
+    values = np.random.default_rng(1).normal(size=100_000)
+    kept = thin(values, 1000)
+    assert 500 <= len(kept) <= 1000
+    assert {int(values.argmax()), int(values.argmin())} <= set(kept.tolist())
+    (plot,) = figures("executions", SUBJECTS["a hundred thousand rows"], points=500)
+    assert "of 100,000 rows drawn" in words(plot)
+
+
+def test_effects_show_all_metrics_with_words_band_and_zero() -> None:
+    subject = pictures.two(12)
+    wall, cpu, memory = figures("effects", subject)
+    assert "wall time" in words(wall) or "beyond" in words(wall)
+    assert "degradation" in words(wall) and "improvement" in words(wall) and "within ±1.0 %" in words(wall)
+    assert len([name for column in columns(wall, "name") for name in column]) == 24  # all of them, and once more by their words
+    assert cpu.x_range.start == -cpu.x_range.end and memory.x_range.end > 0
+
+
+def test_an_enormous_effect_does_not_hide_the_others() -> None:
+    def changed(effect: float) -> Change:
+        return Change(
+            word="degradation", job=f"job {effect}", uid="", metric="wall", unit="s", better="lower", series="", effect=effect,
+            low=effect * 0.9, high=effect * 1.1, baseline=0.01, target=0.01 * (1 + effect), reason="why not",
+        )  # fmt: skip
+
+    changes = [changed(effect) for effect in (500.0, 0.04, 0.03, 0.02, 0.02)]
+    report = Report(baseline="a", target="b", method="auto", changes=changes)
+    (plot,) = figures("effects", Subject("x", report=report))
+    assert plot.x_range.end < 50
+    assert "1 beyond the edge" in words(plot)
+    assert "+50,000 % [+45,000, +55,000]" in [text for column in columns(plot, "numbers") for text in column]
+
+
+def test_more_effects_than_rows_are_counted() -> None:
+    plot, *_ = figures("effects", pictures.two(6), rows=4)
+    assert "4 of 6 comparisons" in words(plot)
+
+
+def test_a_higher_is_better_metric_turns_the_labels() -> None:
+    plot = figures("effects", pictures.two(2, metrics=["throughput"]))[0]
+    assert "worse ←" in words(plot)
+
+
+def test_both_sides_of_a_comparison_stand_on_one_axis_with_their_pairs() -> None:
+    subject = pictures.two(1, metrics=["wall"])
+    (plot,) = figures("comparison", subject)
+    assert "10 and 10 executions" in words(plot) and "same block" in words(plot)
+    assert "99 % interval" in words(plot)
+
+
+def test_a_side_that_was_not_measured_is_named() -> None:
+    before, after = sample_profile(commit=pictures.BASELINE), pictures.measured("parse")
+    plots = figures("comparison", Subject("x", [after], [before]))
+    assert {plot.title.text for plot in plots} == {"only the target was measured", "only the baseline was measured"}
+
+
+def test_different_environments_are_named_in_a_comparison() -> None:
+    before = sample_profile(commit=pictures.BASELINE)
+    after = sample_profile(environment=Environment({"cpu": "other"}, "ffff"))
+    (plot,) = figures("comparison", Subject("x", [after], [before]))
+    assert "measured in different environments" in words(plot)
+
+
+def test_a_history_marks_its_verdicts_and_has_the_commits_text() -> None:
+    plot, *_ = figures("history", pictures.history(60))
+    assert "60 commits" in words(plot) and "degradation" in words(plot) and "improvement" in words(plot)
+    markers = {r.glyph.marker for r in plot.select({"type": GlyphRenderer}) if type(r.glyph).__name__ == "Scatter"}
+    assert {"triangle", "inverted_triangle", "circle"} <= {getattr(marker, "value", marker) for marker in markers}
+    assert "Ada Lovelace" in next(columns(plot, "author"))
+
+
+def test_environments_share_the_commits_in_their_order_of_ancestry() -> None:
+    first, second = pictures.history(6, labels=["a"], environments=2).history[:2]
+    first, second = replace(first, points=[first.points[at] for at in (0, 2, 5)]), replace(second, points=second.points[:5])
+    (plot,) = figures("history", Subject("x", history=[first, second]))
+    assert [name[:8] for name in plot.xaxis[0].major_label_overrides.values()] == [
+        f"{number:08x}" for number in (0, 1, 2, 3, 4, 5)
+    ]
+
+
+def test_a_long_history_draws_the_newest() -> None:
+    plot, *_ = figures("history", pictures.history(50, labels=["a"]), points=20)
+    assert "the newest 20 drawn" in words(plot)
+
+
+def test_names_are_never_taken_for_formulas() -> None:
+    for formula in ("$$x^2$$", "\\(x\\)", "\\[x\\]"):
+        assert formula not in plain(formula) and plain(formula).replace("\u200b", "") == formula
+
+
+def test_units_have_prefixes() -> None:
+    profile = sample_profile([1.1e-5, 1.2e-5], metrics={"wall": Metric("s")}, job=Job("a", "time", "./a"))
+    (plot,) = figures("executions", Subject("x", [profile]))
+    assert "wall time (us)" in words(plot) and "e-" not in words(plot)
+
+
+def test_a_sparkline_has_one_character_per_value_and_gaps() -> None:
+    assert sparkline([1, 2, None, 3, float("nan")]) == "▁▄ █ "
+    assert sparkline([1, 2, 3], plain=True).isascii()
+    assert sparkline([None, None]) == "  " and sparkline([]) == ""
+    assert sparkline(range(100), width=8) == "▁▂▃▄▅▆▇█"
+
+
+def test_noise_of_a_permille_is_not_a_mountain() -> None:
+    assert set(sparkline([1.0, 1.001, 0.999])) <= set("▄▅")
+    assert sparkline([0.0, 0.0]) == "▄▄"
+
+
+def test_a_sparkline_survives_the_largest_floats() -> None:
+    assert sparkline([-1.7e308, 1.7e308]) == "▁█"
+
+
+def test_a_terminal_that_cannot_show_blocks_is_known() -> None:
+    assert fits("utf-8") and not fits("ascii") and not fits(None) and not fits("no such encoding")

@@ -1,0 +1,150 @@
+"""Two revisions side by side: the executions of each, and their centres with intervals, on one axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.profile import REPEATED
+from perfvcs.quantity import metric_name, quantity, scale
+from perfvcs.views import Subject
+from perfvcs.views._canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, source, stack, thin
+from perfvcs.views._samples import Sample, Unit, samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+    from numpy.typing import NDArray
+
+LINES = 60  # more pairs than that are a grey wall
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``points``: at most so many measurements of a side are drawn."""
+
+    points: int = 1500
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs rows of two revisions."""
+        if not any(len(profile.resources) for profile in subject.baseline):
+            return "it draws two revisions" if not subject.baseline else "the baseline has no measurements"
+        return None if any(len(profile.resources) for profile in subject.target) else "the target has no measurements"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per unit and metric that either side has; samples of one environment stand together where there are several."""
+        sides: dict[tuple[Unit, str], tuple[list[Sample], list[Sample]]] = {}
+        for side, profiles in enumerate((subject.baseline, subject.target)):
+            for sample in samples(profiles):
+                sides.setdefault((sample.unit, sample.metric), ([], []))[side].append(sample)
+        plots = [self._draw(*_matching(before, after)) for before, after in sides.values()]
+        return stack(plots or [canvas("no row has a value", "", "")])
+
+    def _draw(self, before: Sample | None, after: Sample | None) -> figure:
+        import numpy as np
+
+        some = before or after
+        assert some is not None
+        magnitude = float(np.median(np.abs(np.concatenate([side.values for side in (before, after) if side]))))
+        chosen = scale(magnitude, some.meaning.unit)
+        plot = canvas(_title(before, after), f"{metric_name(some.metric)} ({chosen.unit})".replace(" ()", ""), "", height=270)
+        from bokeh.models import FixedTicker, Range1d
+
+        plot.y_range = Range1d(start=-0.55, end=1.55)
+        plot.yaxis.ticker = FixedTicker(ticks=[0, 1])
+        plot.ygrid.visible = False
+        labels = [
+            f"{name}\n{side.commit[:8] if side else 'not measured'}" for name, side in (("target", after), ("baseline", before))
+        ]
+        plot.yaxis.major_label_overrides = dict(enumerate(labels))
+        entries: list[tuple[str, list[Any]]] = []
+        centres: list[Any] = []
+        for y, side, text, marker, colour in (
+            (1, before, "baseline", "circle", BLUE),
+            (0, after, "target", "square", VERMILLION),
+        ):
+            if side is not None:
+                drawn, mean = self._side(plot, side, y, chosen.factor, marker, colour)
+                entries.append((f"{text} executions", drawn))
+                centres += mean
+        entries.append(("mean, 99 % interval", centres))
+        if before is not None and after is not None and (lines := self._pairs(plot, before, after, chosen.factor)):
+            entries.append(("same block", lines))
+        legend(plot, entries)
+        return plot
+
+    def _side(self, plot: figure, sample: Sample, y: int, factor: float, marker: str, colour: str) -> tuple[list[Any], list[Any]]:
+        """Measurements faint, the executions' medians on top, the centre below them."""
+        import numpy as np
+
+        drawn: list[Any] = []
+        unit = sample.meaning.unit
+        executions, medians = sample.medians
+        if len(sample.values) > len(executions):
+            kept = np.flatnonzero(sample.mark != REPEATED)
+            rows = kept[thin(sample.values[kept], self.points)]
+            cloud = source(x=sample.values[rows] * factor, y=y + 0.22 + 0.2 * _jitter(len(rows)))
+            drawn.append(plot.scatter("x", "y", source=cloud, marker="circle", size=3, color=colour, alpha=0.25))
+        shown = thin(medians, self.points)
+        names = [f"{sample.paired[execution][1]} of {sample.paired[execution][0]}" for execution in executions[shown].tolist()]
+        text = [quantity(value, unit) for value in medians[shown].tolist()]
+        data = source(x=medians[shown] * factor, y=y + 0.12 * _jitter(len(shown)), name=names, text=text)
+        points = plot.scatter("x", "y", source=data, marker=marker, size=8, color=colour, fill_alpha=0.6)
+        hover(plot, [points], [("execution", "@name"), ("median" if drawn else "value", "@text")])
+        found = sample.centre
+        if found is None:
+            return [*drawn, points], []
+        below = y - 0.33
+        low, high = found.low, found.high
+        centre = source(
+            x=[found.value * factor], y=[below], text=[found.text(unit)], count=[found.executions],
+            low=[(found.value if low is None else low) * factor], high=[(found.value if high is None else high) * factor],
+        )  # fmt: skip
+        line = plot.segment("low", "y", "high", "y", source=centre, line_color=INK, line_width=3)
+        diamond = plot.scatter("x", "y", source=centre, marker="diamond", size=13, color=INK)
+        hover(plot, [diamond, line], [("mean", "@text"), ("executions", "@count")])
+        return [*drawn, points], [line, diamond]
+
+    def _pairs(self, plot: figure, before: Sample, after: Sample, factor: float) -> list[Any]:
+        """Thin lines between executions of one block, where the two revisions were measured interleaved."""
+        sides = []
+        for sample in (before, after):
+            executions, medians = sample.medians
+            sides.append(
+                {sample.paired[number]: value for number, value in zip(executions.tolist(), medians.tolist(), strict=True)}
+            )
+        common = [name for name in sides[0] if name in sides[1]]
+        if not 0 < len(common) <= LINES:
+            return []
+        ends = [[side[name] * factor for name in common] for side in sides]
+        return [
+            plot.segment(
+                ends[0], [0.98] * len(common), ends[1], [0.02] * len(common), color=MUTED, line_alpha=0.35, level="underlay"
+            )
+        ]
+
+
+def _matching(before: list[Sample], after: list[Sample]) -> tuple[Sample | None, Sample | None]:
+    """The first pair of samples from the same environment; without one, the newest of each side."""
+    for sample in after:
+        for other in before:
+            if sample.environment == other.environment:
+                return other, sample
+    return (before[-1] if before else None), (after[-1] if after else None)
+
+
+def _jitter(count: int) -> NDArray[np.float64]:
+    """Offsets in -1..1 that look scattered and are the same in every page (the golden ratio's fractional parts); shape (count,)."""
+    import numpy as np
+
+    return np.asarray(2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1 if count > 1 else np.zeros(count), dtype=np.float64)
+
+
+def _title(before: Sample | None, after: Sample | None) -> str:
+    if before is None or after is None:
+        return "only the target was measured" if before is None else "only the baseline was measured"
+    counts = [len(side.medians[0]) for side in (before, after)]
+    differs = "\nmeasured in different environments" if before.environment != after.environment else ""
+    alone = "\none execution has no interval" if 1 in counts else ""
+    return f"{counts[0]} and {counts[1]} executions{differs}{alone}"

@@ -1,0 +1,111 @@
+"""How the values of one revision are distributed: a histogram when there are many, the cumulative shares when there are few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.profile import REPEATED
+from perfvcs.quantity import metric_name, number, quantity, scale
+from perfvcs.views import Subject
+from perfvcs.views._canvas import BLUE, VERMILLION, canvas, hover, legend, source, stack, thin
+from perfvcs.views._samples import Sample, samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from bokeh.models.renderers import GlyphRenderer
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+    from numpy.typing import NDArray
+
+MANY = 50  # below, the bins of a histogram show chance rather than shape
+BINS = 80
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """``points``: at most so many values are drawn one by one."""
+
+    points: int = 500
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs rows of one revision."""
+        if subject.baseline:
+            return "it draws one revision, not two: `comparison` draws both"
+        return None if any(len(profile.resources) for profile in subject.target) else "there are no measurements"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per sample."""
+        plots = [self._draw(sample) for sample in samples(subject.target)]
+        return stack(plots or [canvas("no row has a value", "", "")])
+
+    def _draw(self, sample: Sample) -> figure:
+        import numpy as np
+
+        values = np.sort(sample.values[sample.mark != REPEATED])
+        if not len(values):
+            return canvas("all executions were repeated and left out", "", "")
+        chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
+        many = len(values) >= MANY and values[0] < values[-1]
+        what = "measurements" if sample.iteration.any() else "executions"
+        title = f"distribution of {len(values):,} {what}" if len(values) > 1 else "a single value has no distribution"
+        if not many and len(values) > 1:
+            title += (
+                "\neach step is one value: too few for a histogram"
+                if values[0] < values[-1]
+                else f"\nall equal: {number(values[0])}"
+            )
+        x_label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
+        plot = canvas(title, x_label, what if many else "share at or below (%)")
+        scaled = values * chosen.factor
+        entries = [self._histogram(plot, scaled, chosen.unit) if many else self._shares(plot, scaled, chosen.unit)]
+        rug = thin(values, self.points)
+        ticks = plot.scatter(
+            source=source(x=scaled[rug], y=np.zeros(len(rug))),
+            x="x", y="y", marker="dash", angle=np.pi / 2, size=10, line_color=BLUE, line_alpha=0.5,
+        )  # fmt: skip
+        entries.append(("single values" + (f" ({len(rug):,})" if len(rug) < len(values) else ""), ticks))
+        executions, medians = sample.medians
+        if len(executions) < len(values):
+            kept = thin(medians, self.points)
+            text = [quantity(value, sample.meaning.unit) for value in medians[kept].tolist()]
+            data = source(x=medians[kept] * chosen.factor, y=np.zeros(len(kept)), execution=executions[kept] + 1, text=text)
+            diamonds = plot.scatter("x", "y", source=data, marker="diamond", size=10, color=VERMILLION, alpha=0.8)
+            hover(plot, [diamonds], [("execution", "@execution"), ("median", "@text")])
+            entries.append(("execution medians", diamonds))
+        legend(plot, [(text, [renderer]) for text, renderer in entries])
+        return plot
+
+    def _histogram(self, plot: figure, values: NDArray[np.float64], unit: str) -> tuple[str, GlyphRenderer[Any]]:
+        """Bins by Freedman and Diaconis over the middle 99 %, the first and the last bin open-ended towards the extremes."""
+        import numpy as np
+
+        low, quarter, three, high = np.quantile(values, (0.005, 0.25, 0.75, 0.995)).tolist()
+        width = 2 * (three - quarter) / len(values) ** (1 / 3)
+        span = high - low or values[-1] - values[0]
+        start = low if high > low else float(values[0])
+        bins = min(BINS, max(5, int(np.ceil(span / width)))) if width > 0 else 20
+        edges = np.linspace(start, start + span, bins + 1)
+        counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
+        outside = int((values < edges[0]).sum() + (values > edges[-1]).sum())
+        ends = [f"{number(left)} to {number(right)} {unit}" for left, right in pairwise(edges.tolist())]
+        data = source(left=edges[:-1], right=edges[1:], top=counts, bottom=np.zeros(bins), text=ends, count=counts)
+        bars = plot.quad(
+            "left", "right", "top", "bottom", source=data, fill_color=BLUE, fill_alpha=0.35, line_color=BLUE, line_alpha=0.6
+        )
+        hover(plot, [bars], [("from", "@text"), ("values", "@count")])
+        return ("values" + (f", {outside:,} beyond" if outside else ""), bars)
+
+    def _shares(self, plot: figure, values: NDArray[np.float64], unit: str) -> tuple[str, GlyphRenderer[Any]]:
+        """The empirical cumulative distribution as steps, one per value."""
+        import numpy as np
+
+        share = 100 * np.arange(1, len(values) + 1) / len(values)
+        line = plot.step(
+            np.repeat(values[:1], 1).tolist() + values.tolist(), [0.0, *share.tolist()], mode="after", color=BLUE, line_width=2
+        )
+        text = [f"{number(value)} {unit}" for value in values.tolist()]
+        dots = plot.scatter("x", "y", source=source(x=values, y=share, text=text), size=6, color=BLUE)
+        hover(plot, [dots], [("value", "@text"), ("share at or below", "@y{0} %")])
+        return ("share at or below", line)

@@ -1,0 +1,134 @@
+"""The changes between two revisions with their intervals, one row each: a forest plot of a check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.check import Change
+from perfvcs.quantity import change as change_text
+from perfvcs.quantity import metric_name, metric_rank, percent, quantity, shorten
+from perfvcs.views import Subject
+from perfvcs.views._canvas import FONT, GRID, HOVER, INK, LOOKS, MUTED, canvas, hover, legend, plain, stack
+from perfvcs.views._samples import Unit
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+
+ROW = 40  # pixels
+DELTA = 0.01
+
+
+@dataclass(frozen=True)
+class Effects:
+    """``rows``: at most so many changes of a metric are drawn, those that matter first."""
+
+    rows: int = 60
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs two compared revisions with an effect between them."""
+        if subject.report is None:
+            return "it draws the comparison of two revisions"
+        if not subject.report.changes:
+            return "nothing was compared"
+        return (
+            None if any(change.effect is not None for change in subject.report.changes) else "no comparison has an effect to draw"
+        )
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per metric, wall time first."""
+        changes = subject.report.changes if subject.report else []
+        metrics = sorted({change.metric for change in changes if change.effect is not None}, key=metric_rank)
+        return stack([self._draw([change for change in changes if change.metric == metric]) for metric in metrics])
+
+    def _draw(self, changes: Sequence[Change]) -> figure:
+        from bokeh.core.properties import value
+        from bokeh.models import ColumnDataSource, Range1d
+        from bokeh.models.annotations import Span
+
+        metric, better = changes[0].metric, changes[0].better
+        having = [change for change in changes if change.effect is not None]
+        drawn = having[: self.rows]
+        edge = _edge(drawn)
+        notes = [f"{metric_name(metric)}: {len(drawn)} of {len(changes)} comparisons"] if len(drawn) < len(changes) else []
+        beyond = sum(1 for change in drawn if _reach(change) > edge)
+        notes += [f"{beyond} beyond the edge: see the numbers"] if beyond else []
+        title = "\n".join(notes) if notes else f"{metric_name(metric)}: all {len(drawn)} comparisons"
+        lower = better != "higher"
+        x_label = f"{'better' if lower else 'worse'} ←  change, %  → {'worse' if lower else 'better'}"
+        plot = canvas(title, x_label, "", height=ROW * len(drawn) + 130, tools="")
+        plot.toolbar_location = None
+        plot.x_range, plot.y_range = Range1d(start=-104 * edge, end=104 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
+        plot.extra_x_ranges = {"width": Range1d(start=0, end=1)}
+        plot.yaxis.visible = plot.ygrid.visible = False
+        rows = [_row(change, len(drawn) - 1 - place, edge) for place, change in enumerate(drawn)]
+        data = ColumnDataSource({name: [row[name] for row in rows] for name in rows[0]})
+        band = plot.quad("less", "more", "above", "below", source=data, color=MUTED, alpha=0.14, line_color=None)
+        plot.add_layout(Span(location=0, dimension="height", line_color=INK, line_width=1, level="underlay"))
+        plot.segment(0, "above", 1, "above", source=data, x_range_name="width", line_color=GRID)
+        text: dict[str, Any] = {
+            "source": data,
+            "x_range_name": "width",
+            "text_font": value(FONT),
+            "background_fill_color": "#ffffff",
+            "background_fill_alpha": 0.8,
+            "text_baseline": "middle",
+            "text_font_size": "12px",
+        }
+        plot.text(0, "label", "name", text_color=INK, **text)
+        plot.text(1, "label", "numbers", text_color=INK, text_align="right", **text)
+        entries: list[tuple[str, list[Any]]] = []
+        for word, look in LOOKS.items():
+            mine = [row for row in rows if row["word"] == word]
+            if not mine:
+                continue
+            own = ColumnDataSource({name: [row[name] for row in mine] for name in mine[0]})
+            line = plot.segment("low", "y", "high", "y", source=own, line_color=look.colour, line_width=3)
+            points = plot.scatter(
+                "at", "y", source=own, marker=look.marker, size=11, line_color=look.colour, line_width=2,
+                fill_color=look.colour if look.filled else "#ffffff",
+            )  # fmt: skip
+            lines = [
+                ("", "@full"),
+                ("verdict", "@word @why"),
+                ("change", "@numbers"),
+                ("from, to", "@centres"),
+                ("executions", "@count"),
+            ]
+            hover(plot, [points, line], lines)
+            entries.append((word, [line, points]))
+        deltas = {change.delta or DELTA for change in drawn}
+        entries.append((f"within ±{percent(max(deltas))[1:]}" if len(deltas) == 1 else "too small to matter", [band]))
+        legend(plot, entries)
+        return plot
+
+
+def _reach(change: Change) -> float:
+    ends = (change.effect, change.low, change.high)
+    return max(abs(end) for end in ends if end is not None)
+
+
+def _edge(changes: Sequence[Change]) -> float:
+    """How far the axis reaches to both sides: all intervals, unless a few would squeeze all others into the middle."""
+    reaches = sorted(_reach(change) for change in changes)
+    usual = reaches[(3 * len(reaches)) // 4] if len(reaches) > 3 else reaches[-1]
+    return max(1.1 * min(reaches[-1], 4 * usual), 2.5 * max(change.delta or DELTA for change in changes), 0.02)
+
+
+def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
+    """The columns of one change; positions in percent, cut at the edge of the axis."""
+
+    def place(value: float | None) -> float:
+        return 100 * max(-edge, min(edge, value if value is not None else (change.effect or 0.0)))
+
+    delta, name = change.delta or DELTA, Unit(change.job, "", change.uid, change.size).title
+    centres = [quantity(value, change.unit) if value is not None else "?" for value in (change.baseline, change.target)]
+    return {
+        "word": change.word, "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -100 * delta,
+        "more": 100 * delta, "at": place(change.effect), "low": place(change.low), "high": place(change.high), "name": plain(name, 30),
+        "numbers": change_text(change.effect or 0.0, change.low, change.high),
+        "full": shorten(name, HOVER), "centres": " → ".join(centres), "count": f"{change.executions[0]} and {change.executions[1]}",
+        "why": f"({shorten(change.reason, HOVER)})" if change.reason else "",
+    }  # fmt: skip

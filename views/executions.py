@@ -1,0 +1,119 @@
+"""Every execution of one revision as its own strip of points, with the centre of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.profile import DELAYED, FINE, REPEATED
+from perfvcs.quantity import metric_name, percent, quantity, scale
+from perfvcs.views import Subject
+from perfvcs.views._canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, legend, source, stack, thin, thinned
+from perfvcs.views._samples import Sample, samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+    from numpy.typing import NDArray
+
+MARKS = {
+    FINE: ("measurements", "circle", BLUE),
+    DELAYED: ("waited for processor", "triangle", ORANGE),
+    REPEATED: ("repeated, left out", "x", MUTED),
+}
+
+
+@dataclass(frozen=True)
+class Executions:
+    """``points``: at most so many rows of a sample are drawn."""
+
+    points: int = 3000
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs rows of one revision."""
+        if subject.baseline:
+            return "it draws one revision, not two"
+        return None if any(len(profile.resources) for profile in subject.target) else "there are no measurements"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per sample."""
+        plots = [self._draw(sample) for sample in samples(subject.target)]
+        return stack(plots or [canvas("no row has a value", "", "")])
+
+    def _draw(self, sample: Sample) -> figure:
+        import numpy as np
+        from bokeh.models import AdaptiveTicker
+
+        executions, medians = sample.medians
+        drawn = thin(sample.values, self.points)
+        execution, values, mark = sample.execution[drawn], sample.values[drawn], sample.mark[drawn]
+        chosen = scale(float(np.median(np.abs(sample.values))), sample.meaning.unit)
+        title = summary(sample) + thinned(len(drawn), len(sample.values))
+        plot = canvas(title, "execution", f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", ""))
+        plot.xaxis.ticker = AdaptiveTicker(min_interval=1, num_minor_ticks=0)
+        plot.xgrid.visible = False
+        entries: list[tuple[str, list[Any]]] = []
+        x = execution + self._offsets(sample)[drawn] + 1.0
+        strips = len(sample.values) > len(sample.paired)
+        for code, (text, marker, colour) in MARKS.items():
+            chosen_rows = mark == code if code in (DELAYED, REPEATED) else ~np.isin(mark, (DELAYED, REPEATED))
+            if not chosen_rows.any():
+                continue
+            data = source(
+                x=x[chosen_rows], y=values[chosen_rows] * chosen.factor, execution=execution[chosen_rows] + 1,
+                iteration=sample.iteration[drawn][chosen_rows] + 1,
+                text=[quantity(value, sample.meaning.unit) for value in values[chosen_rows].tolist()],
+            )  # fmt: skip
+            points = plot.scatter(
+                "x", "y", source=data, marker=marker, size=4 if strips and code == FINE else 8, fill_color=colour, line_color=colour,
+                fill_alpha=0.45 if strips and code == FINE else 0.8, line_width=2 if marker == "x" else 1, line_alpha=0.8,
+            )  # fmt: skip
+            entries.append((text, [points]))
+            hover(plot, [points], [("execution", "@execution"), ("measurement", "@iteration"), ("value", "@text"), ("", text)])
+        if strips and len(executions) <= self.points:
+            ticks = source(x0=executions + 0.6, x1=executions + 1.4, y=medians * chosen.factor)
+            lines = plot.segment("x0", "y", "x1", "y", source=ticks, line_color=BLUE, line_width=2)
+            entries.append(("median of each", [lines]))
+        entries += self._centre(plot, sample, chosen.factor)
+        legend(plot, entries)
+        return plot
+
+    def _offsets(self, sample: Sample) -> NDArray[np.float64]:
+        """Where in its strip a row is drawn, -0.35..0.35, by its order inside the execution; shape (rows,)."""
+        import numpy as np
+
+        order = np.argsort(sample.execution, kind="stable")
+        _, start, count = np.unique(sample.execution[order], return_index=True, return_counts=True)
+        inside = np.arange(len(order)) - np.repeat(start, count)
+        spread = np.empty(len(order))
+        spread[order] = np.where(
+            np.repeat(count, count) == 1, 0.0, inside / np.maximum(np.repeat(count, count) - 1, 1) * 0.7 - 0.35
+        )
+        return spread
+
+    def _centre(self, plot: figure, sample: Sample, factor: float) -> list[tuple[str, list[Any]]]:
+        """The centre as a line over all strips, its interval as a band."""
+        found = sample.centre
+        if found is None or found.low is None or found.high is None:
+            return []
+        left, right = [0.5], [len(sample.paired) + 0.5]
+        band = plot.quad(left=left, right=right, bottom=[found.low * factor], top=[found.high * factor], color=GREEN, alpha=0.18)
+        line = plot.segment(left, [found.value * factor], right, [found.value * factor], color=GREEN, line_width=2)
+        for renderer in (band, line):
+            renderer.level = "underlay"
+        return [("mean, 99 % interval", [line, band])]
+
+
+def summary(sample: Sample) -> str:
+    """Two lines that say what is drawn, in words: how often measured, the centre, and how far the values spread."""
+    executions, rows = len(sample.medians[0]), len(sample.values)
+    found = sample.centre
+    count = f"{executions:,} execution{'s' * (executions != 1)}" + (f", {rows:,} measurements" if rows != executions else "")
+    if found is None:
+        return f"{count}: all were repeated and left out"
+    if executions == 1:
+        return f"{count}: {quantity(found.value, sample.meaning.unit)}\none execution has no interval"
+    low, high = float(sample.values.min()), float(sample.values.max())
+    spread = f", range {percent((high - low) / abs(found.value)).lstrip('+')}" if found.value else ""
+    return f"{count}\nmean {found.text(sample.meaning.unit)}{spread}"

@@ -1,0 +1,96 @@
+"""All measurements of one revision in the order in which they were taken: drift, warm-up and jumps show here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.profile import REPEATED
+from perfvcs.quantity import metric_name, quantity, scale
+from perfvcs.views import Subject
+from perfvcs.views._canvas import BLUE, GREEN, MUTED, ORANGE, VERMILLION, canvas, hover, legend, source, stack, thin, thinned
+from perfvcs.views._samples import Sample, samples
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+
+
+@dataclass(frozen=True)
+class Runsequence:
+    """``points``: at most so many rows of a sample are drawn; ``window``: measurements under the running median."""
+
+    points: int = 3000
+    window: int = 9
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs rows of one revision, and executions that measured more than once."""
+        if subject.baseline:
+            return "it draws one revision, not two"
+        if not any(len(profile.resources) for profile in subject.target):
+            return "there are no measurements"
+        if not any(any(profile.resources.integers("iteration")) for profile in subject.target):
+            return "every execution has one measurement, and `executions` shows these in order"
+        return None
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per sample."""
+        plots = [self._draw(sample) for sample in samples(subject.target)]
+        return stack(plots or [canvas("no row has a value", "", "")])
+
+    def _draw(self, sample: Sample) -> figure:
+        import numpy as np
+        from bokeh.models import BasicTickFormatter
+
+        order = np.lexsort((sample.iteration, sample.execution))
+        execution, iteration, values = sample.execution[order], sample.iteration[order], sample.values[order]
+        drawn = thin(values, self.points)
+        chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
+        title = "in the order measured; shades: executions" + thinned(len(drawn), len(values))
+        plot = canvas(title, "measurement", f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", ""))
+        plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
+        starts = np.flatnonzero(np.diff(execution, prepend=-1))
+        ends = np.append(starts[1:], len(values))
+        if len(starts) <= self.points // 4:
+            every_other = slice(1, None, 2)
+            low, high = float(values.min()) * chosen.factor, float(values.max()) * chosen.factor
+            shades = source(left=starts[every_other] + 0.5, right=ends[every_other] + 0.5)
+            plot.quad(
+                left="left",
+                right="right",
+                bottom=low,
+                top=high,
+                source=shades,
+                color=MUTED,
+                alpha=0.12,
+                line_color=None,
+                level="underlay",
+            )
+        repeated = (sample.mark[order] == REPEATED)[drawn]
+        entries: list[tuple[str, list[Any]]] = []
+        for chosen_rows, text, marker, colour in (
+            (~repeated, "measurements", "circle", BLUE),
+            (repeated, "left out", "x", ORANGE),
+        ):
+            if not chosen_rows.any():
+                continue
+            rows = drawn[chosen_rows]
+            data = source(
+                x=rows + 1, y=values[rows] * chosen.factor, execution=execution[rows] + 1, iteration=iteration[rows] + 1,
+                text=[quantity(value, sample.meaning.unit) for value in values[rows].tolist()],
+            )  # fmt: skip
+            points = plot.scatter("x", "y", source=data, marker=marker, size=4, color=colour, alpha=0.6)
+            hover(plot, [points], [("execution", "@execution"), ("measurement", "@iteration"), ("value", "@text")])
+            entries.append((text, [points]))
+        if len(values) >= 2 * self.window:
+            from scipy.ndimage import median_filter
+
+            running = median_filter(values, size=self.window, mode="nearest")[drawn]
+            line = plot.line(drawn + 1.0, running * chosen.factor, color=VERMILLION, line_width=1.5)
+            entries.append((f"running median of {self.window}", [line]))
+        if len(starts) <= self.points // 4:
+            by_execution = [float(np.median(values[start:end])) * chosen.factor for start, end in zip(starts, ends, strict=True)]
+            steps = plot.segment(starts + 0.5, by_execution, ends + 0.5, by_execution, color=GREEN, line_width=2)
+            entries.append(("execution medians", [steps]))
+        legend(plot, entries)
+        return plot
