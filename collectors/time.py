@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from perfvcs import launcher
 from perfvcs.collectors import CollectError, Observations, Run
 from perfvcs.errors import UsageError
-from perfvcs.execution import Execution, LaunchError, name_command, name_signal
+from perfvcs.launcher.execution import Execution, LaunchError, name_command, name_signal
+from perfvcs.launcher.samples import VARIABLE, MalformedSamples, Samples, read_samples
 from perfvcs.profile import DELAYED, FINE, REPEATED, Metric
-from perfvcs.samples import VARIABLE, MalformedSamples, Samples, read_samples
 
 SHORTEST_DELAY = 0.5e-3  # seconds; below, run-queue delay is the usual latency of waking up
 SHOWN = 300  # characters of standard error in a message

@@ -14,8 +14,8 @@ import msgspec
 from perfvcs.errors import UsageError
 from perfvcs.index import Index
 from perfvcs.lock import free, hold
-from perfvcs.place import fold
 from perfvcs.store import Store
+from perfvcs.store.place import fold
 from perfvcs.vcs import NoRepository, Project, UnknownRevision
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Repository:
                 self._sweep()
 
     def _sweep(self) -> None:
-        from perfvcs.worktree import delete, remove
+        from perfvcs.vcs.worktree import delete, remove
 
         for path in (self.home / "worktrees").glob("*"):
             remove(self.project, path)

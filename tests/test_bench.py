@@ -16,8 +16,8 @@ import pytest
 
 from perfvcs import bench
 from perfvcs.collectors.time import METRICS
+from perfvcs.launcher.samples import Samples, read_samples
 from perfvcs.native import native_folder, python_folder
-from perfvcs.samples import Samples, read_samples
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "samples.md"
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from perfvcs.config import BadConfig, load, read, seconds
 from perfvcs.jobs import matrix
+from perfvcs.jobs.config import BadConfig, load, read, seconds
 
 
 @pytest.mark.parametrize(

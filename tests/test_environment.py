@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from perfvcs import environment, noise
-from perfvcs.environment import PADDING, Knobs, clean, describe, fingerprint
+from perfvcs import environment
+from perfvcs.environment import PADDING, Knobs, clean, describe, fingerprint, noise
+from perfvcs.environment.noise import Noise, snapshot, warnings
 from perfvcs.errors import UsageError
-from perfvcs.noise import Noise, snapshot, warnings
 
 AVAILABLE = sorted(os.sched_getaffinity(0))
 FIRST = AVAILABLE[0]

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from perfvcs import cli, hooks, hookscript, push
+from perfvcs import cli, hooks
+from perfvcs.hooks import push
+from perfvcs.hooks import script as hookscript
 from perfvcs.vcs import Project as Repository
 
 SCRIPTS = Path(sys.executable).parent

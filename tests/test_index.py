@@ -15,11 +15,10 @@ import msgspec
 import pytest
 from samples import WALL, sample_profile
 
-from perfvcs import database, filling
-from perfvcs.index import Index
-from perfvcs.place import Damaged
+from perfvcs.index import Index, database, filling
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.store import Store
+from perfvcs.store.place import Damaged
 from perfvcs.summary import Header, Measured
 
 TESTS = str(Path(__file__).parent)

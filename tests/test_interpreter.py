@@ -16,8 +16,8 @@ import pytest
 
 from perfvcs.environment import clean
 from perfvcs.errors import UsageError
-from perfvcs.interpreter import Interpreter, find, probe
-from perfvcs.virtualenv import COMPLETE, Busy, InstallError, VirtualEnvironment, environment, prune
+from perfvcs.measure.interpreter import Interpreter, find, probe
+from perfvcs.measure.virtualenv import COMPLETE, Busy, InstallError, VirtualEnvironment, environment, prune
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 ENV = clean(os.environ)
@@ -205,7 +205,8 @@ def test_a_dirty_worktree_is_installed_anew(tmp_path: Path, interpreter: Interpr
 def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
     (work / "hang").touch()
     code = (
-        "import sys, json; from pathlib import Path; from perfvcs.virtualenv import environment; from perfvcs.interpreter import *\n"
+        "import sys, json; from pathlib import Path; from perfvcs.measure.virtualenv import environment\n"
+        "from perfvcs.measure.interpreter import *\n"
         "envs, python, version, work, env = json.loads(sys.argv[1])\n"
         "environment(Path(envs), Interpreter(Path(python), version), Path(work), install=['.'], content='tree', env=env)"
     )

@@ -1,7 +1,7 @@
 from typing import Any
 
-from perfvcs.config import read, single
 from perfvcs.jobs import Cell, knobs, matrix
+from perfvcs.jobs.config import read, single
 
 
 def cells(**job: Any) -> list[Cell]:

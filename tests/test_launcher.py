@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from perfvcs import compiled, fallback, launcher
-from perfvcs.execution import TAIL, Execution, LaunchError, NotStarted, name_command, name_signal, not_started
+from perfvcs import launcher
+from perfvcs.launcher import fallback
+from perfvcs.launcher.execution import TAIL, Execution, LaunchError, NotStarted, name_command, name_signal, not_started
+from perfvcs.native import compiled
 
 pytestmark = pytest.mark.needs("cc")
 

@@ -9,8 +9,8 @@ import pytest
 from conftest import Project, Said
 from samples import noisy, sample_profile
 
-from perfvcs.config import load
 from perfvcs.jobs import matrix
+from perfvcs.jobs.config import load
 from perfvcs.profile import Job
 from perfvcs.repository import Repository
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from conftest import Project, Said
 
-from perfvcs.progress import Lines
+from perfvcs.measure.progress import Lines
 
 Perf = Callable[..., Said]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,8 +15,9 @@ LIST_OF_COMMANDS = {"rich", "msgspec", "sqlite3", "psutil", "subprocess", "async
 
 def imports(*args: str) -> set[str]:
     """The top-level packages that a call of the command line imports, as Python itself reports them."""
+    env = {name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"}  # coverage imports sqlite3
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "perfvcs", *args], capture_output=True, text=True, check=False
+        [sys.executable, "-X", "importtime", "-m", "perfvcs", *args], env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode in (0, 4), done.stderr[-2000:]
     return {name.split(".")[0] for name in re.findall(r"^import time:.*\| +(\S+)$", done.stderr, re.MULTILINE)}

@@ -18,13 +18,12 @@ import pytest
 from conftest import Project
 from samples import sample_profile
 
-from perfvcs import plumbing
 from perfvcs import store as store_module
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.place import PLACE, Damaged, fold, place
-from perfvcs.plumbing import GitMissing, blob_id
 from perfvcs.profile import Job, Malformed, Profile
-from perfvcs.store import Contended, Store, Unwritable
+from perfvcs.store import Contended, Store, Unwritable, plumbing
+from perfvcs.store.place import PLACE, Damaged, fold, place
+from perfvcs.store.plumbing import GitMissing, blob_id
 
 TESTS = str(Path(__file__).parent)
 COMMIT = sample_profile().commit

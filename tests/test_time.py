@@ -15,14 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from samples import sample_profile
 
-from perfvcs import launcher, samples
+from perfvcs import launcher
 from perfvcs.collectors import CollectError, Observations, Run
 from perfvcs.collectors import time as module
 from perfvcs.collectors.time import Time
 from perfvcs.errors import PerfError
-from perfvcs.execution import Execution
+from perfvcs.launcher import samples
+from perfvcs.launcher.execution import Execution
+from perfvcs.launcher.samples import MalformedSamples, read_samples
 from perfvcs.profile import METRIC_NAME, RESERVED, Metric
-from perfvcs.samples import MalformedSamples, read_samples
 from perfvcs.summary import summarise
 
 pytestmark = pytest.mark.needs("cc")

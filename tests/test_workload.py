@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfvcs.content import chunks
 from perfvcs.errors import UsageError
+from perfvcs.jobs.content import chunks
+from perfvcs.jobs.workload import Workload, WorkloadError, parse
 from perfvcs.process import CommandFailed, ended, run
-from perfvcs.workload import Workload, WorkloadError, parse
 
 ENV = dict(os.environ)
 

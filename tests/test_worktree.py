@@ -4,7 +4,7 @@ import pytest
 from conftest import Project as Tree
 
 from perfvcs.vcs import Project
-from perfvcs.worktree import CheckoutError, checkout, remove
+from perfvcs.vcs.worktree import CheckoutError, checkout, remove
 
 
 def place(project: Tree) -> Path:

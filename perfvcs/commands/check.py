@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from perfvcs.reports.trial import Trial
     from perfvcs.repository import Repository
-    from perfvcs.trial import Trial
 
 
 @click.command()
@@ -35,8 +35,8 @@ def command(
 
     Exit status 3: a degradation; 4: nothing to compare. The same revision twice is an A/A check of the set-up.
     """
+    from perfvcs.reports.trial import judge
     from perfvcs.repository import Repository
-    from perfvcs.trial import judge
 
     if len(revisions) > 2:
         raise click.UsageError("at most a baseline and a target can be named")
@@ -53,9 +53,9 @@ def _measured(
     repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float
 ) -> Trial:
     """The trial after measuring; what that takes is imported only here."""
-    from perfvcs.campaign import Request
-    from perfvcs.progress import shown
-    from perfvcs.trial import measure
+    from perfvcs.measure.campaign import Request
+    from perfvcs.measure.progress import shown
+    from perfvcs.reports.trial import measure
 
     with shown(quiet=silent) as progress:
         return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta)  # type: ignore[arg-type]

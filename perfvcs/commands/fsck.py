@@ -11,8 +11,8 @@ def command(as_json: bool) -> None:
     """Check every profile against its format and place, and rebuild the index."""
     import json
 
-    from perfvcs.place import Damaged
     from perfvcs.repository import Repository
+    from perfvcs.store.place import Damaged
 
     repository = Repository.find()
     problems = repository.store.fsck()

@@ -102,7 +102,7 @@ def _check_push(project: Project, remote: str) -> int:
     import os
     import sys
 
-    from perfvcs import push
+    from perfvcs.hooks import push
 
     lines = push.pre_commit_lines(os.environ)
     if not lines and not sys.stdin.isatty():

@@ -12,7 +12,7 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(revision: str, number: int, everything: bool, as_json: bool) -> None:
     """Show commits with their profiles, a sparkline per benchmark, and the last verdicts."""
-    from perfvcs.chronicle import chronicle
+    from perfvcs.reports.chronicle import chronicle
     from perfvcs.repository import Repository
 
     found = chronicle(Repository.find(), revision, number, everything=everything)

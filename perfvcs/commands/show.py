@@ -18,8 +18,8 @@ def command(names: tuple[str, ...], output: Path | None, view: str | None, no_op
 
     The page is one HTML file that needs no network. Without -o it is written to .perf/pages.
     """
-    from perfvcs.exhibit import exhibit
     from perfvcs.page import render
+    from perfvcs.reports.exhibit import exhibit
     from perfvcs.repository import Repository
 
     repository = Repository.find()

@@ -9,8 +9,8 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """Show what is measured at HEAD, what is missing, and the last verdict."""
+    from perfvcs.reports.standing import standing
     from perfvcs.repository import Repository
-    from perfvcs.standing import standing
 
     found = standing(Repository.find())
     click.echo(found.json() if as_json else "\n".join(found.lines()))

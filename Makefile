@@ -1,0 +1,59 @@
+# make demo    measure eight releases of a real package, check neighbours, write the pages (about three minutes)
+# make test    lint, types, tests and their coverage
+# make lint    ruff and mypy only
+# make clean   remove what these made
+#
+# Each makes its own virtual environment (.venv-demo, .venv-test) with the first Python >= 3.11 on PATH; `make test PYTHON=...` names another.
+# ARGS goes to pytest: make test ARGS='-k store'.
+
+SHELL = /bin/sh
+PYTHON =
+ARGS =
+WORKERS = 2
+IN_TEST = .venv-test/bin/python -m
+NOT = --extend-exclude demo/sqlparse
+COVERED = COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(CURDIR)/.coverage"
+
+.PHONY: help demo test lint clean
+
+help:
+	@sed -n 's/^# \(make [a-z]* .*\)/\1/p' Makefile
+
+demo: demo/built
+	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/demo/run.sh demo
+
+# Everything is run, whatever failed before; the end names what did. (No $(MAKE) in here: --dry-run would run it.)
+CHECKS = $(IN_TEST) ruff check $(NOT) . || failed="$$failed ruff-check"; \
+  $(IN_TEST) ruff format --check $(NOT) . || failed="$$failed ruff-format"; \
+  $(IN_TEST) mypy || failed="$$failed mypy"
+VERDICT = test -z "$$failed" || { echo "make $@: failed:$$failed" >&2; exit 1; }
+
+test: .venv-test/installed
+	@rm -f .coverage .coverage.*
+	@failed=; $(CHECKS); \
+	  PATH="$$PATH:$(CURDIR)/.venv-test/bin" $(COVERED) $(IN_TEST) pytest -n $(WORKERS) $(ARGS) || failed="$$failed pytest"; \
+	  $(IN_TEST) coverage combine --quiet && $(IN_TEST) coverage report || failed="$$failed coverage"; \
+	  $(VERDICT)
+
+lint: .venv-test/installed
+	@failed=; $(CHECKS); $(VERDICT)
+
+demo/built: examples/demo/build.py examples/demo/perf.toml examples/demo/bench/sql.py .venv-demo/installed
+	@rm -rf demo/sqlparse demo/pages
+	@.venv-demo/bin/python examples/demo/build.py demo/sqlparse --downloads demo/downloads
+	@touch $@
+
+.venv-demo/installed: .ci/venv setup.cfg pyproject.toml
+	@sh .ci/venv .venv-demo . $(PYTHON)
+	@touch $@
+
+# The .pth file starts coverage in every Python process of the tests, above all in the console scripts that they start.
+.venv-test/installed: .ci/venv setup.cfg pyproject.toml
+	@sh .ci/venv .venv-test '.[dev]' $(PYTHON)
+	@echo 'import os; "COVERAGE_PROCESS_START" in os.environ and __import__("coverage").process_startup()' \
+	  >"$$(.venv-test/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/coverage_of_tests.pth"
+	@touch $@
+
+clean:
+	rm -rf .venv-demo .venv-test demo build dist perfvcs.egg-info .coverage .coverage.* htmlcov
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis

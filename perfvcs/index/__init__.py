@@ -1,0 +1,285 @@
+"""A cache of the store in SQLite: headers, and what verdicts need of the rows. It can be deleted at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from perfvcs.index.database import Database
+from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, unpack
+from perfvcs.index.verdicts import Verdict, Verdicts
+from perfvcs.profile import Environment, Job, Metric
+from perfvcs.store.place import Damaged
+from perfvcs.summary import Header, Measured, Summary
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from perfvcs.store import Moved, Store
+
+LEAST = 4  # characters of a prefix
+BATCH = 2000  # profiles that one git process reads; only their paths are in memory at once
+PATH = "substr(c.text, 1, 2) || '/' || c.text || '/' || p.name"
+HEADERS = f"""
+SELECT p.id, {PATH}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text, p.details
+FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job JOIN environments e ON e.id = p.environment
+JOIN metrics m ON m.id = p.metrics"""
+WITHIN = "c.text IN (SELECT value FROM json_each(?))"
+SUMMARIES = f"""
+SELECT s.profile, u.text, s.size, n.text, s.executions, s.medians
+FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
+JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN} ORDER BY s.profile, s.number"""
+HISTORY = f"""
+SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH}, u.text, s.size, n.text, s.executions, s.medians
+FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id JOIN environments e ON e.id = p.environment
+JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
+FIND = f"""
+SELECT path FROM (SELECT {PATH} AS path, c.text AS c, p.name AS name FROM profiles p JOIN commits c ON c.id = p.commit_id)
+WHERE substr(path, 1, length(:p)) = :p OR substr(c, 1, length(:p)) = :p OR substr(name, 1, length(:p)) = :p
+OR substr(name, -17, length(:p)) = :p
+UNION SELECT path FROM damaged WHERE substr(path, 1, length(:p)) = :p ORDER BY path"""
+
+
+class Entry(NamedTuple):
+    """One summary in a series' history, with what it is compared by; ``environment`` is the fingerprint."""
+
+    commit: str
+    dirty: str | None
+    session: str
+    started: str
+    environment: str
+    path: str
+    summary: Summary
+
+
+class Index:
+    """The cache of ``store`` in the file at ``path``; the last verdicts are in ``verdicts.db`` beside it.
+
+    Every method brings the index up to date when it was not yet; ``refresh`` does so again. A damaged file is made anew, and where it
+    cannot be written, memory serves. Lists are ordered by commit as they were asked for (by name when none were), then by time.
+    """
+
+    def __init__(self, store: Store, path: Path) -> None:
+        self._store = store
+        self._database = Database(path, SCHEMA, VERSION)
+        self._verdicts = Verdicts(path.with_name("verdicts.db"))
+        self._fresh: sqlite3.Connection | None = None
+
+    def refresh(self) -> None:
+        """Follow the store: reads what has come since the last time, and nothing else. Raises Damaged when the store is."""
+        self._fresh = None
+        self._database.attempt(self._current)
+
+    def _current(self) -> sqlite3.Connection:
+        """The connection, after the index was made to mirror the store through it."""
+        connection = self._database.connection
+        if connection is self._fresh:
+            return connection
+        head = self._store.head()
+        if _mirrored(connection) != head:
+            with self._database.transaction():
+                old = _mirrored(connection)  # another process may have been faster
+                if old != head:
+                    self._follow(Filling(connection), old, head)
+                    connection.execute("DELETE FROM mirror")
+                    connection.executemany("INSERT INTO mirror VALUES (?)", [(head,)] if head else [])
+        self._fresh = connection
+        return connection
+
+    def _follow(self, filling: Filling, old: str | None, head: str | None) -> None:
+        if old is not None and head is not None:
+            try:
+                self._apply(filling, self._store.changes(old, head))
+                return
+            except Damaged:  # the old state is gone from the store
+                pass
+        filling.clear()
+        if head is not None:
+            self._apply(filling, self._store.changes(None, head))
+
+    def _apply(self, filling: Filling, changes: Iterator[Moved]) -> None:
+        while batch := list(islice(changes, BATCH)):
+            for moved in batch:
+                if moved.old:
+                    filling.remove(moved.path)
+            for path, document in self._store.documents({moved.path: moved.new for moved in batch if moved.new}):
+                filling.add(path, document)
+
+    def rebuild(self) -> None:
+        """Throw the file away and read the whole store."""
+        self._database.discard()
+        self.refresh()
+
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._current().execute(sql, values).fetchall()
+
+    def headers(self, commits: Iterable[str] | None = None) -> list[Header]:
+        """The headers of all profiles, or of those of some commits."""
+        asked = None if commits is None else list(commits)
+        return self._database.attempt(lambda: [header for _, header in self._headers(asked)])
+
+    def _headers(self, commits: list[str] | None) -> list[tuple[int, Header]]:
+        rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN}", _json(commits))
+        job, environment, metrics = _cached(Job), _cached(Environment), _cached(dict[str, Metric])
+        details = msgspec.json.Decoder(Details).decode
+        found = []
+        for number, path, commit, dirty, *shared, own in rows:
+            detail = details(own)
+            where = msgspec.structs.replace(environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings)
+            header = Header(path, commit, dirty, job(*shared[:2]), detail.collected, where, detail.design, metrics(*shared[4:]))
+            found.append((number, header))
+        order = _order(commits)
+        found.sort(key=lambda one: (order(one[1].commit), one[1].collected.started, one[1].path))
+        return found
+
+    def measured(self, commits: Iterable[str]) -> list[Measured]:
+        """Headers with their summaries, for verdicts; no blob is opened."""
+        asked = list(commits)
+        return self._database.attempt(lambda: self._measured(asked))
+
+    def _measured(self, commits: list[str]) -> list[Measured]:
+        summaries: dict[int, list[Summary]] = {}
+        for profile, *row in self._rows(SUMMARIES, _json(commits)):
+            summaries.setdefault(profile, []).append(unpack(*row))
+        return [Measured(header, summaries.get(profile, [])) for profile, header in self._headers(commits)]
+
+    def counts(self, commits: Iterable[str]) -> dict[str, int]:
+        """How many profiles each of these commits has; those without any are left out."""
+        asked = _json(commits)
+        sql = f"SELECT c.text, count(*) FROM commits c JOIN profiles p ON p.commit_id = c.id WHERE {WITHIN} GROUP BY c.id"
+        return self._database.attempt(lambda: dict(self._rows(sql, asked)))
+
+    def commits(self) -> set[str]:
+        """All commits that have profiles."""
+        sql = "SELECT text FROM commits c WHERE EXISTS (SELECT 1 FROM profiles WHERE commit_id = c.id)"
+        return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
+
+    def changed(self) -> set[str]:
+        """The commits that have profiles of uncommitted changes on top."""
+        sql = "SELECT text FROM commits WHERE id IN (SELECT commit_id FROM profiles WHERE dirty IS NOT NULL)"
+        return {row[0] for row in self._rows(sql)}
+
+    def total(self) -> int:
+        """How many profiles there are."""
+        return self._database.attempt(lambda: int(self._rows("SELECT count(*) FROM profiles")[0][0]))
+
+    def series(self, commits: Iterable[str] | None = None) -> list[Job]:
+        """The distinct jobs of all profiles, or of those of some commits, by label."""
+        asked = None if commits is None else _json(commits)
+        return self._database.attempt(lambda: self._series(asked))
+
+    def _series(self, asked: str | None) -> list[Job]:
+        if asked is None:
+            rows = self._rows("SELECT text FROM jobs j WHERE EXISTS (SELECT 1 FROM profiles WHERE job = j.id)")
+        else:
+            joined = "SELECT DISTINCT j.text FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN jobs j ON j.id = p.job"
+            rows = self._rows(f"{joined} WHERE {WITHIN}", asked)
+        jobs = (msgspec.json.decode(row[0], type=Job) for row in rows)
+        return sorted(jobs, key=lambda job: (job.label, job.collector, job.key))
+
+    def history(
+        self, key: str, commits: Iterable[str] | None = None, *, uid: str | None = None, metric: str | None = None
+    ) -> list[Entry]:
+        """The summaries of one series (its job's ``key``), of all commits or of some, of all units and metrics or of one."""
+        asked = None if commits is None else list(commits)
+        return self._database.attempt(lambda: self._history(key, asked, uid, metric))
+
+    def _history(self, key: str, commits: list[str] | None, uid: str | None, metric: str | None) -> list[Entry]:
+        conditions, values = ["j.key = ?"], [key]
+        for condition, value in (
+            ("u.text = ?", uid),
+            ("n.text = ?", metric),
+            (WITHIN, None if commits is None else _json(commits)),
+        ):
+            if value is not None:
+                conditions.append(condition)
+                values.append(value)
+        rows = self._rows(f"{HISTORY} WHERE {' AND '.join(conditions)} ORDER BY p.started, p.id, s.number", *values)
+        details, environment = msgspec.json.Decoder(_Session).decode, msgspec.json.Decoder(_Fingerprint).decode
+        found = [
+            Entry(
+                row[0],
+                row[1],
+                details(row[2]).collected.session,
+                row[3],
+                environment(row[4]).fingerprint,
+                row[5],
+                unpack(*row[6:]),
+            )
+            for row in rows
+        ]
+        order = _order(commits)
+        return sorted(found, key=lambda entry: order(entry.commit))
+
+    def find(self, prefix: str) -> list[str]:
+        """The paths that begin with ``prefix``, or whose commit, name or id does; damaged ones too. Less than 4 characters find nothing."""
+        if len(prefix) < LEAST:  # what is found may be removed
+            return []
+        return self._database.attempt(lambda: [row[0] for row in self._current().execute(FIND, {"p": prefix})])
+
+    def damaged(self) -> dict[str, str]:
+        """What is in the store and no profile: path -> reason."""
+        return self._database.attempt(lambda: dict(self._rows("SELECT path, reason FROM damaged ORDER BY path")))
+
+    def remember(self, baseline: str, target: str, report: bytes) -> None:
+        """Keep the JSON of a ``check`` report as the last verdict on ``target``; both are full commit ids."""
+        self._verdicts.remember(baseline, target, report)
+
+    def verdicts(self, commits: Iterable[str]) -> dict[str, Verdict]:
+        """The last verdict of each of these commits that has one."""
+        return self._verdicts.of(commits)
+
+    def report(self, baseline: str, target: str) -> bytes | None:
+        """The JSON of the report on a pair as it was remembered."""
+        return self._verdicts.report(baseline, target)
+
+    def close(self) -> None:
+        """Close the files; the next use opens them again."""
+        self._fresh = None
+        self._database.close()
+        self._verdicts.close()
+
+
+class _Collected(msgspec.Struct):
+    session: str
+
+
+class _Session(msgspec.Struct, array_like=True):
+    """The first field of Details, without decoding the others."""
+
+    collected: _Collected
+
+
+class _Fingerprint(msgspec.Struct):
+    fingerprint: str = ""
+
+
+def _mirrored(connection: sqlite3.Connection) -> str | None:
+    row = connection.execute("SELECT head FROM mirror").fetchone()
+    return row[0] if row else None
+
+
+def _order(commits: list[str] | None) -> Callable[[str], tuple[int, str]]:
+    """The place of a commit among those that were asked for, else its name."""
+    places = {commit: place for place, commit in reversed(list(enumerate(commits or ())))}
+    return lambda commit: (places.get(commit, 0), "" if commits is not None else commit)
+
+
+def _json(commits: Iterable[str]) -> str:
+    return msgspec.json.encode(list(commits)).decode()
+
+
+def _cached(kind: Any) -> Callable[[int, str], Any]:
+    """A decoder of shared texts that decodes each row once."""
+    decode, known = msgspec.json.Decoder(kind).decode, {}
+
+    def decoded(number: int, text: str) -> Any:
+        if number not in known:
+            known[number] = decode(text)
+        return known[number]
+
+    return decoded

@@ -1,0 +1,134 @@
+"""The tables of the index, and how profiles get into them and out."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.profile import Collected, Design
+from perfvcs.store.place import PLACE, Damaged, verified
+from perfvcs.summary import Measured, Summary
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from perfvcs.store.plumbing import Fault
+
+VERSION = 2
+REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
+SCHEMA = """
+CREATE TABLE mirror (head TEXT NOT NULL);
+CREATE TABLE commits (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE jobs (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, key TEXT NOT NULL);
+CREATE INDEX jobs_key ON jobs (key);
+CREATE TABLE environments (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE metrics (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE profiles (
+    id INTEGER PRIMARY KEY, commit_id INTEGER NOT NULL, name TEXT NOT NULL, job INTEGER NOT NULL, environment INTEGER NOT NULL,
+    metrics INTEGER NOT NULL, dirty TEXT, started TEXT NOT NULL, details BLOB NOT NULL, UNIQUE (commit_id, name)
+);
+CREATE INDEX profiles_dirty ON profiles (commit_id) WHERE dirty IS NOT NULL;
+CREATE INDEX profiles_job ON profiles (job, commit_id);
+CREATE TABLE summaries (
+    profile INTEGER NOT NULL, number INTEGER NOT NULL, uid INTEGER NOT NULL, metric INTEGER NOT NULL, size REAL, executions TEXT,
+    medians BLOB NOT NULL, PRIMARY KEY (profile, number)
+) WITHOUT ROWID;
+CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL)
+"""
+TABLES = ("mirror", "commits", "jobs", "environments", "metrics", "names", "profiles", "summaries", "damaged")
+
+
+class Details(msgspec.Struct, frozen=True, array_like=True):
+    """What a header has for itself; the rest is shared by many."""
+
+    collected: Collected
+    design: Design
+    notes: dict[str, str]
+    warnings: list[str]
+
+
+class Filling:
+    """Adds to and removes from the tables inside one transaction of ``connection``."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._known: dict[tuple[str, str], int] = {}
+
+    def add(self, path: str, document: bytes | Fault) -> None:
+        """Index what the store has at ``path``; what is no profile becomes a row of ``damaged``."""
+        try:
+            measured = Measured.of(verified(path, document), path)
+        except Damaged as error:
+            self._connection.execute("INSERT OR REPLACE INTO damaged VALUES (?, ?)", (_storable(path), error.reason))
+            return
+        header = measured.header
+        environment = header.environment
+        shared = msgspec.structs.replace(environment, notes={}, warnings=[])
+        job = _text(header.job)
+        row = (
+            self._number("commits", header.commit),
+            path.rpartition("/")[2],
+            self._known.get(("jobs", job)) or self._number("jobs", job, header.job.key),
+            self._number("environments", _text(shared)),
+            self._number("metrics", _text(header.metrics)),
+            header.dirty,
+            header.collected.started,
+            msgspec.json.encode(Details(header.collected, header.design, environment.notes, environment.warnings)),
+        )
+        inserted = self._connection.execute("INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        if inserted.rowcount:
+            rows = (self._summary(inserted.lastrowid, number, one) for number, one in enumerate(measured.summaries))
+            self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def remove(self, path: str) -> None:
+        """Forget ``path``."""
+        self._connection.execute("DELETE FROM damaged WHERE path = ?", (_storable(path),))
+        match = PLACE.fullmatch(path)
+        if match:
+            found = "SELECT p.id FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ? AND p.name = ?"
+            for (profile,) in self._connection.execute(found, (match[2], match[3])).fetchall():
+                self._connection.execute("DELETE FROM summaries WHERE profile = ?", (profile,))
+                self._connection.execute("DELETE FROM profiles WHERE id = ?", (profile,))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for table in TABLES:
+            self._connection.execute(f"DELETE FROM {table}")
+        self._known.clear()
+
+    def _number(self, table: str, text: str, *more: str) -> int:
+        """The row number of a text that many profiles share."""
+        known = self._known.get((table, text))
+        if known is None:
+            places = ", ?" * len(more)
+            self._connection.execute(f"INSERT OR IGNORE INTO {table} VALUES (NULL, ?{places})", (text, *more))
+            known = int(self._connection.execute(f"SELECT id FROM {table} WHERE text = ?", (text,)).fetchone()[0])
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[table, text] = known
+        return known
+
+    def _summary(self, profile: int | None, number: int, one: Summary) -> tuple[object, ...]:
+        count = len(one.executions)
+        executions = None if one.executions == tuple(range(count)) else _text(one.executions)  # the usual ones take no room
+        uid, metric = self._number("names", one.uid), self._number("names", one.metric)
+        return profile, number, uid, metric, one.size, executions, struct.pack(f"<{len(one.medians)}d", *one.medians)
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def _storable(path: str) -> str:
+    """A path from git may hold any bytes; SQLite wants text."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+def unpack(uid: str, size: float | None, metric: str, executions: str | None, medians: bytes) -> Summary:
+    """A summary from its row."""
+    values = struct.unpack(f"<{len(medians) // 8}d", medians)
+    numbers = tuple(range(len(values))) if executions is None else msgspec.json.decode(executions, type=tuple[int, ...])
+    return Summary(uid, size, metric, numbers, values)

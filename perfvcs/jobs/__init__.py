@@ -1,0 +1,168 @@
+"""The job matrix: cmd x args x workloads x interpreters x collectors."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from perfvcs.collectors import Collector
+from perfvcs.environment import Knobs
+from perfvcs.errors import UsageError, nearest
+from perfvcs.jobs.config import FILE, BadConfig, Config, Entry, JobTable, seconds
+from perfvcs.jobs.workload import Workload, parse
+from perfvcs.plugins import build, names
+from perfvcs.postprocessors import Postprocessor
+from perfvcs.profile import Job, Value
+
+MAX_CELLS = 10_000
+SHELL_WORDS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1", "2>", "&>"}
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the matrix: a command with its workload under one collector."""
+
+    name: str
+    cmd: str
+    args: str
+    workload: Workload | None
+    collector_name: str
+    collector: Collector
+    options: dict[str, Any]
+    postprocessors: tuple[Postprocessor, ...]
+    executions: int
+    warmup: int
+    binaries: int
+    timeout: float
+    shell: bool
+    env: Mapping[str, str]
+    python: str | None
+
+    @property
+    def params(self) -> dict[str, Value]:
+        """What the matrix bound: the workload's parameters and the interpreter."""
+        bound: dict[str, Value] = dict(self.workload.params) if self.workload else {}
+        return bound | ({"python": self.python} if self.python else {})
+
+    def job(self, source: Mapping[str, str], *, engine: bool = True) -> Job:
+        """What identifies the series that this cell measures; without the ``engine`` nothing is compiled or started to find it."""
+        options = self.options | ({"shell": True} if self.shell else {}) | ({"env": dict(self.env)} if self.env else {})
+        return Job(
+            name=self.name, collector=self.collector_name, cmd=self.cmd, args=self.args,
+            workload=self.workload.name if self.workload else "", params=self.params, options=options,
+            engine=self.collector.engine if engine else "", source=dict(source),
+        )  # fmt: skip
+
+    @property
+    def label(self) -> str:
+        """The benchmark's name for people."""
+        return self.job({}, engine=False).label
+
+    def argv(self, workload_text: str) -> list[str]:
+        """The command split into words, with ``{workload}`` and the parameters filled in.
+
+        A workload that neither ``cmd`` nor ``args`` mentions is the last argument. With ``shell`` the words are the shell's.
+        """
+        bound = {name: str(value) for name, value in self.params.items()}
+        mentioned = set(_PLACEHOLDER.findall(f"{self.cmd} {self.args}"))
+        if self.workload is not None:
+            bound["workload"] = workload_text
+            bound.setdefault("file", workload_text)
+        append = self.workload is not None and not mentioned & ({"workload", "file"} | set(self.workload.params))
+        if self.shell:
+            text = _fill(f"{self.cmd} {self.args}".strip(), {name: shlex.quote(value) for name, value in bound.items()})
+            return ["/bin/sh", "-c", f"{text} {shlex.quote(workload_text)}" if append else text]
+        words = [_fill(word, bound) for word in [*_split(self.cmd), *_split(self.args)]]
+        return [*words, workload_text] if append else words
+
+
+def _fill(text: str, bound: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda found: bound.get(found[1], found[0]), text)
+
+
+def matrix(config: Config, only: Iterable[str] = ()) -> list[Cell]:
+    """All cells of the configuration, or those of the jobs named; raises BadConfig where there are none."""
+    if not config.job:
+        raise BadConfig(f"{FILE} has no [[job]]: add one with at least a `cmd`")
+    cells = [cell for table in config.job for cell in _cells(config, table)]
+    if len(cells) > MAX_CELLS:
+        raise BadConfig(f"the matrix has {len(cells):,} cells, over the limit of {MAX_CELLS:,}: shorten args or workloads")
+    counted = Counter((cell.label, cell.collector_name) for cell in cells)
+    for (label, collector), count in counted.items():
+        if count > 1:
+            raise BadConfig(f"{count} jobs are all `{label}` under `{collector}`: give them different names (`name = ...`)")
+    known = list(dict.fromkeys(cell.name for cell in cells))
+    wanted = set(only)
+    for name in sorted(wanted.difference(known)):
+        raise UsageError(f"there is no job `{name}`{nearest(name, known)}")
+    return [cell for cell in cells if not wanted or cell.name in wanted]
+
+
+def _cells(config: Config, table: JobTable) -> list[Cell]:
+    commands = (table.cmd,) if isinstance(table.cmd, str) else table.cmd
+    place = f"job `{table.name or next(iter(commands), '')}`"
+    workloads: list[Workload | None] = [None]
+    if table.workloads is not None:
+        workloads = [workload for entry in table.workloads for workload in parse(entry)]
+    for key, values in (("cmd", commands), ("args", table.args), ("workloads", workloads), ("collectors", table.collectors)):
+        if not values or (key == "cmd" and not all(command.strip() for command in commands)):
+            raise BadConfig(f"{place}: `{key}` is empty, so there is nothing to run")
+    for key, least in (("executions", 1), ("warmup", 0), ("binaries", 1)):
+        if getattr(table, key) < least:
+            raise BadConfig(f"{place}: `{key}` is {getattr(table, key)}, but must be at least {least}")
+    for text in [*commands, *table.args]:
+        if not table.shell and (operators := SHELL_WORDS.intersection(_split(text))):
+            raise BadConfig(f"{place}: `{min(operators)}` in {text!r} needs a shell: add `shell = true`")
+    pythons: list[str | None] = list(config.python.versions) if config.python and config.python.versions else [None]
+    members = [_member("collectors", entry, place) for entry in table.collectors]
+    postprocessors = tuple(_member("postprocessors", entry, place)[2] for entry in table.postprocessors)
+    timeout = seconds(table.timeout, f"{place}, timeout")
+    every = product(commands, table.args, workloads, pythons, members)
+    return [
+        Cell(
+            name=_name(table, command), cmd=command, args=args, workload=workload, python=python, shell=table.shell,
+            collector_name=kind, options=options, collector=collector, postprocessors=postprocessors, timeout=timeout,
+            executions=table.executions, warmup=table.warmup, binaries=table.binaries, env=config.env | table.env,
+        )
+        for command, args, workload, python, (kind, options, collector) in every
+    ]  # fmt: skip
+
+
+def _name(table: JobTable, command: str) -> str:
+    """The name given; the command's own word (a script's, behind an interpreter) without one or with several commands."""
+    words = [Path(word).name for word in _split(command) if not word.startswith("-")] or [command]
+    interpreted = len(words) > 1 and re.match(r"(python|node|ruby|perl|java|bash|sh)[\d.]*$", words[0])
+    own = words[1 if interpreted else 0]
+    if not table.name:
+        return own
+    return table.name if isinstance(table.cmd, str) or len(table.cmd) == 1 else f"{table.name} {own}"
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise BadConfig(f"{text!r} cannot be split into words ({str(error).lower()}): check its quotes") from None
+
+
+def _member(family: str, entry: Entry, place: str) -> tuple[str, dict[str, Any], Any]:
+    """Name, options and instance of a family's member as written in a job."""
+    options = {} if isinstance(entry, str) else dict(entry)
+    kind = entry if isinstance(entry, str) else options.pop("name", None)
+    if not isinstance(kind, str):
+        raise BadConfig(
+            f'{place}: an entry of `{family}` needs a `name`, such as {{ name = "{(names(family) or ["time"])[0]}" }}'
+        )
+    return kind, options, build(family, kind, options, place)
+
+
+def knobs(config: Config) -> Knobs:
+    """The machine's settings of a configuration."""
+    return Knobs(config.knobs.pin, config.knobs.aslr, config.knobs.padding)

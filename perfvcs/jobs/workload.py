@@ -1,0 +1,251 @@
+"""Workloads: what a job works on; in perf.toml a literal, or a table that generates numbers, strings, files or outputs."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shlex
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.jobs.size import MAX_FILE, TIMEOUT, integer, length_of, nearest, only, readable, seed_of, timeout_of, values
+from perfvcs.process import run
+from perfvcs.profile import Value
+
+MAX_STRING = 128 * 1024 - 1  # Linux refuses a longer argument (MAX_ARG_STRLEN)
+BY_PRODUCTS = frozenset({".git", "__pycache__"})  # of a folder; they differ where nothing of the input does
+CONTENTS = ("text", "binary", "integers", "words")
+KINDS: dict[str, tuple[str, ...]] = {
+    "integers": (),
+    "strings": ("seed",),
+    "files": ("content", "seed"),
+    "command": ("sizes", "timeout"),
+}
+
+
+class WorkloadError(PerfError):
+    """A workload could not be generated."""
+
+    exit_code = 5
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A literal, and the base of those that are generated.
+
+    ``name`` is stable and readable, ``params`` are bound as ``{n}`` in the command, ``size`` is what models are fitted over.
+    """
+
+    name: str
+    params: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    size: float | None = None
+
+    def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
+        """The text for ``{workload}``; a generated file is put into ``folder``, commands run in ``cwd`` under ``env``.
+
+        Raises WorkloadError.
+        """
+        return self.name
+
+    def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
+        """The workload's name and 16 hex digits of its content's SHA-256, empty for what is not a file or folder below ``cwd``.
+
+        ``text`` is what ``prepare`` returned.
+        """
+        place = PurePosixPath(self.name)
+        if not place.parts or "\0" in self.name or place.is_absolute() or ".." in place.parts:
+            return {}
+        with suppress(OSError):
+            if digest := _digest(cwd / place):
+                return {self.name: digest}
+        return {}
+
+
+@dataclass(frozen=True)
+class Number(Workload):
+    """An integer as text."""
+
+    def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
+        """Nothing: its name says all."""
+        return {}
+
+
+@dataclass(frozen=True)
+class String(Workload):
+    """Random lower-case letters and digits, ``length`` characters of them."""
+
+    length: int = 0
+    seed: int = 0
+
+    def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
+        """The characters themselves."""
+        from perfvcs.jobs.content import letters
+
+        return letters(self.length, self.seed)
+
+    def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
+        """The digest of the characters."""
+        return {self.name: hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+@dataclass(frozen=True)
+class File(Workload):
+    """A generated file of exactly ``length`` bytes, the same on every machine."""
+
+    length: int = 0
+    content: str = "text"
+    seed: int = 0
+
+    def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
+        """The absolute path of the file, made unless ``folder`` has it."""
+        from perfvcs.jobs.content import GENERATOR, chunks
+
+        path = folder.absolute() / f"{self.content}-{self.length}-{self.seed}-{GENERATOR}"
+        with suppress(OSError):
+            if path.stat().st_size == self.length:
+                return str(path)
+        with _written(folder, self.name) as file:
+            for chunk in chunks(self.content, self.length, self.seed):
+                file.write(chunk)
+            _place(file, path)
+        return str(path)
+
+    def source(self, cwd: Path, text: str) -> dict[str, str]:
+        """The digest of the file at ``text``."""
+        digest = _digest(cwd / text)
+        return {self.name: digest} if digest else {}
+
+
+@dataclass(frozen=True)
+class Output(Workload):
+    """The standard output of a command as a file.
+
+    The command is run for every ``prepare``, since it may itself differ between revisions; equal outputs share one file.
+    """
+
+    argv: tuple[str, ...] = ()
+    timeout: float = TIMEOUT
+
+    def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:
+        """The absolute path of the file, named by its content."""
+        with _written(folder, self.name) as file:
+            try:
+                run(self.argv, cwd=cwd, env=env, timeout=self.timeout, output=file, limit=MAX_FILE)
+            except PerfError as error:
+                raise WorkloadError(f"the workload could not be generated: {error}") from None
+            path = folder.absolute() / f"output-{_digest(Path(file.name))}"
+            _place(file, path)
+        return str(path)
+
+    def source(self, cwd: Path, text: str) -> dict[str, str]:
+        """The digest of the file at ``text``."""
+        digest = _digest(cwd / text)
+        return {self.name: digest} if digest else {}
+
+
+def parse(entry: object) -> list[Workload]:
+    """The workloads of one entry of ``workloads`` in perf.toml: a string, or a table with one of ``KINDS``; raises UsageError."""
+    if isinstance(entry, str):
+        return [Workload(entry)]
+    if not isinstance(entry, Mapping):
+        raise UsageError(f"workloads: {entry!r} is neither a string nor a table such as {{ integers = [1000, 2000] }}")
+    kinds = [kind for kind in KINDS if kind in entry]
+    known = [*KINDS, *(KINDS[kinds[0]] if kinds else [key for keys in KINDS.values() for key in keys])]
+    only(entry, known, "workloads")
+    if len(kinds) != 1:
+        both = " and ".join(f"`{kind}`" for kind in kinds)
+        raise UsageError(f"workloads: a table needs exactly one of {', '.join(KINDS)}" + (f", not {both}" if both else ""))
+    kind = kinds[0]
+    made = {"integers": _numbers, "strings": _strings, "files": _files, "command": _outputs}[kind](entry)
+    return list({workload.name: workload for workload in made}.values())
+
+
+def _numbers(entry: Mapping[str, object]) -> Iterable[Workload]:
+    return [Number(str(n), {"n": n}, float(n)) for n in values(entry["integers"], "integers", integer)]
+
+
+def _strings(entry: Mapping[str, object]) -> Iterable[Workload]:
+    seed = seed_of(entry)
+    for n in values(entry["strings"], "strings", length_of):
+        if n > MAX_STRING:
+            raise UsageError(
+                f"workloads: a string of {n:,} characters does not fit into an argument ({MAX_STRING:,}): use `files`"
+            )
+        yield String(f"string-{n}{_suffix(seed)}", {"n": n}, float(n), n, seed)
+
+
+def _files(entry: Mapping[str, object]) -> Iterable[Workload]:
+    content, seed = entry.get("content", "text"), seed_of(entry)
+    if not isinstance(content, str) or content not in CONTENTS:
+        raise UsageError(f"workloads: content = {content!r} is not known{nearest(str(content), CONTENTS)}")
+    for n in values(entry["files"], "files", length_of):
+        yield File(f"{content}-{readable(n)}{_suffix(seed)}", {"n": n}, float(n), n, content, seed)
+
+
+def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
+    command, timeout = entry["command"], timeout_of(entry)
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError as error:
+        raise UsageError(f"workloads: command = {command!r} cannot be split into words ({error}): check its quotes") from None
+    if not isinstance(command, str) or not words:
+        raise UsageError(f'workloads: command = {command!r} is not a command; write it like "python3 generate.py {{n}}"')
+    if "sizes" not in entry:
+        if "{n}" in command:
+            raise UsageError("workloads: the command has {n}, but there is no list of `sizes`: add sizes = [1000, 2000]")
+        return [Output(command, argv=tuple(words), timeout=timeout)]
+    if "{n}" not in command:
+        raise UsageError("workloads: there are `sizes`, but the command has no {n} to put them in")
+    return [
+        Output(command.replace("{n}", str(n)), {"n": n}, float(n), tuple(word.replace("{n}", str(n)) for word in words), timeout)
+        for n in values(entry["sizes"], "sizes", integer)
+    ]
+
+
+def _suffix(seed: int) -> str:
+    """What the name says of a seed; the default one is left out."""
+    return f"-seed{seed}" if seed else ""
+
+
+def _digest(path: Path) -> str | None:
+    """16 hex digits of the SHA-256 of a file, or of the names and contents below a folder; None for anything else."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    if not path.is_dir():
+        return None
+    found = hashlib.sha256()
+    for member in sorted(path.rglob("*")):
+        if member.is_file() and not BY_PRODUCTS & set(member.relative_to(path).parts):
+            found.update(f"{member.relative_to(path).as_posix()}\0{_digest(member)}\0".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()[:16]
+
+
+@contextmanager
+def _written(folder: Path, name: str) -> Iterator[IO[bytes]]:
+    """A temporary file in ``folder``, gone afterwards unless it was placed; an OSError becomes one line with the cure."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="making-", delete=False) as file:
+            try:
+                yield file
+            finally:
+                Path(file.name).unlink(missing_ok=True)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        cure = "free some space, or choose a smaller size" if full else "make the folder writable"
+        raise WorkloadError(f"the workload `{name}` cannot be written to {folder}: {error.strerror}: {cure}") from None
+
+
+def _place(file: IO[bytes], path: Path) -> None:
+    """Give a written file its name at once; read-only, since a program that changed its input would falsify its next run."""
+    file.flush()
+    os.fsync(file.fileno())
+    Path(file.name).chmod(0o444)
+    Path(file.name).replace(path)

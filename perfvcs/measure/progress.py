@@ -1,0 +1,82 @@
+"""How a measuring session looks while it runs: a bar on a terminal, plain lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+    from perfvcs.measure.session import Progress
+
+
+class Silent:
+    """Shows nothing."""
+
+    def begin(self, total: int) -> None:
+        """Ignored."""
+
+    def step(self, what: str) -> None:
+        """Ignored."""
+
+    def say(self, line: str) -> None:
+        """Ignored."""
+
+
+class Lines:
+    """Plain lines on standard error: what is said, and every tenth of the way."""
+
+    def __init__(self) -> None:
+        self.total, self.done = 0, 0
+
+    def begin(self, total: int) -> None:
+        """More steps are ahead."""
+        self.total, self.done = total, 0
+
+    def step(self, what: str) -> None:
+        """Count; speak at every tenth of a long way."""
+        self.done += 1
+        if self.total >= 10 and self.done * 10 // self.total > (self.done - 1) * 10 // self.total:
+            self.say(f"{self.done * 100 // self.total:3} %  {what}")
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        print(line, file=sys.stderr, flush=True)
+
+
+class Terminal:
+    """A bar with the remaining time on standard error."""
+
+    def __init__(self, bar: Bar) -> None:
+        self.bar, self.task = bar, bar.add_task("preparing", total=None)
+
+    def begin(self, total: int) -> None:
+        """Start the bar anew."""
+        self.bar.reset(self.task, total=total, description="measuring")
+
+    def step(self, what: str) -> None:
+        """Move the bar."""
+        self.bar.update(self.task, advance=1, description=what[:40])
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar."""
+        self.bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def shown(*, quiet: bool = False) -> Iterator[Progress]:
+    """The display that fits standard error."""
+    if quiet:
+        yield Silent()
+    elif not sys.stderr.isatty():
+        yield Lines()
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            yield Terminal(bar)

@@ -1,0 +1,163 @@
+"""A site: one revision checked out, built and ready to be measured."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfvcs.environment import clean
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.jobs.config import Config, PythonTable, seconds
+from perfvcs.measure.virtualenv import VirtualEnvironment, environment
+from perfvcs.native import native_folder, python_folder
+from perfvcs.process import CommandFailed, run
+from perfvcs.vcs import Project
+from perfvcs.vcs.worktree import checkout
+
+
+class BuildError(PerfError):
+    """A revision could not be built; its jobs are not measured."""
+
+    exit_code = 5
+
+
+@dataclass(frozen=True)
+class Version:
+    """A revision to be measured: a commit, with the working tree's own changes on top when ``dirty`` is not None.
+
+    ``here``: it is what the working tree holds, so that it can be measured in place.
+    """
+
+    commit: str
+    dirty: str | None = None
+    here: bool = False
+
+    @property
+    def name(self) -> str:
+        """For people: the short commit id, with a + for changes on top."""
+        return self.commit[:10] + ("+" if self.dirty else "")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A folder to run in, its environment, its Pythons by version, and the content hashes of the benchmark's own files."""
+
+    folder: Path
+    env: Mapping[str, str]
+    pythons: Mapping[str, VirtualEnvironment]
+    source: Mapping[str, str]
+    built: bool
+
+    def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a job with variables of its own."""
+        return _reporting(dict(self.env) | dict(extra))
+
+
+def prepare(
+    project: Project, home: Path, config: Config, version: Version, place: str, stack: ExitStack, *, in_place: bool = False
+) -> Site:
+    """Check out (unless ``in_place``), lay the benchmark's files over it, build, and install the interpreters.
+
+    ``home`` is the ``.perf`` folder and ``place`` the worktree's name in it; the worktree lives as long as ``stack``.
+    Raises BuildError, CheckoutError or UsageError.
+    """
+    folder, changes = project.root, version.dirty is not None
+    if not in_place:
+        folder = stack.enter_context(checkout(project, version.commit, home / "worktrees" / place, changes=changes))
+    source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
+    env = clean(os.environ, config.env)
+    log = home / "log" / f"build-{place}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    for command in config.build:
+        _build(command, folder, _reporting(env), seconds(config.build_timeout, "build_timeout"), log)
+    log.unlink(missing_ok=True)
+    pythons: dict[str, VirtualEnvironment] = {}
+    if config.python is not None:
+        content = None if changes else " ".join([project.tree(version.commit), *source.values()])
+        with ExitStack() as until_installed:
+            origin = folder
+            if in_place and config.python.install:
+                # an installer leaves its traces where it builds, so that it never gets the user's own folder
+                copy = checkout(project, version.commit, home / "worktrees" / f"{place}-install", changes=changes)
+                origin = until_installed.enter_context(copy)
+            pythons = _pythons(config.python, home / "python", origin, content, env)
+    return Site(folder, env, pythons, source, bool(config.build))
+
+
+def _reporting(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which a program finds what it can report its own measurements with: ``perfvcs_bench`` and ``perfvcs.h``."""
+    added = {"PYTHONPATH": python_folder(), "CPATH": native_folder()}
+    return dict(env) | {name: os.pathsep.join(filter(None, (env.get(name), str(folder)))) for name, folder in added.items()}
+
+
+def _pythons(
+    table: PythonTable, home: Path, origin: Path, content: str | None, env: Mapping[str, str]
+) -> dict[str, VirtualEnvironment]:
+    """A virtual environment per interpreter version that perf.toml asks for."""
+    from perfvcs.measure.interpreter import find
+
+    versions = table.versions or (f"{sys.version_info.major}.{sys.version_info.minor}",)
+    return {
+        number: environment(
+            home, find(number, env), origin, install=table.install, requires=table.requires, content=content, env=env
+        )
+        for number in versions
+    }
+
+
+def _overlay(root: Path, folder: Path, entry: str) -> str:
+    """Copy one entry of the newest configuration's files over a checkout; the first 16 hex digits of its content's SHA-256."""
+    source = (root / entry).resolve()
+    if not source.is_relative_to(root.resolve()) or source == root.resolve():
+        raise UsageError(f"perf.toml: overlay `{entry}` is not inside the project: name a file or folder of it")
+    if not source.exists():
+        raise UsageError(f"perf.toml: overlay `{entry}` does not exist: create it or take it out")
+    target = folder / source.relative_to(root.resolve())
+    if not target.parent.resolve().is_relative_to(folder.resolve()):
+        raise BuildError(f"overlay `{entry}` would leave the checkout through a symbolic link of this revision")
+    if target.resolve() != source:
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)
+        elif target.exists() or target.is_symlink():
+            target.unlink()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git"))
+        else:
+            shutil.copy2(source, target)
+    return _content(source)
+
+
+def _content(path: Path) -> str:
+    """16 hex digits over names and contents of a file or folder, compiled Python left out."""
+    found = (
+        [path]
+        if path.is_file()
+        else sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    )
+    digest = hashlib.sha256()
+    for file in found:
+        digest.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode("utf-8", "surrogateescape"))
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _build(command: str, folder: Path, env: Mapping[str, str], timeout: float, log: Path) -> None:
+    """One build command, its standard output in ``log``."""
+    try:
+        with log.open("ab") as output:
+            run(shlex.split(command), cwd=folder, env=env, timeout=timeout, output=output)
+    except ValueError as error:
+        raise UsageError(
+            f"perf.toml: build {command!r} cannot be split into words ({str(error).lower()}): check its quotes"
+        ) from None
+    except CommandFailed as error:
+        raise BuildError(f"the build failed: {error} (log: {log})") from None

@@ -1,0 +1,129 @@
+"""What was measured along the history: commits with their profiles, verdicts, and the trend of each benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from statistics import geometric_mean
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.quantity import metric_name, metric_rank, quantity, shorten
+from perfvcs.reports.sparkline import sparkline
+
+if TYPE_CHECKING:
+    from perfvcs.index.verdicts import Verdict
+    from perfvcs.repository import Repository
+    from perfvcs.summary import Measured, Summary
+    from perfvcs.vcs import Commit
+
+METRICS = ("wall", "cpu")  # whose trend is drawn
+TRENDS = 12  # benchmarks drawn before the rest is only counted
+WIDTH = 24  # points of a sparkline
+
+
+@dataclass(frozen=True)
+class Trend:
+    """One benchmark's metric along the commits, oldest first; None where it was not measured."""
+
+    label: str
+    metric: str
+    unit: str
+    values: Sequence[float | None]
+
+    @property
+    def newest(self) -> float:
+        """The last value there is."""
+        return next(value for value in reversed(self.values) if value is not None)
+
+    def line(self, width: int) -> str:
+        """Label, metric, newest value, sparkline."""
+        name = f"{shorten(self.label, width):{width}}  {metric_name(self.metric):9}"
+        return f"{name}  {quantity(self.newest, self.unit):>10}  {sparkline(self.values, width=WIDTH)}"
+
+
+@dataclass(frozen=True)
+class Chronicle:
+    """Commits, newest first, with the number of their profiles and their last verdict."""
+
+    commits: Sequence[Commit]
+    counts: dict[str, int]
+    verdicts: dict[str, Verdict]
+    trends: Sequence[Trend]
+
+    def lines(self) -> Iterator[str]:
+        """The listing for a terminal of 80 columns."""
+        for commit in self.commits:
+            count = self.counts.get(commit.id, 0)
+            profiles = f"{count} profile{'s' * (count != 1)}" if count else "-"
+            yield f"{commit.id[:10]}  {commit.when[:10]}  {shorten(commit.title, 38):38}  {profiles}"
+            if verdict := self.verdicts.get(commit.id):
+                yield f"            {described(verdict)}"
+        if self.trends:
+            yield ""
+            drawn = self.trends[:TRENDS]
+            width = max(len(shorten(trend.label, 28)) for trend in drawn)
+            yield from (trend.line(width) for trend in drawn)
+            if len(self.trends) > TRENDS:
+                yield f"and {len(self.trends) - TRENDS} more: perf show HEAD"
+        if not self.commits:
+            yield "no commit here has profiles: measure one with `perf collect`"
+
+    def json(self) -> str:
+        """The same as JSON."""
+        rows = [
+            {"commit": one.id, "title": one.title, "author": one.author, "when": one.when, "profiles": self.counts.get(one.id, 0),
+             "verdict": self.verdicts.get(one.id)}
+            for one in self.commits
+        ]  # fmt: skip
+        trends = [{"job": one.label, "metric": one.metric, "unit": one.unit, "values": one.values} for one in self.trends]
+        return msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode()
+
+
+def described(verdict: Verdict) -> str:
+    """The words of a verdict with their numbers, and the baseline."""
+    words = ", ".join(f"{count} {word}" for word, count in verdict.words.items())
+    return f"{words or 'nothing to compare'} against {verdict.baseline[:10]}"
+
+
+def chronicle(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Chronicle:
+    """The newest ``number`` commits of a revision or range that have profiles, or of all with ``everything``."""
+    known = repository.index.commits()
+    ids = list(islice((one for one in repository.project.walk(revision) if everything or one in known), number))
+    details = repository.project.describe(ids)
+    return Chronicle(
+        [details[one] for one in ids if one in details],
+        repository.index.counts(ids),
+        repository.index.verdicts(ids),
+        trends(repository, ids),
+    )
+
+
+def trends(repository: Repository, commits: Sequence[str]) -> list[Trend]:
+    """The trends of the benchmarks of the newest of these commits that has any, along all of them (newest first)."""
+    measured = repository.index.measured(reversed(commits))
+    if not measured:
+        return []
+    newest = measured[-1].header.commit
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    units: dict[tuple[str, str], str] = {}
+    for one in measured:
+        for name, summary in leading(one):
+            positive = [value for value in summary.medians if value > 0]
+            if summary.metric in METRICS and positive:
+                key = (name, summary.metric)
+                found.setdefault(key, {})[one.header.commit] = geometric_mean(positive)
+                units[key] = one.header.metrics[summary.metric].unit
+    keys = [key for key, values in found.items() if newest in values]
+    keys.sort(key=lambda key: (key[0], metric_rank(key[1])))
+    order = list(reversed(commits))
+    return [Trend(*key, units[key], [found[key].get(commit) for commit in order]) for key in keys]
+
+
+def leading(measured: Measured) -> list[tuple[str, Summary]]:
+    """The summaries that stand for a profile, with their names: those of the whole process, or of every unit where there are none."""
+    job = measured.header.job
+    own = [(job.label, summary) for summary in measured.summaries if summary.uid == job.name]
+    return own or [(f"{job.label}: {summary.uid}", summary) for summary in measured.summaries]

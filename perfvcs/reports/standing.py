@@ -1,0 +1,116 @@
+"""Where the project stands: what is measured at HEAD, what is missing, and the last verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.errors import UsageError
+from perfvcs.jobs import matrix
+from perfvcs.jobs.config import FILE, load
+from perfvcs.quantity import quantity, shorten
+from perfvcs.reports.chronicle import WIDTH, Trend, described, trends
+from perfvcs.reports.sparkline import sparkline
+
+if TYPE_CHECKING:
+    from perfvcs.index.verdicts import Verdict
+    from perfvcs.repository import Repository
+
+BACK = 24  # commits back that a sparkline looks
+FEW = 20  # jobs listed one by one
+
+
+@dataclass(frozen=True)
+class Row:
+    """One job at HEAD: how many executions are stored, with its trend; none when it is missing."""
+
+    label: str
+    collector: str
+    executions: int
+    trend: Trend | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What ``perf status`` says."""
+
+    commit: str
+    title: str
+    dirty: bool
+    rows: Sequence[Row]
+    verdict: Verdict | None
+    profiles: int
+    commits: int
+    damaged: int
+    problem: str
+
+    def lines(self) -> Iterator[str]:
+        """The listing for a terminal of 80 columns."""
+        yield f"HEAD is {self.commit[:10]} {shorten(self.title, 50)}{' (with uncommitted changes)' if self.dirty else ''}"
+        if self.problem:
+            yield self.problem
+        measured = [row for row in self.rows if row.executions]
+        missing = [row for row in self.rows if not row.executions]
+        width = max((len(shorten(row.label, 30)) for row in self.rows[:FEW]), default=0)
+        for row in [*measured, *missing][:FEW]:
+            name = f"{shorten(row.label, 30):{width}}  {row.collector}"
+            if not row.executions:
+                yield f"  missing   {name}"
+            else:
+                value, line = "", ""
+                if row.trend:
+                    value, line = quantity(row.trend.newest, row.trend.unit), sparkline(row.trend.values, width=WIDTH)
+                yield f"  measured  {name}  {row.executions:>3} executions  {value:>9}  {line}".rstrip()
+        if len(self.rows) > FEW:
+            yield f"  and {len(self.rows) - FEW} more: {len(measured)} are measured, {len(missing)} missing"
+        if missing:
+            yield "measure what is missing with `perf collect`"
+        if self.verdict:
+            yield f"last verdict: {described(self.verdict)} (perf check)"
+        elif measured:
+            yield "no verdict yet: perf check"
+        yield f"the store holds {self.profiles:,} profile{'s' * (self.profiles != 1)} of {self.commits:,} commit{'s' * (self.commits != 1)}"
+        if self.damaged:
+            yield f"{self.damaged} damaged: see `perf fsck`"
+
+    def json(self) -> str:
+        """The same as JSON."""
+        jobs = [{"job": row.label, "collector": row.collector, "executions": row.executions} for row in self.rows]
+        found = {
+            "commit": self.commit, "title": self.title, "dirty": self.dirty, "jobs": jobs, "verdict": self.verdict,
+            "profiles": self.profiles, "commits": self.commits, "damaged": self.damaged, "problem": self.problem,
+        }  # fmt: skip
+        return msgspec.json.format(msgspec.json.encode(found)).decode()
+
+
+def standing(repository: Repository) -> Standing:
+    """The standing of HEAD: the jobs of perf.toml, and those measured without it."""
+    project, index = repository.project, repository.index
+    state = repository.state("HEAD")
+    measured = repository.measured(state)
+    executions: dict[tuple[str, str], int] = {}
+    for one in measured:
+        key = (one.header.job.label, one.header.job.collector)
+        executions[key] = executions.get(key, 0) + one.header.design.executions
+    problem, wanted = "", []
+    try:
+        wanted = [(cell.label, cell.collector_name) for cell in matrix(load(project.root / FILE))]
+    except UsageError as error:
+        problem = str(error)
+    known = index.commits()
+    ids = [state.commit]
+    for commit in project.ancestors(state.commit):
+        if len(ids) >= BACK:
+            break
+        if commit in known:
+            ids.append(commit)
+    drawn = {trend.label: trend for trend in reversed(trends(repository, ids))}  # the first metric of each wins
+    rows = [Row(*key, executions.get(key, 0), drawn.get(key[0])) for key in dict.fromkeys([*wanted, *executions])]
+    head = project.describe([state.commit])[state.commit]
+    verdict = index.verdicts([state.commit]).get(state.commit)
+    return Standing(
+        state.commit, head.title, bool(project.dirty()), rows, verdict, index.total(), len(known), len(index.damaged()), problem
+    )

@@ -1,0 +1,372 @@
+"""The store: profiles keyed by commit, as blobs of a bare git repository. docs/store.md is the page for users."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import random
+import re
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.profile import MAX_BYTES, Profile
+from perfvcs.store.identity import identity
+from perfvcs.store.place import PLACE, Damaged, damaged, place, verified
+from perfvcs.store.plumbing import BRANCH, Fault, Git, GitFailed, Import, blob_id
+
+FORMAT = b"perfvcs-store/1\n"
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+MAX_PATH = 4096
+BATCH = 5000  # documents that fsck reads through one git process
+PATIENCE = 120.0  # seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
+STALE_LOCK = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
+STALE_FILE = 3600.0  # seconds after which a half-written pack has no writer any more
+CROWDED_OBJECTS, CROWDED_PACKS = 6700, 50  # from here gc is worth its time, as in git itself
+CAUSES = (  # what git says -> what it was
+    ("No space left on device|Out of diskspace", errno.ENOSPC),
+    ("Disk quota exceeded", errno.EDQUOT),
+    ("File too large", errno.EFBIG),
+    ("Read-only file system", errno.EROFS),
+    ("[Pp]ermission denied|insufficient permission", errno.EACCES),
+)
+
+
+class Unwritable(PerfError):
+    """The store cannot be written: read-only, or the disk is full. What was there is kept."""
+
+
+class Contended(PerfError):
+    """Others kept changing the store."""
+
+    exit_code = 11
+
+
+class Moved(NamedTuple):
+    """A path with its blob before and after; None where there is none."""
+
+    path: str
+    old: str | None
+    new: str | None
+
+
+class Problem(NamedTuple):
+    """Something that fsck found; ``path`` is empty when it concerns the store as a whole."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+class Store:
+    """The store at ``path``, conventionally ``.perf/store``; opening it reads nothing.
+
+    ``who``: "Name <mail>" of the one who writes; by default from the settings of the project around the store.
+    """
+
+    def __init__(self, path: Path, who: str | None = None) -> None:
+        self.path = path
+        self._git = Git(path.absolute())
+        self._who = who
+
+    @classmethod
+    def create(cls, path: Path, who: str | None = None) -> Store:
+        """The store at ``path``, made where there is none; a kill at any moment leaves none or a whole one."""
+        store = cls(path, who)
+        if store.head() is not None:
+            return store
+        prefix = f"{path.name}.new-"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _alone_in(path.parent):
+                for left in path.parent.glob(f"{prefix}*"):
+                    shutil.rmtree(left, ignore_errors=True)
+                if store.head() is None:
+                    made = cls(path.with_name(f"{prefix}{os.getpid()}"), store.who)
+                    made._initialise()
+                    made.path.rename(path)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        return store
+
+    def _initialise(self) -> None:
+        try:
+            self._git.run("-c", "init.defaultBranch=main", "init", "--quiet", "--bare", "--template=", str(self.path.absolute()))
+            for name in ("perfvcs-write.lock", "perfvcs-gc.lock"):
+                (self.path / name).touch()
+            with contextlib.closing(Import(self._git)) as stream:
+                stream.commit(None, self.who, int(time.time()), "Create the store", {"format": stream.blob(FORMAT)})
+                stream.finish()
+        except GitFailed as error:
+            self._explain(error)
+
+    @property
+    def who(self) -> str:
+        """The one who writes, as "Name <mail>"."""
+        if self._who is None:
+            self._who = identity(self.path.absolute().parent)
+        return self._who
+
+    def head(self) -> str | None:
+        """The store's newest commit; None where there is no store. Raises Damaged, also for a store of a newer version."""
+        try:
+            if not self.path.is_dir() or not any(self.path.iterdir()):
+                return None
+        except OSError as error:
+            raise Damaged(f"cannot read {self.path} ({error.strerror or error}): make it readable for you") from None
+        try:
+            commit, mark = self._git.run("rev-parse", f"{BRANCH}^{{commit}}", f"{BRANCH}:format").decode().split()
+        except GitFailed as error:
+            raise Damaged(
+                f"{self.path} is not a whole store ({error.reason}): move it away and run `perf init`, or restore it"
+            ) from None
+        if mark != blob_id(FORMAT):
+            found = next(self._git.objects([mark], 100))
+            if isinstance(found, bytes) and re.fullmatch(rb"perfvcs-store/\d+\n", found):
+                raise Damaged(f"{self.path} is of format {found.decode().strip()}: update perfvcs")
+            raise Damaged(f"{self.path} has a damaged `format` file: restore the store from a backup")
+        return commit
+
+    def _tip(self) -> str:
+        tip = self.head()
+        if tip is None:
+            raise UsageError(f"there is no store at {self.path}: run `perf init`")
+        return tip
+
+    def add(self, profiles: Iterable[Profile], message: str) -> list[str]:
+        """Store profiles in one commit, all or none; returns their paths in the order given. No profiles make no commit.
+
+        They are streamed: memory holds one profile and the paths. A profile that is there already is not stored again. Raises
+        Malformed, Unwritable, Damaged, Contended.
+        """
+        waiting = iter(profiles)
+        first = next(waiting, None)
+        if first is None:
+            return []
+        self._tip()
+        paths: list[str] = []
+        blobs: dict[str, str | None] = {}
+        with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
+            for profile in chain([first], waiting):
+                document = profile.encode()
+                paths.append(place(profile, document))
+                blobs[paths[-1]] = stream.blob(document)
+            self._publish(stream, blobs, message)
+        return paths
+
+    def remove(self, paths: Iterable[str], message: str) -> list[str]:
+        """Take profiles out of the newest state in one commit; returns those that were there. The store's history keeps them."""
+        unwanted: dict[str, str | None] = {path: None for path in paths if path != "format"}
+        if not unwanted:
+            return []
+        self._tip()
+        with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
+            return self._publish(stream, unwanted, message)
+
+    def _publish(self, stream: Import, changes: Mapping[str, str | None], message: str) -> list[str]:
+        """Commit changes on top of the newest state, again where someone else was faster; returns what did change."""
+        deadline = time.monotonic() + PATIENCE
+        done = self._attempt(stream, changes, message)
+        while done is None:
+            if time.monotonic() > deadline:
+                raise Contended(f"others keep {self.path} locked: try again when they are done")
+            time.sleep(random.uniform(0.005, 0.05))
+            with self._writing() as another:  # the blobs of the first attempt are in the store
+                done = self._attempt(another, changes, message)
+        return done
+
+    def _attempt(self, stream: Import, changes: Mapping[str, str | None], message: str) -> list[str] | None:
+        """What did change; None when someone moved the branch meanwhile, or holds it locked."""
+        with self._lock("write", fcntl.LOCK_EX):
+            tip = self._tip()
+            needed = {path: changes[path] for path, blob in stream.present(tip, changes) if blob != changes[path]}
+            if needed:
+                stream.commit(tip, self.who, int(time.time()), message, needed)
+            try:
+                stream.finish()
+            except GitFailed as error:
+                if not re.search(r"Not updating refs/heads/main|but expected|\.lock': File exists", str(error)):
+                    raise
+                self._break_stale_locks()
+                return None
+        return list(needed)
+
+    def _break_stale_locks(self) -> None:
+        for name in ("refs/heads/main.lock", "HEAD.lock", "packed-refs.lock"):
+            lock = self.path / name
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - lock.stat().st_mtime > STALE_LOCK:
+                    lock.unlink()
+
+    def read(self, path: str) -> Profile:
+        """One profile; raises Damaged, and UsageError where there is none."""
+        return verified(path, self._raw(path))
+
+    def raw(self, path: str) -> bytes:
+        """The document at ``path`` as it is; raises Damaged where it cannot be read, and UsageError where there is none."""
+        found = self._raw(path)
+        if isinstance(found, Fault):
+            raise damaged(path, found.reason)
+        return found
+
+    def _raw(self, path: str) -> bytes | Fault:
+        # what git itself would not take as a path in a tree is not in ours
+        possible = not {"", ".", ".."} & set(path.split("/")) and "\0" not in path and len(path) <= MAX_PATH
+        blob = next((entry.new for entry in self.entries(path) if entry.path == path), None) if possible else None
+        if blob is None:
+            raise UsageError(f"there is no profile {path!a:.250} in the store: `perf log` shows what there is")
+        return next(self._git.objects([blob], MAX_BYTES))
+
+    def read_many(self, paths: Iterable[str]) -> Iterator[tuple[str, Profile]]:
+        """Profiles in order of ``paths`` through one git process, one in memory at a time.
+
+        Raises Damaged at the first that is not whole, UsageError at the first that is not there.
+        """
+        wanted = list(paths)
+        if wanted:
+            tip = self._tip()
+            for path, document in zip(wanted, self._git.objects((f"{tip}:{path}" for path in wanted), MAX_BYTES), strict=True):
+                # read() knows whether nothing is there, or something that cannot be read
+                yield path, self.read(path) if isinstance(document, Fault) else verified(path, document)
+
+    def documents(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes | Fault]]:
+        """Documents by path and blob id, unverified; what cannot be read comes as a Fault and does not stop the others."""
+        yield from zip(blobs, self._git.objects(blobs.values(), MAX_BYTES), strict=True)
+
+    def paths(self, commit: str | None = None) -> list[str]:
+        """The paths of all profiles, or of those of one commit of the project."""
+        return [
+            moved.path for moved in self.entries(*([f"{commit[:2]}/{commit}/"] if commit else [])) if PLACE.fullmatch(moved.path)
+        ]
+
+    def entries(self, *within: str) -> Iterator[Moved]:
+        """Everything that is in the store now, foreign files too, as if it had just come."""
+        tip = self.head()
+        if tip is not None:
+            try:
+                yield from (Moved(path, None, blob) for _, blob, path in self._git.listing(tip, *within) if path != "format")
+            except GitFailed as error:
+                self._explain(error)
+
+    def changes(self, old: str | None, new: str) -> Iterator[Moved]:
+        """What differs between two commits of the store, without reading it; all that is in ``new`` when ``old`` is None.
+
+        Raises Damaged where a commit (``old`` after a gc, say) is not there.
+        """
+        fields = self._git.fields("diff-tree", "-r", "-z", "--no-renames", old or EMPTY_TREE, new, "--")
+        try:
+            for properties in fields:
+                _, _, before, after, _ = properties.decode().split(" ")
+                path = os.fsdecode(next(fields))
+                if path != "format":
+                    yield Moved(path, *(None if set(blob) == {"0"} else blob for blob in (before, after)))
+        except GitFailed as error:
+            self._explain(error)
+
+    def fsck(self) -> list[Problem]:
+        """All that is wrong: git's own check of its objects, then every profile against its format and its place."""
+        try:
+            self._tip()
+        except Damaged as error:
+            return [Problem("", str(error))]
+        problems: list[Problem] = []
+        try:
+            self._git.run("fsck", "--full", "--strict", "--no-dangling", "--no-progress")
+        except GitFailed as error:
+            problems = [Problem("", f"git fsck: {line}") for line in str(error).splitlines() if line.strip()]
+        entries = self.entries()
+        try:
+            while batch := list(islice(entries, BATCH)):
+                for path, document in self.documents({entry.path: entry.new for entry in batch if entry.new}):
+                    try:
+                        verified(path, document)
+                    except Damaged as error:
+                        problems.append(Problem(path, error.reason))
+        except Damaged as error:
+            problems.append(Problem("", str(error)))
+        return problems
+
+    def gc(self, *, only_when_crowded: bool = False) -> bool:
+        """Pack the store and drop what killed writers left behind more than two weeks ago; returns whether it was done.
+
+        Writers that run are waited for, and wait; readers go on. Removed profiles stay in the history.
+        """
+        self._tip()
+        if only_when_crowded and not self._crowded():
+            return False
+        with self._lock("gc", fcntl.LOCK_EX):
+            self._sweep()
+            try:
+                self._git.run("gc", "--quiet", "--force", "--prune=2.weeks.ago")
+            except GitFailed as error:
+                self._explain(error)
+        return True
+
+    def _crowded(self) -> bool:
+        packs = sum(1 for _ in (self.path / "objects/pack").glob("*.pack"))
+        loose = 256 * sum(1 for _ in (self.path / "objects/17").glob("*"))  # ids are uniform: one folder stands for all
+        return packs > CROWDED_PACKS or loose > CROWDED_OBJECTS
+
+    def _sweep(self) -> None:
+        """Remove what git's killed processes leave: half-written packs and objects, crash reports."""
+        for pattern in ("objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_*", "fast_import_crash_*"):
+            for left in self.path.glob(pattern):
+                with contextlib.suppress(OSError):
+                    if time.time() - left.stat().st_mtime > STALE_FILE:
+                        left.unlink()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Import]:
+        """A stream into the store that is always ended; git's errors become ours."""
+        try:
+            with contextlib.closing(Import(self._git)) as stream:
+                yield stream
+        except GitFailed as error:
+            self._explain(error)
+
+    @contextlib.contextmanager
+    def _lock(self, name: str, mode: int) -> Iterator[None]:
+        """``gc``: shared by writers, taken alone by gc. ``write``: one commits at a time. Both end with the process."""
+        try:
+            file = (self.path / f"perfvcs-{name}.lock").open("ab")
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+        with file:
+            with contextlib.suppress(
+                OSError
+            ):  # some network file systems have no locks; the branch's own compare-and-swap remains
+                fcntl.flock(file, mode)
+            yield
+
+    def _explain(self, error: GitFailed) -> NoReturn:
+        text = str(error)
+        for pattern, code in CAUSES:
+            if re.search(pattern, text):
+                raise _unwritable(self.path, OSError(code, os.strerror(code))) from None
+        raise Damaged(f"git cannot work on {self.path} ({error.reason}): run `perf fsck`") from None
+
+
+def _unwritable(path: Path, error: OSError) -> Unwritable:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    cure = "free some space" if full else "make it writable for you"
+    return Unwritable(f"cannot write {path} ({error.strerror or error}): {cure} and repeat; what was stored is kept")
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """One process at a time in a folder, without a file of its own for that."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

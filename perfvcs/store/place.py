@@ -1,0 +1,61 @@
+"""Where a profile belongs in the store, and whether a document that was found there is what belongs there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from perfvcs.errors import PerfError
+from perfvcs.profile import Malformed, Profile, decode
+from perfvcs.store.plumbing import Fault
+
+PLACE = re.compile(r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)")
+MAX_FOLDED = 40
+
+
+class Damaged(PerfError):
+    """Something in the store is not what was put there, or is newer; ``reason`` is the message without its place and cure."""
+
+    exit_code = 12
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message
+
+
+def fold(text: str) -> str:
+    """A name that is safe in a file name: lower case, each run of all but ``a-z0-9._`` one ``-``, none at the ends; may be empty."""
+    return re.sub(r"[^a-z0-9._]+", "-", text[:1000].lower())[:MAX_FOLDED].strip("-._")
+
+
+def place(profile: Profile, document: bytes) -> str:
+    """The path in the store of a profile with this document."""
+    job = profile.job
+    names = (fold(job.collector) or "x", fold(job.workload) or fold(job.name) or "x", hashlib.sha256(document).hexdigest()[:12])
+    return f"{profile.commit[:2]}/{profile.commit}/{'-'.join(names)}.json"
+
+
+def verified(path: str, document: bytes | Fault) -> Profile:
+    """The profile in a document that was read from ``path``; raises Damaged unless it belongs there."""
+    match = PLACE.fullmatch(path)
+    if match is None:
+        raise damaged(path, "it is not at a profile's place")
+    if isinstance(document, Fault):
+        raise damaged(path, document.reason)
+    if hashlib.sha256(document).hexdigest()[:12] != match[4]:
+        raise damaged(path, "its content does not match its name")
+    try:
+        profile = decode(document)
+    except Malformed as error:
+        raise damaged(path, str(error)) from None
+    if place(profile, document) != path:
+        raise damaged(path, f"it belongs at {place(profile, document)}")
+    return profile
+
+
+def damaged(path: str, reason: str) -> Damaged:
+    """The error about one path, with its cure."""
+    return Damaged(
+        f"the stored profile {path!a:.250} is damaged: {reason}; `perf fsck` lists all damage, `perf rm` takes a profile out",
+        reason,
+    )

@@ -1,0 +1,265 @@
+"""The project's git repository: revisions, ancestry, the state of the working tree."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from perfvcs.errors import PerfError, UsageError
+
+
+class NoRepository(PerfError):
+    """There is no git repository, or nothing in it to measure."""
+
+    exit_code = 10
+
+
+class GitError(PerfError):
+    """git itself failed; the message is git's own."""
+
+
+class UnknownRevision(UsageError):
+    """A revision that git cannot resolve."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit as ``log`` shows it; ``when`` is the author date, ISO 8601."""
+
+    id: str
+    parents: tuple[str, ...]
+    author: str
+    when: str
+    title: str
+
+
+_FIELDS = "%H%x1f%P%x1f%an%x1f%aI%x1f%s"
+
+
+def _commits(listed: str) -> Iterator[Commit]:
+    """The commits in the output of ``git log -z`` with ``_FIELDS``."""
+    for entry in filter(None, listed.split("\0")):
+        commit, parents, author, when, title = entry.split("\x1f", 4)
+        yield Commit(commit, tuple(parents.split()), author, when, title)
+
+
+def environment() -> dict[str, str]:
+    """The process environment without what git sets for its hooks, so that a repository is found by its folder alone."""
+    identity = {f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    kept = identity | {"GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in kept}
+    return clean | {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_MESSAGES": "C", "LANGUAGE": "C"}
+
+
+def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:
+    """The standard output of one git command, without its last line end; raises GitError with git's own message."""
+    try:
+        done = subprocess.run(
+            ["git", *args], cwd=folder, env=environment() | dict(extra or {}), input=text, capture_output=True, check=False,
+            encoding="utf-8", errors="surrogateescape",
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise GitError("git is not on PATH: install it (apt install git)") from None
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("hint:")]
+        name = next(word for word in args if not word.startswith("-") and "=" not in word)
+        raise GitError(f"git {name} failed: {lines[-1].removeprefix('fatal: ') if lines else f'exit status {done.returncode}'}")
+    return done.stdout.removesuffix("\n")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A git repository seen from one of its working trees.
+
+    ``root`` is the top of the working tree, ``git_dir`` this tree's own git folder, ``common_dir`` the one shared by all trees.
+    """
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+    bare: bool
+
+    @classmethod
+    def find(cls, start: Path | None = None) -> Project:
+        """The repository around a folder (default: the current one); raises NoRepository."""
+        folder = (start or Path.cwd()).resolve()
+        try:
+            found = git(folder, "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository")
+            git_dir, common_dir, bare = found.splitlines()
+            root = git_dir if bare == "true" else git(folder, "rev-parse", "--path-format=absolute", "--show-toplevel")
+        except GitError as error:
+            if "not a git repository" in str(error):
+                raise NoRepository(f"{folder} is not in a git repository: run `git init`, or go to one (`perf -C DIR`)") from None
+            if "must be run in a work tree" in str(error):
+                raise NoRepository("this is git's own folder: go to the working tree") from None
+            raise NoRepository(str(error).removeprefix("git rev-parse failed: ")) from None
+        return cls(Path(root), Path(git_dir), Path(common_dir), bare == "true")
+
+    def git(self, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:
+        """Run git at the top of the working tree."""
+        return git(self.root, *args, extra=extra, text=text)
+
+    @cached_property
+    def home(self) -> Path:
+        """The folder that holds ``.perf``: beside ``.git`` of the main working tree, so that linked trees share it.
+
+        A bare repository, which has no main working tree, holds it inside itself.
+        """
+        if self.bare:
+            return self.common_dir
+        if self.git_dir == self.common_dir:
+            return self.root
+        if self.common_dir.name == ".git":
+            return self.common_dir.parent
+        try:
+            return (self.common_dir / git(self.common_dir, "config", "core.worktree")).resolve()
+        except GitError:
+            return self.common_dir
+
+    @cached_property
+    def shallow(self) -> bool:
+        """Whether the history was cut off when cloning."""
+        return (self.common_dir / "shallow").exists()
+
+    def resolve(self, revision: str) -> str:
+        """The full commit id of a revision; raises UnknownRevision, or NoRepository where there is no commit at all."""
+        try:
+            return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        except GitError:
+            pass
+        if not self._has_commits():
+            raise NoRepository("the repository has no commits yet: make the first one with `git commit`")
+        cure = (
+            "; the clone is shallow: `git fetch --unshallow`" if self.shallow else ": see `git log`, `git branch -a`, `git tag`"
+        )
+        raise UnknownRevision(f"`{revision}` is not a revision here{cure}")
+
+    def _has_commits(self) -> bool:
+        try:
+            self.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        except GitError:
+            return bool(self.git("for-each-ref", "--count=1", "refs/heads", "refs/remotes"))
+        return True
+
+    def expand(self, revisions: Iterable[str]) -> list[str]:
+        """Commit ids of revisions and ranges (``A..B``: oldest first, A itself not included), in order, without repeats."""
+        commits: list[str] = []
+        for revision in revisions:
+            if ".." in revision:
+                commits += self.range(revision)
+            else:
+                commits.append(self.resolve(revision))
+        return list(dict.fromkeys(commits))
+
+    def range(self, text: str) -> list[str]:
+        """The commits of ``A..B`` by ancestry, oldest first; an empty side means HEAD."""
+        old, _, new = text.partition("..")
+        if new.startswith("."):
+            raise UsageError(f"`{text}` has three dots: use `A..B`")
+        listed = self.git(
+            "rev-list", "--topo-order", "--reverse", f"{self.resolve(old or 'HEAD')}..{self.resolve(new or 'HEAD')}"
+        )
+        if not listed:
+            raise UsageError(f"`{text}` holds no commits: is it the wrong way round?")
+        return listed.split()
+
+    def walk(self, revision: str) -> Iterator[str]:
+        """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as they are asked for."""
+        span = revision if ".." in revision else self.resolve(revision)
+        command = ["git", "rev-list", "--end-of-options", span, "--"]
+        with subprocess.Popen(command, cwd=self.root, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+            try:
+                for line in process.stdout or ():
+                    yield line.strip()
+            finally:
+                process.kill()
+
+    def describe(self, commits: Iterable[str]) -> dict[str, Commit]:
+        """Details of given commits; unknown ones (another clone's) are left out."""
+        if not (wanted := "\n".join(dict.fromkeys(commits))):
+            return {}
+        known = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=wanted + "\n").splitlines()
+        present = "\n".join(line.split()[0] for line in known if line.endswith(" commit"))
+        options = ("--no-walk=unsorted", "--stdin", "--no-show-signature", f"--format={_FIELDS}")
+        return {commit.id: commit for commit in _commits(self.git("log", "-z", *options, text=present + "\n"))} if present else {}
+
+    def ancestors(self, commit: str) -> Iterator[str]:
+        """The ancestors of a commit, nearest first by number of steps, first parents before others; never by date."""
+        parents: dict[str, list[str]] = {}
+        limit, seen, level = 256, {commit}, [commit]
+        while level:
+            following: list[str] = []
+            for current in level:
+                while current not in parents:
+                    known = len(parents)
+                    for line in self.git("rev-list", "--parents", f"--max-count={limit}", commit).splitlines():
+                        child, *found = line.split()
+                        parents[child] = found
+                    limit *= 8
+                    if len(parents) == known:
+                        parents[current] = []
+                for parent in parents[current]:
+                    if parent not in seen:
+                        seen.add(parent)
+                        following.append(parent)
+            yield from following
+            level = following
+
+    def tree(self, commit: str) -> str:
+        """The id of a commit's tree."""
+        return self.git("rev-parse", f"{commit}^{{tree}}")
+
+    def dirty(self) -> str | None:
+        """SHA-256 of what the working tree (untracked files included) changes against HEAD; None when it changes nothing.
+
+        It equals ``difference(parent, child)`` once exactly that is committed. Nothing is written to the repository.
+        """
+        if self.bare or not self.git("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"):
+            return None
+        with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
+            index = Path(folder) / "index"
+            if (self.git_dir / "index").exists():
+                # with its time: git trusts an entry only if the file is older than the index
+                shutil.copy2(self.git_dir / "index", index)
+            objects = Path(folder) / "objects"
+            objects.mkdir()
+            extra = {
+                "GIT_INDEX_FILE": str(index),
+                "GIT_OBJECT_DIRECTORY": str(objects),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.common_dir / "objects"),
+            }
+            self.git("-c", "core.safecrlf=false", "add", "--all", extra=extra)
+            return self._difference(self.tree("HEAD"), self.git("write-tree", extra=extra), extra)
+
+    def difference(self, old: str, new: str) -> str | None:
+        """SHA-256 of what commit ``new`` changes against commit ``old``, None when their trees are equal."""
+        return self._difference(old, new, {})
+
+    def _difference(self, old: str, new: str, extra: Mapping[str, str]) -> str | None:
+        raw = self.git("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new, extra=extra)
+        return hashlib.sha256(raw.encode("utf-8", "surrogateescape")).hexdigest() if raw else None
+
+    def changed_files(self) -> list[str]:
+        """Paths (relative to the root) that differ from HEAD: changed, added, untracked and deleted."""
+        changed = self.git("diff", "--name-only", "--no-renames", "-z", "HEAD")
+        untracked = self.git("ls-files", "--others", "--exclude-standard", "-z")
+        return [name for name in f"{changed}\0{untracked}".split("\0") if name]
+
+    def exclude(self, pattern: str) -> None:
+        """Add a pattern to ``info/exclude`` unless it is there."""
+        path = self.common_dir / "info" / "exclude"
+        text = path.read_text() if path.exists() else ""
+        if pattern not in text.splitlines():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text + ("" if not text or text.endswith("\n") else "\n") + pattern + "\n")
+
+    def nearest(self, commit: str, matches: Callable[[str], bool]) -> str | None:
+        """The nearest ancestor that matches; None when there is none."""
+        return next((ancestor for ancestor in self.ancestors(commit) if matches(ancestor)), None)

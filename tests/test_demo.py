@@ -1,0 +1,160 @@
+"""The demo's repository and the set-up: built from archives made here, so without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+DEMO = TOP / "examples" / "demo"
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script as a module; its releases are two small archives which are already downloaded."""
+    spec = importlib.util.spec_from_file_location("demo_build", DEMO / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "demo_build", module)
+    spec.loader.exec_module(module)
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    releases = []
+    for version, files in (("0.3.0", {"__init__.py": "old", "gone.py": ""}), ("0.3.1", {"__init__.py": "new"})):
+        archive = downloads / f"sqlparse-{version}-py3-none-any.whl"
+        with zipfile.ZipFile(archive, "w") as opened:
+            for name, text in files.items():
+                opened.writestr(f"sqlparse/{name}", text)
+            opened.writestr(f"sqlparse-{version}.dist-info/METADATA", "not the package's own")
+            opened.writestr("sqlparse/../../outside.py", "hostile")
+        releases.append(module.Release(version, "2020-02-29", hashlib.sha256(archive.read_bytes()).hexdigest()))
+    monkeypatch.setattr(module, "RELEASES", tuple(releases))
+    return module
+
+
+def git(folder: Path, *args: str) -> str:
+    return subprocess.run(["git", *args], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_each_release_is_a_commit_with_a_tag_and_the_benchmark_comes_on_top(demo: ModuleType, tmp_path: Path) -> None:
+    head = demo.build(tmp_path / "re po", tmp_path / "downloads")
+    made = tmp_path / "re po"
+    assert git(made, "rev-parse", "HEAD") == head
+    assert git(made, "log", "--format=%s").splitlines() == [
+        "Measure it: a benchmark and perf.toml",
+        "sqlparse 0.3.1",
+        "sqlparse 0.3.0",
+    ]
+    assert git(made, "ls-tree", "-r", "--name-only", "0.3.1") == "sqlparse/__init__.py"
+    assert git(made, "show", "0.3.0:sqlparse/__init__.py") == "old"
+    assert git(made, "log", "-1", "--format=%aI", "0.3.1") == "2020-02-29T12:00:00+00:00"
+    assert git(made, "status", "--short") == ""
+    assert (made / "bench" / "sql.py").read_bytes() == (DEMO / "bench" / "sql.py").read_bytes()
+
+
+def test_commit_ids_are_the_same_on_every_machine(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = demo.build(tmp_path / "a", tmp_path / "downloads")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Grace")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert demo.build(tmp_path / "b", tmp_path / "downloads") == first
+
+
+def test_an_interrupted_build_does_not_stand_in_the_way(demo: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "repo.part").mkdir()
+    (tmp_path / "repo.part" / "half").touch()
+    demo.build(tmp_path / "repo", tmp_path / "downloads")
+    assert not (tmp_path / "repo.part").exists()
+
+
+def test_a_folder_in_use_is_left_alone(demo: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "mine").write_text("kept")
+    with pytest.raises(demo.BuildError, match="not empty: delete it"):
+        demo.build(tmp_path / "repo", tmp_path / "downloads")
+    assert (tmp_path / "repo" / "mine").read_text() == "kept"
+
+
+def test_an_archive_that_is_not_the_release_is_refused(demo: ModuleType, tmp_path: Path) -> None:
+    next((tmp_path / "downloads").glob("*0.3.1*")).write_bytes(b"something else")
+    with pytest.raises(demo.BuildError, match=r"is not the release that was expected: delete it"):
+        demo.build(tmp_path / "repo", tmp_path / "downloads")
+    assert not (tmp_path / "repo").exists()
+
+
+def test_a_failed_download_is_one_line_with_the_cure(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setattr(sys, "argv", ["build.py", str(tmp_path / "repo"), "--downloads", str(tmp_path / "empty")])
+    with pytest.raises(
+        demo.BuildError, match=r"pip could not download sqlparse 0\.3\.0 \(ERROR: .*\): check the network"
+    ) as caught:
+        demo.build(tmp_path / "repo", tmp_path / "empty")
+    assert "\n" not in str(caught.value)
+    assert demo.main() == 1
+
+
+def test_the_benchmark_reports_each_of_its_jobs(tmp_path: Path) -> None:
+    (tmp_path / "sqlparse").mkdir()
+    (tmp_path / "sqlparse" / "__init__.py").write_text(
+        "__version__ = '9'\n\n\ndef split(text):\n    return text.split(';')\n\n\n"
+        "parse = split\n\n\ndef format(text, **options):\n    return text\n"
+    )
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "sql.py").write_bytes((DEMO / "bench" / "sql.py").read_bytes())
+    (tmp_path / "perfvcs_bench.py").write_text(
+        "def repeat(uid, function, *, iterations):\n    function()\n    print(uid, iterations)\n"
+    )
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "bench/sql.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[:3] == ["split 3", "parse 3", "format 3"]
+    assert done.stdout.splitlines()[3].startswith("sqlparse 9: ")
+
+
+def test_the_demo_measures_every_revision_with_the_same_benchmark() -> None:
+    config = tomllib.loads((DEMO / "perf.toml").read_text())
+    assert config["overlay"] == ["bench/"]
+    assert [job["cmd"] for job in config["job"]] == ["python bench/sql.py"]
+
+
+@pytest.mark.needs("make")
+def test_make_alone_lists_what_the_readme_names() -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # we may run inside `make test`
+    done = subprocess.run(["make"], cwd=TOP, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[1] for line in done.stdout.splitlines()] == ["demo", "test", "lint", "clean"]
+
+
+def test_set_up_without_a_fitting_python_names_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    venv = [str(TOP / ".ci" / "venv"), str(tmp_path / "made"), "."]
+    for extra, cure in (([], "no Python >= 3.11 on PATH: install one"), (["python3"], "name one with PYTHON=...")):
+        done = subprocess.run(
+            ["/bin/sh", *venv, *extra], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        assert cure in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_set_up_without_the_venv_module_names_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "python3").write_text('#!/bin/sh\n[ "$1" = -c ]\n')
+    (tmp_path / "python3").chmod(0o755)
+    (tmp_path / "rm").symlink_to("/bin/rm")
+    venv = ["/bin/sh", str(TOP / ".ci" / "venv"), str(tmp_path / "made"), "."]
+    done = subprocess.run(venv, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "apt-get install python3-venv" in done.stderr
