@@ -85,9 +85,12 @@ class Repository:
     def publish(self, page: str, names: Sequence[str], output: Path | None) -> Path:
         """Write a page to ``output``, else to a file in ``.perf/pages`` named after what it shows; whole or not at all."""
         name = "-".join(filter(None, map(fold, names))) or "HEAD"
-        path = (output or self.home / "pages" / f"{name[:100]}.html").absolute()
+        path = (output or self.home / "pages" / f"{name[:100]}.html").resolve()
         if output is None:
             path.parent.mkdir(exist_ok=True)
+        if path.exists() and not path.is_file():  # a pipe, or /dev/stdout
+            path.write_text(page, "utf-8")
+            return path
         part = path.with_name(f".{path.name}.part")
         try:
             part.write_text(page, "utf-8")

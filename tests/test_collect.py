@@ -349,3 +349,32 @@ def test_a_bare_repository_itself_has_nothing_to_measure(project: Project, perf:
     project.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
     said = perf("-C", str(tmp_path / "bare.git"), "collect", code=2)
     assert "perf.toml" in said.err
+
+
+def test_the_interpreter_that_a_command_names_is_recorded(project: Project, perf: Perf) -> None:
+    project.configure(f"cmd = \"'{sys.executable}' -c pass\"")
+    project.commit()
+    perf("collect")
+    assert stored()[0].environment.fields["python"] == f"CPython {sys.version.split()[0]}"
+
+
+def test_what_is_wrong_with_a_request_makes_no_folder(project: Project, perf: Perf) -> None:
+    assert "perf init" in perf("collect", code=2).err
+    project.configure()
+    perf("collect", code=10)
+    project.commit()
+    perf("collect", "nope", code=2)
+    assert not (project.root / ".perf").exists()
+
+
+def test_every_interpreter_measures_every_revision(project: Project, perf: Perf) -> None:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    project.configure('cmd = "python work.py"', top=f'[python]\nversions = ["{version}"]\ninstall = []')
+    project.commit("one", **{"work.py": "import sys; assert sys.prefix != sys.base_prefix"})
+    project.commit("two", other="x")
+    perf("collect", "HEAD~1", "HEAD")
+    (profile,) = stored()
+    assert profile.job.params == {"python": version}
+    assert profile.job.label == f"work python={version}"
+    assert profile.environment.fields["python"].startswith("CPython ")
+    assert len(list((project.root / ".perf" / "python").glob("py*/bin"))) == 1, "equal environments are shared"

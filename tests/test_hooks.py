@@ -464,7 +464,7 @@ def test_the_earlier_hook_of_a_shell_runs_first_under_its_own_name(project, stub
 def test_the_earlier_hook_may_be_any_program(project, stub):
     project.commit()
     (project.root / ".perf").mkdir()
-    existing(project, "post-commit", f"#!{sys.executable}\nimport sys; print('a program', len(sys.argv))\n")
+    existing(project, "post-commit", "#!/usr/bin/env python3\nimport sys; print('a program', len(sys.argv))\n")
     perf("install")
     assert "a program 1" in run("commit", "--quiet", "--allow-empty", "-m", "x").stderr
     assert len(stub.calls()) == 1
@@ -678,7 +678,7 @@ with open(os.environ["PERFVCS_SAMPLES"], "a") as samples:
 CONFIGURATION = f"""
 [[job]]
 name = "work"
-cmd = "{sys.executable} work.py"
+cmd = "'{sys.executable}' work.py"
 executions = 5
 warmup = 0
 """

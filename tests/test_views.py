@@ -17,7 +17,7 @@ from samples import sample_profile
 from perfvcs import plugins
 from perfvcs.check import Change, Report
 from perfvcs.profile import REPEATED, Environment, Job, Metric, Profile, Resources
-from perfvcs.reports.sparkline import fits, sparkline
+from perfvcs.sparkline import fits, sparkline
 from perfvcs.views import Series, Subject, View
 from perfvcs.views._canvas import plain, thin
 from perfvcs.views._samples import samples

@@ -155,7 +155,7 @@ def test_names_say_the_size_in_its_largest_unit() -> None:
 
 def test_the_output_of_a_command_becomes_a_file(tmp_path: Path) -> None:
     (tmp_path / "gen.py").write_text("import sys\nprint('x' * int(sys.argv[1]), sys.argv[2])")
-    one, _ = parse({"command": f"{sys.executable} gen.py {{n}} '{{n}} $(id) {{x}}'", "sizes": [10, 20]})
+    one, _ = parse({"command": f"'{sys.executable}' gen.py {{n}} '{{n}} $(id) {{x}}'", "sizes": [10, 20]})
     path = prepared(one, tmp_path)
     assert path.read_text() == "xxxxxxxxxx 10 $(id) {x}\n" and one.params == {"n": 10} and one.size == 10.0
     assert one.name.endswith("gen.py 10 '10 $(id) {x}'")

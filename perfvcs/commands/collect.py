@@ -40,12 +40,15 @@ def command(revisions: tuple[str, ...], quiet: bool, as_json: bool, **asked: obj
     from perfvcs.measure.progress import shown
     from perfvcs.reports.text import stored
     from perfvcs.repository import Repository
+    from perfvcs.vcs import Project
 
-    repository = Repository.find(create=True)
     words = click.get_current_context().meta["perfvcs.command"]
-    config = single(list(words)) if words else load(repository.project.root / FILE)
+    project = Project.find()
+    config = single(list(words)) if words else load(project.root / FILE)
+    commits = project.expand(revisions or ("HEAD",))  # what is wrong is told before .perf is made
+    repository = Repository.find(create=True)
     with shown(quiet=quiet or as_json) as progress:
-        outcome = collect(repository, config, revisions or ("HEAD",), Request(**asked), progress)  # type: ignore[arg-type]
+        outcome = collect(repository, config, commits, Request(**asked), progress)  # type: ignore[arg-type]
     if as_json:
         click.echo(outcome.json())
     elif not quiet:

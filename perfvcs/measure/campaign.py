@@ -89,12 +89,11 @@ def groups(found: Sequence[Version]) -> list[list[Version]]:
     return [list(found[start : start + TOGETHER]) for start in starts]
 
 
-def collect(repository: Repository, config: Config, revisions: Sequence[str], request: Request, progress: Progress) -> Outcome:
-    """Measure the job matrix on revisions and store the profiles, group by group; what was stored stays whatever happens later."""
+def collect(repository: Repository, config: Config, commits: Sequence[str], request: Request, progress: Progress) -> Outcome:
+    """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later."""
     cells, config = request.apply(config)
     outcome = Outcome()
     with repository.measuring(wait=request.wait):
-        commits = repository.project.expand(revisions)
         states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
         for state in states:
             if state.dirty is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import secrets
 import shutil
 from collections import defaultdict
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -22,6 +24,7 @@ from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.jobs.workload import Workload
+from perfvcs.measure.interpreter import probe
 from perfvcs.measure.program import resolve
 from perfvcs.measure.site import Site, Version, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
@@ -118,6 +121,7 @@ class Session:
         self._alive: set[tuple[int, int]] = set()
         self._recordings: defaultdict[tuple[int, int], Recording] = defaultdict(Recording)
         self._texts: dict[tuple[Path, Workload | None], str] = {}
+        self._programs: dict[tuple[Path, str], str] = {}
         self._runs = 0
 
     def __enter__(self) -> Session:
@@ -209,9 +213,10 @@ class Session:
         text = self._workload(cell, site, env)
         if self.knobs.padding:
             env = self.knobs.padded(env, self.random)
-        words = cell.argv(text)
+        program, *words = cell.argv(text)
+        program = self._programs[site.folder, cell.cmd] = resolve(program, site.folder, env)
         return Run(
-            argv=(resolve(words[0], site.folder, env), *words[1:]), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
+            argv=(program, *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
             timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
             cpus=self.knobs.cpus(), aslr=self.knobs.aslr,
         )  # fmt: skip
@@ -250,12 +255,13 @@ class Session:
         source, python = dict(site.source), self._python(cell, site)
         if cell.workload:
             source |= cell.workload.source(site.folder, self._workload(cell, site, site.env))
+        label = python.interpreter.label if python else _interpreter(self._programs[site.folder, cell.cmd])
         profile = Profile(
             commit=version.commit, dirty=version.dirty, job=cell.job(source),
             metrics=recording.metrics, resources=recording.resources(),
             collected=Collected(self.id, _iso(self.started), _iso(ended), f"perfvcs {__version__}"),
             environment=environment.describe(
-                self.knobs, site.environ(cell.env), python=python.interpreter.label if python else "", built=site.built,
+                self.knobs, site.environ(cell.env), python=label, built=site.built,
                 before=self.before, after=after,
             ),
             design=Design(
@@ -271,3 +277,10 @@ class Session:
 
 def _iso(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@cache
+def _interpreter(program: str) -> str:
+    """The version of a program that is a Python interpreter, empty for any other; asked once per process."""
+    found = probe(Path(program)) if re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name) else None
+    return found.label if found else ""

@@ -10,7 +10,7 @@ from perfvcs.check import Change, Report
 from perfvcs.profile import Environment, Profile
 from perfvcs.quantity import change as change_text
 from perfvcs.quantity import metric_name, metric_rank, quantity, shorten
-from perfvcs.reports.sparkline import sparkline
+from perfvcs.sparkline import sparkline
 from perfvcs.views import Series, Subject
 from perfvcs.views._canvas import LOOKS
 from perfvcs.views._samples import Unit, samples

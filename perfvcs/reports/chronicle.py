@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.quantity import metric_name, metric_rank, quantity, shorten
-from perfvcs.reports.sparkline import sparkline
+from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
     from perfvcs.index.verdicts import Verdict

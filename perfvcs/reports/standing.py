@@ -13,7 +13,7 @@ from perfvcs.jobs import matrix
 from perfvcs.jobs.config import FILE, load
 from perfvcs.quantity import quantity, shorten
 from perfvcs.reports.chronicle import WIDTH, Trend, described, trends
-from perfvcs.reports.sparkline import sparkline
+from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
     from perfvcs.index.verdicts import Verdict

@@ -55,7 +55,8 @@ def judge(repository: Repository, revisions: tuple[str, ...], *, method: str = "
     target = repository.state(revisions[-1] if revisions else "HEAD")
     baseline = repository.state(revisions[0]) if len(revisions) == 2 else repository.baseline(target)
     if baseline is None:
-        raise NothingToCompare(f"no ancestor of {target.name} has profiles: name a baseline, or measure one with `perf collect`")
+        cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a baseline"
+        raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`")
     return Trial(repository.compare(baseline, target, method=method, delta=delta))
 
 
