@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Header, Measured
 
 FOLDER = ".perf"
+FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the index at a time
 HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
 
 
@@ -181,6 +183,14 @@ class Repository:
                 return paths
         return []
 
+    def with_profiles(self, commits: Iterable[str]) -> Iterator[str]:
+        """Those of some commits that have profiles, in their order; no further ahead than they are asked for."""
+        waiting, size = iter(commits), FIRST_ASKED
+        while chunk := list(islice(waiting, size)):
+            known = self.index.counts(chunk)
+            yield from (commit for commit in chunk if commit in known)
+            size = min(2 * size, MOST_ASKED)
+
     def measured(self, state: State) -> list[Measured]:
         """Headers and summaries of a state's profiles."""
         return [one for one in self.index.measured([state.commit]) if one.header.dirty == state.dirty]
@@ -195,13 +205,12 @@ class Repository:
         below = State(target.commit)
         if target.dirty and self.measured(below):
             return below
-        known, fallback = self.index.commits(), None
-        for commit in self.project.ancestors(target.commit):
-            if commit in known:
-                headers = [header for header in self.index.headers([commit]) if header.dirty is None]
-                if any((header.job.key, header.environment.fingerprint) in wanted for header in headers):
-                    return State(commit)
-                fallback = fallback or (State(commit) if headers else None)
+        fallback = None
+        for commit in self.with_profiles(self.project.ancestors(target.commit)):
+            headers = [header for header in self.index.headers([commit]) if header.dirty is None]
+            if any((header.job.key, header.environment.fingerprint) in wanted for header in headers):
+                return State(commit)
+            fallback = fallback or (State(commit) if headers else None)
         return fallback
 
     def select(self, name: str, jobs: Sequence[str] = ()) -> list[str]:
@@ -257,10 +266,5 @@ class Repository:
         """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""
         from perfvcs.check import past_of
 
-        known, found = self.index.commits(), [target.commit]
-        for commit in self.project.ancestors(target.commit):
-            if len(found) >= HISTORY:
-                break
-            if commit in known:
-                found.append(commit)
-        return past_of(self.index.measured(reversed(found)))
+        measured = islice(self.with_profiles(self.project.ancestors(target.commit)), HISTORY)
+        return past_of(self.index.measured([*reversed(list(measured)), target.commit]))

@@ -340,7 +340,7 @@ def test_a_linked_worktree_and_a_bare_clones_worktree_are_measured(project: Proj
     project.git("-C", str(tmp_path / "bare.git"), "worktree", "add", "--quiet", str(tmp_path / "of bare"), "main")
     perf("-C", str(tmp_path / "of bare"), "collect", "HEAD~1", "HEAD")
     assert (tmp_path / "bare.git" / ".perf" / "store").is_dir()
-    assert "2 commits" in perf("-C", str(tmp_path / "of bare"), "status").out
+    assert "2 profiles" in perf("-C", str(tmp_path / "of bare"), "status").out
 
 
 def test_a_bare_repository_itself_has_nothing_to_measure(project: Project, perf: Perf, tmp_path: Path) -> None:

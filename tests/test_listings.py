@@ -73,7 +73,7 @@ def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, 
     assert "10 executions" in out
     assert "missing   parse" in out
     assert "no verdict yet" in out
-    assert "the store holds 1 profile of 1 commit" in out
+    assert "the store holds 1 profile" in out
     project.write("new", "x")
     assert "(with uncommitted changes)" in perf("status").out
     found = json.loads(perf("status", "--json").out)

@@ -196,3 +196,19 @@ def test_what_is_known_from_inside_sessions_is_taken_away() -> None:
 def test_an_aa_floor_needs_three_measurements() -> None:
     assert sessions.aa_floor([0.5, 0.5]) == 0
     assert sessions.aa_floor([0.01, -0.01, 0.01]) == pytest.approx(0.0196)
+
+
+def test_student_s_distribution_is_that_of_scipy():
+    from scipy.special import stdtr, stdtrit
+
+    from perfvcs.statistics.student import quantile, two_sided
+
+    t = np.array([0.0, 1e-9, 0.01, 0.5, 1.0, 1.7, 2.5, 4.0, 9.0, 30.0, 500.0])
+    df = np.array([0.4, 1.0, 1.7, 2.0, 4.0, 9.0, 18.3, 57.0, 299.0, 301.0, 4321.0, 1e9])[:, None]
+    expected = 2 * stdtr(df, -t)
+    usual = expected > 1e-60
+    np.testing.assert_allclose(two_sided(t, df)[usual], expected[usual], rtol=2e-9, atol=0)  # near 0 scipy is the less exact
+    np.testing.assert_allclose(two_sided(-t, df), two_sided(t, df))
+    for p in (0.6, 0.95, 0.995, 0.9999):
+        np.testing.assert_allclose(quantile(p, df), stdtrit(df, p), rtol=1e-9)
+    assert quantile(0.975, 10.0).shape == ()

@@ -90,8 +90,8 @@ def described(verdict: Verdict) -> str:
 
 def chronicle(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Chronicle:
     """The newest ``number`` commits of a revision or range that have profiles, or of all with ``everything``."""
-    known = repository.index.commits()
-    ids = list(islice((one for one in repository.project.walk(revision) if everything or one in known), number))
+    walk = repository.project.walk(revision)
+    ids = list(islice(walk if everything else repository.with_profiles(walk), number))
     details = repository.project.describe(ids)
     return Chronicle(
         [details[one] for one in ids if one in details],

@@ -68,8 +68,7 @@ def _benchmark(repository: Repository, name: str) -> set[str]:
 
 def _history(repository: Repository, name: str, keys: set[str], delta: float) -> Subject:
     """The history of a benchmark along the ancestry of HEAD."""
-    known = repository.index.commits()
-    ids = list(islice((commit for commit in repository.project.walk("HEAD") if commit in known), POINTS))
+    ids = list(islice(repository.with_profiles(repository.project.walk("HEAD")), POINTS))
     ids.reverse()
     details = repository.project.describe(ids)
     groups: dict[tuple[str, str], dict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -43,7 +44,6 @@ class Standing:
     rows: Sequence[Row]
     verdict: Verdict | None
     profiles: int
-    commits: int
     damaged: int
     problem: str
 
@@ -72,7 +72,7 @@ class Standing:
             yield f"last verdict: {described(self.verdict)} (perf check)"
         elif measured:
             yield "no verdict yet: perf check"
-        yield f"the store holds {self.profiles:,} profile{'s' * (self.profiles != 1)} of {self.commits:,} commit{'s' * (self.commits != 1)}"
+        yield f"the store holds {self.profiles:,} profile{'s' * (self.profiles != 1)}"
         if self.damaged:
             yield f"{self.damaged} damaged: see `perf fsck`"
 
@@ -81,7 +81,7 @@ class Standing:
         jobs = [{"job": row.label, "collector": row.collector, "executions": row.executions} for row in self.rows]
         found = {
             "commit": self.commit, "title": self.title, "dirty": self.dirty, "jobs": jobs, "verdict": self.verdict,
-            "profiles": self.profiles, "commits": self.commits, "damaged": self.damaged, "problem": self.problem,
+            "profiles": self.profiles, "damaged": self.damaged, "problem": self.problem,
         }  # fmt: skip
         return msgspec.json.format(msgspec.json.encode(found)).decode()
 
@@ -100,17 +100,9 @@ def standing(repository: Repository) -> Standing:
         wanted = [(cell.label, cell.collector_name) for cell in matrix(load(project.root / FILE))]
     except UsageError as error:
         problem = str(error)
-    known = index.commits()
-    ids = [state.commit]
-    for commit in project.ancestors(state.commit):
-        if len(ids) >= BACK:
-            break
-        if commit in known:
-            ids.append(commit)
+    ids = [state.commit, *islice(repository.with_profiles(project.ancestors(state.commit)), BACK - 1)]
     drawn = {trend.label: trend for trend in reversed(trends(repository, ids))}  # the first metric of each wins
     rows = [Row(*key, executions.get(key, 0), drawn.get(key[0])) for key in dict.fromkeys([*wanted, *executions])]
     head = project.describe([state.commit])[state.commit]
     verdict = index.verdicts([state.commit]).get(state.commit)
-    return Standing(
-        state.commit, head.title, bool(project.dirty()), rows, verdict, index.total(), len(known), len(index.damaged()), problem
-    )
+    return Standing(state.commit, head.title, bool(project.dirty()), rows, verdict, index.total(), len(index.damaged()), problem)

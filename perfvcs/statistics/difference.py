@@ -68,7 +68,8 @@ def combine(
     the interval is the estimate, and p is 1 for equal means, else 0. Source: Satterthwaite 1946; Welch 1947.
     """
     import numpy as np
-    from scipy.special import stdtr, stdtrit
+
+    from perfvcs.statistics.student import quantile, two_sided
 
     parts, degrees = np.stack(variances), np.stack(dfs)
     total = parts.sum(axis=0)
@@ -80,8 +81,8 @@ def combine(
     error = np.sqrt(np.where(spread, total, 0.0))
     sure = np.where(known, estimate, 0.0)
     t = np.abs(sure) / np.where(spread, error, 1.0)
-    p = np.where(spread, 2 * stdtr(df, -t), np.where(sure == 0, 1.0, 0.0))
-    half = np.where(known, stdtrit(df, (1 + confidence) / 2) * error, np.inf)
+    p = np.where(spread, two_sided(t, df), np.where(sure == 0, 1.0, 0.0))
+    half = np.where(known, quantile((1 + confidence) / 2, df) * error, np.inf)
     return Difference(
         estimate=estimate, low=sure - half, high=sure + half, p=np.where(known, p, np.nan), error=np.where(known, error, np.nan),
         df=np.where(spread, df, np.where(known, np.inf, np.nan)),

@@ -90,10 +90,13 @@ class Project:
     def find(cls, start: Path | None = None) -> Project:
         """The repository around a folder (default: the current one); raises NoRepository."""
         folder = (start or Path.cwd()).resolve()
+        where = ("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository")
         try:
-            found = git(folder, "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository")
-            git_dir, common_dir, bare = found.splitlines()
-            root = git_dir if bare == "true" else git(folder, "rev-parse", "--path-format=absolute", "--show-toplevel")
+            try:
+                git_dir, common_dir, bare, root = git(folder, *where, "--show-toplevel").splitlines()
+            except GitError:
+                git_dir, common_dir, bare = git(folder, *where).splitlines()
+                root = git_dir if bare == "true" else git(folder, "rev-parse", "--path-format=absolute", "--show-toplevel")
         except GitError as error:
             if "not a git repository" in str(error):
                 raise NoRepository(f"{folder} is not in a git repository: run `git init`, or go to one (`perf -C DIR`)") from None
@@ -185,10 +188,14 @@ class Project:
         """Details of given commits; unknown ones (another clone's) are left out."""
         if not (wanted := "\n".join(dict.fromkeys(commits))):
             return {}
-        known = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=wanted + "\n").splitlines()
-        present = "\n".join(line.split()[0] for line in known if line.endswith(" commit"))
-        options = ("--no-walk=unsorted", "--stdin", "--no-show-signature", f"--format={_FIELDS}")
-        return {commit.id: commit for commit in _commits(self.git("log", "-z", *options, text=present + "\n"))} if present else {}
+        options = ("log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", f"--format={_FIELDS}")
+        try:
+            listed = self.git(*options, text=wanted + "\n")
+        except GitError:  # some are unknown here
+            known = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=wanted + "\n").splitlines()
+            present = "\n".join(line.split()[0] for line in known if line.endswith(" commit"))
+            listed = self.git(*options, text=present + "\n") if present else ""
+        return {commit.id: commit for commit in _commits(listed)}
 
     def ancestors(self, commit: str) -> Iterator[str]:
         """The ancestors of a commit, nearest first by number of steps, first parents before others; never by date."""

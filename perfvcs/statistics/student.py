@@ -1,0 +1,111 @@
+"""Student's t distribution in numpy alone: importing scipy.special takes longer than everything else that `perf check` does."""
+
+from __future__ import annotations
+
+from math import erfc, lgamma, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+LARGE = 300.0  # degrees of freedom from which Hill's expansion is used
+PRECISION = 1e-15
+ROUNDS = 200
+TINY = 1e-300
+
+
+def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
+    """The chance of a value at least as far from 0 as ``t``, for ``df`` > 0 degrees of freedom; elementwise, broadcast.
+
+    Relative error below 1e-9 for chances above 1e-60, against scipy.special.stdtr. Sources: the continued fraction of the incomplete
+    beta function, Lentz 1976; for many degrees of freedom Hill 1970, algorithm 395.
+    """
+    import numpy as np
+
+    values, degrees = np.broadcast_arrays(np.abs(np.asarray(t, dtype=np.float64)), np.asarray(df, dtype=np.float64))
+    found = np.empty(values.shape)
+    large = degrees > LARGE
+    found[large] = _hill(values[large], degrees[large])
+    square = values[~large] ** 2
+    found[~large] = _beta(square, degrees[~large])
+    return found
+
+
+def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
+    """The value that a share ``p`` (0.5 < p < 1) of Student's distribution lies below, for every element of ``df`` > 0.
+
+    Relative error below 1e-9 (against scipy.special.stdtrit). Bisection on ``two_sided``, after bracketing, to the last bit that counts.
+    """
+    import numpy as np
+
+    distinct, where = np.unique(np.asarray(df, dtype=np.float64), return_inverse=True)
+    low = np.zeros(distinct.shape)
+    high = np.full(distinct.shape, NormalDist().inv_cdf(p) + 1)
+    chance = 2 * (1 - p)
+    while (short := two_sided(high, distinct) > chance).any():
+        high = np.where(short, 2 * high, high)
+    for _ in range(48):
+        middle = (low + high) / 2
+        beyond = two_sided(middle, distinct) > chance
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    found: NDArray[np.float64] = ((low + high) / 2)[where].reshape(np.shape(df))
+    return found
+
+
+def _beta(square: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The regularised incomplete beta function I(df / (df + t^2); df/2, 1/2)."""
+    import numpy as np
+
+    a, b = df / 2, np.full(df.shape, 0.5)
+    x, rest = df / (df + square), square / (df + square)
+    constant = {value: lgamma(value / 2 + 0.5) - lgamma(value / 2) - lgamma(0.5) for value in set(df.tolist())}
+    with np.errstate(divide="ignore"):
+        logarithm = np.array([constant[value] for value in df.tolist()]) + a * np.log(x) + b * np.log(rest)
+    front = np.exp(logarithm)
+    swap = x > (a + 1) / (a + b + 2)
+    first, second, point = np.where(swap, b, a), np.where(swap, a, b), np.where(swap, rest, x)
+    part = front * _fraction(first, second, point) / first
+    found: NDArray[np.float64] = np.where(swap, 1 - part, part)
+    return found
+
+
+def _fraction(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The continued fraction of the incomplete beta function, by Lentz's method."""
+    import numpy as np
+
+    upper = np.ones(x.shape)
+    lower = 1 / _away(1 - (a + b) * x / (a + 1))
+    found = lower.copy()
+    for round_ in range(1, ROUNDS):
+        twice = a + 2 * round_
+        for term in (
+            round_ * (b - round_) * x / ((twice - 1) * twice),
+            -(a + round_) * (a + b + round_) * x / (twice * (twice + 1)),
+        ):
+            lower = 1 / _away(1 + term * lower)
+            upper = _away(1 + term / upper)
+            step = upper * lower
+            found = found * step
+        if np.abs(step - 1).max(initial=0.0) < PRECISION:
+            break
+    return found
+
+
+def _away(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values, those too near to 0 moved away from it."""
+    import numpy as np
+
+    return np.where(np.abs(values) < TINY, TINY, values)
+
+
+def _hill(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Through the normal value of the same chance."""
+    import numpy as np
+
+    a = df - 0.5
+    b = 48 * a**2
+    y = a * np.log1p(t**2 / df)
+    z = (((((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y**2 + 100 + b) + y + 3) / b + 1) * np.sqrt(y)
+    return np.array([erfc(value / sqrt(2)) for value in z.tolist()])
