@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 SCALED = (
@@ -25,6 +26,7 @@ COUNTS = ("", "1", "count")
 PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 METRICS = {"wall": "wall time", "cpu": "CPU time", "maxrss": "peak memory", "run_delay": "run-queue delay"}
+COUNTED = ("degradation", "improvement")  # words with a plural
 FIRST = ("wall", "cpu", "maxrss")
 ISOLATED = ("\u2068", "\u2069")  # first strong isolate, pop: a right-to-left name does not reorder its neighbours
 
@@ -151,3 +153,12 @@ def _visible(character: str) -> str:
     return (
         "\ufffd" if kind in ("Cc", "Cs") or character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" else character
     )
+
+
+def counted(words: Iterable[tuple[str, int]]) -> str:
+    """Words of verdicts with their numbers.
+
+    >>> counted([("degradation", 2), ("same", 3)])
+    '2 degradations, 3 same'
+    """
+    return ", ".join(f"{count} {word}{'s' * (count > 1 and word in COUNTED)}" for word, count in words)

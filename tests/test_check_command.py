@@ -119,8 +119,8 @@ def test_json_and_markdown_hold_the_whole_report(project: Project, perf: Perf) -
 def test_the_last_verdict_is_remembered(project: Project, perf: Perf) -> None:
     one, _ = measured(project, 0.010, 0.011)
     perf("check", code=3)
-    assert f"2 degradation against {one[:10]}" in perf("log").out
-    assert f"2 degradation against {one[:10]}" in perf("status").out
+    assert f"2 degradations against {one[:10]}" in perf("log").out
+    assert f"2 degradations against {one[:10]}" in perf("status").out
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,10 @@ def test_the_benchmark_reports_each_of_its_jobs(tmp_path: Path) -> None:
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "bench/sql.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.stdout.splitlines()[:3] == ["split 3", "parse 3", "format 3"]
-    assert done.stdout.splitlines()[3].startswith("sqlparse 9: ")
+    *rounds, last = done.stdout.splitlines()
+    assert rounds == ["split 1", "parse 1", "format 1"] * (len(rounds) // 3)
+    assert len(rounds) >= 15
+    assert last.startswith("sqlparse 9: ")
 
 
 def test_the_demo_measures_every_revision_with_the_same_benchmark() -> None:

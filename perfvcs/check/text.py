@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.quantity import change as effect
-from perfvcs.quantity import metric_name, metric_rank, scale, shorten
+from perfvcs.quantity import counted, metric_name, metric_rank, scale, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 WORD = 14  # the longest word
 FOLD = 5  # benchmarks without news from which on they share a line
-COUNTED = ("degradation", "improvement")
 METRIC = 15  # characters of a metric's name
 TIMES = ("wall", "cpu")
 LONGEST = 10_000  # characters of a name or a reason
@@ -66,8 +65,7 @@ def benchmark(change: Change) -> str:
 
 def summary(report: Report) -> str:
     """``1 degradation, 2 same``; what was found, in numbers."""
-    found = (f"{count} {word}{'s' if count > 1 and word in COUNTED else ''}" for word, count in report.counts.items())
-    return ", ".join(found) or "nothing to compare"
+    return counted(report.counts.items()) or "nothing to compare"
 
 
 def revision(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.quantity import metric_name, metric_rank, quantity, shorten
+from perfvcs.quantity import counted, metric_name, metric_rank, quantity, shorten
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class Chronicle:
 
 def described(verdict: Verdict) -> str:
     """The words of a verdict with their numbers, and the baseline."""
-    words = ", ".join(f"{count} {word}" for word, count in verdict.words.items())
-    return f"{words or 'nothing to compare'} against {verdict.baseline[:10]}"
+    return f"{counted(verdict.words.items()) or 'nothing to compare'} against {verdict.baseline[:10]}"
 
 
 def chronicle(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Chronicle:

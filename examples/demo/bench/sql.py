@@ -1,8 +1,8 @@
 """The benchmark of the demo: what sqlparse is for (split, parse and format), on one realistic SQL script.
 
-The same text for every release and on every machine. Each execution does each job ``ROUNDS`` times and reports every round through
-perfvcs' helper, so that a page shows the jobs beside the whole process (whose time has the interpreter's start and the import too).
-Run alone, it prints how much text it worked on.
+The same text for every release and on every machine. Each execution does the jobs in turns, ``ROUNDS`` times, and reports every round
+through perfvcs' helper, so that a page shows the jobs beside the whole process (whose time has the interpreter's start and the import
+too). Run alone, it prints how much text it worked on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ except ImportError:  # run alone, without perfvcs
             function()
 
 
-ROUNDS = 3
+ROUNDS = 11
 NAMES = ("customer", "invoice", "product", "payment", "shipment", "address", "supplier", "refund")
 TYPES = ("INTEGER NOT NULL", "VARCHAR(80)", "NUMERIC(12, 2) DEFAULT 0", "TIMESTAMP", "BOOLEAN")
 
@@ -59,9 +59,10 @@ def main() -> None:
     if not Path(sqlparse.__file__).is_relative_to(ROOT):
         raise SystemExit(f"{sqlparse.__file__} is not the package of {ROOT}")
     text = script()
-    repeat("split", lambda: sqlparse.split(text), iterations=ROUNDS)
-    repeat("parse", lambda: sqlparse.parse(text), iterations=ROUNDS)
-    repeat("format", lambda: sqlparse.format(text, reindent=True, keyword_case="upper", strip_comments=True), iterations=ROUNDS)
+    for _ in range(ROUNDS):  # the jobs in turns, so that a slow moment of the machine hits a round of each and no median
+        repeat("split", lambda: sqlparse.split(text), iterations=1)
+        repeat("parse", lambda: sqlparse.parse(text), iterations=1)
+        repeat("format", lambda: sqlparse.format(text, reindent=True, keyword_case="upper", strip_comments=True), iterations=1)
     print(f"sqlparse {sqlparse.__version__}: {len(text)} characters in {text.count(';')} statements, {ROUNDS} rounds")
 
 
