@@ -18,6 +18,7 @@ from perfvcs import __version__
 from perfvcs.errors import PerfError
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
+LONGEST = 2000  # characters of an error
 INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE, as git does
 
@@ -112,11 +113,15 @@ def _exit_codes() -> Iterator[None]:
         if error.errno not in CURES:
             raise
         where = f"{error.filename}: " if error.filename else ""
+        _drop_unwritten()
         _leave(f"{where}{CURES[error.errno]}", 1)
 
 
 def _leave(message: str, status: int) -> None:
-    click.echo(f"perf: {message}", err=True)
+    from perfvcs.quantity import shorten
+
+    # it may quote names from profiles and files: one line, and nothing that a terminal obeys
+    click.echo(f"perf: {shorten(message, LONGEST)}", err=True)
     raise click.exceptions.Exit(status) from None
 
 
@@ -140,6 +145,14 @@ def _silence() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
+
+
+def _drop_unwritten() -> None:
+    """Let output that cannot be written go nowhere, or Python fails on it again when it ends, with exit status 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _files() -> dict[str, str]:
@@ -187,6 +200,10 @@ def _stopped(number: int, frame: object) -> NoReturn:  # noqa: ARG001
 
 def main() -> None:
     """Run the command line of this process; ``perf`` and ``perfvcs`` start here."""
+    # where a standard stream is closed, a file of ours must not get its number: what we start would write into it
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
             signal.signal(number, _stopped)

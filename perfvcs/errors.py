@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+MOST = 20  # known names that a message lists
+
 
 class PerfError(Exception):
     """What went wrong and its cure, in one line; the command line prints it and exits with ``exit_code``."""
@@ -25,4 +27,5 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
 
     names = list(known)
     close = get_close_matches(wrong, names, n=1, cutoff=0.5)
-    return f"; did you mean `{close[0]}`?" if close else f"; there are: {', '.join(names) or 'none'}"
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return f"; did you mean `{close[0]}`?" if close else f"; there are: {', '.join(names[:MOST]) or 'none'}{more}"

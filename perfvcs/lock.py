@@ -39,18 +39,6 @@ def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
-def free(path: Path) -> bool:
-    """Whether nobody holds the lock just now."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
-    try:
-        return _try(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _try(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

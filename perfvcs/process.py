@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shlex
 import signal
 import subprocess
@@ -18,6 +19,8 @@ from perfvcs.errors import PerfError
 MAX_OUTPUT = 1 << 30
 TAIL = 400
 GRACE = 2.0
+PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
+MARKER = "PERFVCS_LAUNCH"  # in a command's environment: daemons that left its session are recognised by it
 
 
 class CommandFailed(PerfError):
@@ -33,33 +36,36 @@ def run(
     env: Mapping[str, str],
     timeout: float,
     output: IO[bytes] | None = None,
+    log: Path | None = None,
     limit: int = MAX_OUTPUT,
     pass_fds: Sequence[int] = (),
 ) -> None:
-    """Run a command to its end, with no standard input, as the leader of a process group that is gone afterwards.
+    """Run a command to its end, with no standard input; all processes that it started are gone afterwards, daemons too.
 
-    ``timeout`` is in seconds; standard output, at most ``limit`` bytes, goes into ``output``, or is kept only for the message.
-    ``pass_fds`` stay open in the command. Raises CommandFailed.
+    ``timeout`` is in seconds; standard output, at most ``limit`` bytes, goes into ``output``. What does not, and standard error, is
+    appended to ``log``, or kept only for the message. ``pass_fds`` stay open in the command. Raises CommandFailed.
     """
-    command = shlex.join(argv)
-    with tempfile.TemporaryFile() as told:
+    command, marker = shlex.join(argv), secrets.token_hex(16)
+    with log.open("a+b") if log else tempfile.TemporaryFile() as told:
         try:
             # Popen would look the program up on our own PATH, not on the one given
             program = _which(argv[0], cwd, env)
             process = subprocess.Popen(
-                [program, *argv[1:]], cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=output or told, stderr=told,
-                start_new_session=True, pass_fds=pass_fds,
+                [program, *argv[1:]], cwd=cwd, env={**env, MARKER: marker}, stdin=subprocess.DEVNULL,
+                stdout=output or told, stderr=told, start_new_session=True, pass_fds=pass_fds,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise CommandFailed(f"`{command}` cannot be started: {reason}") from None
-        with _group(process):
+        with _ending(process, marker):
             files = [file.fileno() for file in (told, output) if file is not None]
             problem = _wait(process.pid, timeout, files, limit)
         if problem is None and process.returncode == 0:
             return
         end = _tail(told)
-    raise CommandFailed(f"`{command}` {problem or ended(process.returncode)}{': ' + end if end else ', and printed nothing'}")
+    more = f" (log: {log})" if log else ""
+    said = f": {end}" if end else ", and printed nothing"
+    raise CommandFailed(f"`{command}` {problem or ended(process.returncode)}{said}{more}")
 
 
 def ended(status: int) -> str:
@@ -83,8 +89,8 @@ def _which(name: str, cwd: Path, env: Mapping[str, str]) -> str:
 
 
 @contextlib.contextmanager
-def _group(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ends the whole group on the way out: asked first, when its leader still runs, then killed."""
+def _ending(process: subprocess.Popen[bytes], marker: str) -> Iterator[None]:
+    """Ends a process and all that it started on the way out: asked first, when the process itself still runs, then killed."""
     try:
         yield
     finally:
@@ -93,10 +99,43 @@ def _group(process: subprocess.Popen[bytes]) -> Iterator[None]:
             deadline = time.monotonic() + GRACE
             while not _has_ended(process.pid) and time.monotonic() < deadline:
                 time.sleep(0.01)
-        # the leader has not been waited for yet, so its group's number cannot belong to anybody else
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        # the leader has not been waited for yet, so its session's number cannot belong to anybody else
+        stop(process.pid, marker)
         process.wait()
+
+
+def stop(session: int, marker: str, grace: float = 0.0) -> int:
+    """Kill what is left of a session, and what has ``marker`` in its environment; returns how many outlived ``grace`` seconds."""
+    until = time.monotonic() + grace
+    while (left := _members(session, marker)) and time.monotonic() < until:
+        time.sleep(0.01)
+    seen: set[int] = set()
+    until = time.monotonic() + PATIENCE
+    while left and time.monotonic() < until:
+        seen.update(left)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+        left = _members(session, marker)
+    return len(seen)
+
+
+def _members(session: int, marker: str) -> list[int]:
+    found = []
+    wanted = f"{MARKER}={marker}".encode()
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdecimal():
+            continue
+        try:
+            state, _, _, sid = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[:4]
+            if state in (b"Z", b"X"):
+                continue
+            if int(sid) == session or (marker and wanted in Path(entry.path, "environ").read_bytes().split(b"\0")):
+                found.append(int(entry.name))
+        except (OSError, ValueError):  # it ended meanwhile, or belongs to somebody else
+            continue
+    return found
 
 
 def _has_ended(pid: int) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from perfvcs.errors import PerfError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -21,6 +21,10 @@ FORMAT = "perfvcs-profile/1"
 MAX_BYTES = 1 << 30
 MAX_ROWS = 50_000_000
 MAX_NAME = 10_000
+MAX_HEADER = 1 << 24  # bytes of all fields but the rows and the stacks, which become far more bytes of Python objects
+MAX_STACKS = 1 << 28
+MAX_DEPTH = 64  # of what is open; whether more can be read depends on who asks, Python counts its calls too
+MAX_INTEGER = (1 << 63) - 1  # what arrays hold
 INTEGER_COLUMNS = ("execution", "binary", "iteration", "mark", "trace")
 RESERVED = ("uid", "size", *INTEGER_COLUMNS)
 METRIC_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
@@ -215,6 +219,7 @@ class _Uid(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _header = msgspec.json.Decoder(_Header)
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _uid = msgspec.json.Decoder(_Uid)
 _integers = msgspec.json.Decoder(list[int])
 _numbers = msgspec.json.Decoder(list[float | None])
@@ -225,6 +230,8 @@ def decode(document: bytes) -> Profile:
     if len(document) > MAX_BYTES:
         raise Malformed(f"a profile of {len(document):,} bytes is over the limit of {MAX_BYTES:,}")
     try:
+        if len(document) > MAX_HEADER:
+            _check_sizes(document)
         header = _header.decode(document)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Malformed(_reason(error, document)) from None
@@ -247,7 +254,19 @@ def decode(document: bytes) -> Profile:
     return profile
 
 
+def _check_sizes(document: bytes) -> None:
+    """Refuse a document whose header alone would fill the memory, before any of it becomes objects."""
+    sizes = {name: len(memoryview(raw)) for name, raw in _fields.decode(document).items()}
+    rest = sum(size for name, size in sizes.items() if name not in ("resources", "stacks"))
+    _require(rest <= MAX_HEADER, f"the fields other than $.resources have {rest:,} bytes, over the limit of {MAX_HEADER:,}")
+    _require(
+        sizes.get("stacks", 0) <= MAX_STACKS, f"$.stacks has {sizes.get('stacks', 0):,} bytes, over the limit of {MAX_STACKS:,}"
+    )
+
+
 def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> Any:
+    if len(memoryview(raw)) > 2 * MAX_ROWS:  # a value and its comma have two bytes
+        _require(bytes(raw).count(b",") <= 2 * MAX_ROWS, f"$.resources.{name} has more than {MAX_ROWS:,} rows")
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -283,6 +302,7 @@ def _check(profile: Profile) -> None:
             _require(len(column) == count, f"$.resources.{name} has {len(column)} rows, uid has {count}")
             least = -1 if name == "trace" else 0
             _require(not count or min(column) >= least, f"$.resources.{name} has a value below {least}")
+            _require(not count or max(column) <= MAX_INTEGER, f"$.resources.{name} has a value above {MAX_INTEGER}")
     if rows.trace is not None and count:
         stacks = len(profile.stacks.stacks) if profile.stacks else 0
         _require(max(rows.trace) < stacks, "$.resources.trace points outside $.stacks")
@@ -291,10 +311,33 @@ def _check(profile: Profile) -> None:
         valid = all(0 <= frame < frames for stack in profile.stacks.stacks for frame in stack)
         _require(valid, "$.stacks.stacks points outside $.stacks.frames")
     _require(rows.size is None or len(rows.size) == count, "$.resources.size has another length than uid")
+    for name in ("binaries", "executions", "warmup", "version"):
+        _require(0 <= getattr(profile.design, name) <= MAX_INTEGER, f"$.design.{name} is not between 0 and {MAX_INTEGER}")
+    for place, value in (
+        ("job.options", profile.job.options),
+        ("models", profile.models),
+        ("postprocessors", profile.postprocessors),
+    ):
+        _require(_is_flat(value), f"$.{place} is nested deeper than {MAX_DEPTH} levels")
     _require(rows.metrics.keys() == profile.metrics.keys(), "$.metrics and the columns of $.resources differ")
     for name, values in rows.metrics.items():
         _require(METRIC_NAME.fullmatch(name) and name not in RESERVED, f"$.metrics has the unusable name {name[:80]!r}")
         _require(len(values) == count, f"$.resources.{name} has {len(values)} rows, uid has {count}")
+
+
+def _is_flat(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _parts(outer)]
+        if not level:
+            return True
+    return False
+
+
+def _parts(value: object) -> Iterable[Any]:
+    if isinstance(value, Processed):
+        return [value.params]
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _require(holds: object, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 METRICS = {"wall": "wall time", "cpu": "CPU time", "maxrss": "peak memory", "run_delay": "run-queue delay"}
 COUNTED = ("degradation", "improvement")  # words with a plural
 FIRST = ("wall", "cpu", "maxrss")
+UNIT = 24  # characters of a unit
+HIDDEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # what a terminal or an editor may obey
 ISOLATED = ("\u2068", "\u2069")  # first strong isolate, pop: a right-to-left name does not reorder its neighbours
 
 
@@ -86,7 +89,7 @@ def quantity(value: float, unit: str) -> str:
     ('13.1 us', '20.5 MB', '7')
     """
     chosen = scale(value, unit)
-    return f"{number(value * chosen.factor)} {chosen.unit}".strip()
+    return f"{number(value * chosen.factor)} {shorten(chosen.unit, UNIT)}".strip()
 
 
 def percent(effect: float) -> str:
@@ -149,10 +152,16 @@ def shorten(name: str, width: int = 48) -> str:
 def _visible(character: str) -> str:
     if ord(character) < 32:
         return chr(0x2400 + ord(character))
-    kind = unicodedata.category(character)
-    return (
-        "\ufffd" if kind in ("Cc", "Cs") or character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" else character
-    )
+    return "\ufffd" if HIDDEN.match(character) or unicodedata.category(character) == "Cs" else character
+
+
+def escaped(document: str) -> str:
+    """A JSON text with escapes for the control characters that JSON lets pass; it means the same, and is safe on a terminal.
+
+    >>> escaped('["\x9b31m"]')
+    '["\\\\u009b31m"]'
+    """
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 def counted(words: Iterable[tuple[str, int]]) -> str:

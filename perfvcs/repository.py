@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.errors import UsageError
 from perfvcs.index import Index
-from perfvcs.lock import free, hold
+from perfvcs.lock import Locked, hold
 from perfvcs.store import Store
 from perfvcs.store.place import fold
 from perfvcs.vcs import NoRepository, Project, UnknownRevision
@@ -63,7 +63,10 @@ class Repository:
     def create(self) -> bool:
         """Make ``.perf`` where there is none, hidden from git; whether it was made now."""
         new = not (self.home / "store").is_dir()
-        self.home.mkdir(parents=True, exist_ok=True)
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NoRepository(f"{self.home} is not a folder, and perfvcs keeps its profiles there: move it away") from None
         self.project.exclude(f"/{FOLDER}/" if not self.project.bare else FOLDER)
         Store.create(self.home / "store")
         return new
@@ -125,9 +128,11 @@ class Repository:
     def clean(self) -> None:
         """Take away what a killed run left, unless a run is going on."""
         left = any(path.exists() and any(path.iterdir()) for path in (self.home / "worktrees", self.home / "tmp"))
-        if left and free(self.home / "lock"):
-            with hold(self.home / "lock"):
-                self._sweep()
+        # what cannot be cleaned up now can be read all the same
+        with suppress(Locked, OSError):
+            if left:
+                with self.measuring():
+                    pass
 
     def _sweep(self) -> None:
         from perfvcs.vcs.worktree import delete, remove
@@ -151,7 +156,7 @@ class Repository:
             return State(commit)
         headers = self.index.headers([commit])
         dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
-        if commit == self.project.resolve("HEAD") and (now := self.project.dirty()) in dirty:
+        if commit == self.project.head and (now := self.project.dirty()) in dirty:
             return State(commit, now)
         if all(header.dirty for header in headers):
             return State(commit, max(dirty, key=lambda changes: dirty[changes]))
@@ -160,7 +165,7 @@ class Repository:
     def current(self, revision: str) -> State:
         """What a revision stands for when it is measured now: HEAD is the working tree as it is."""
         commit = self.project.resolve(revision)
-        here = not self.project.bare and commit == self.project.resolve("HEAD")
+        here = not self.project.bare and commit == self.project.head
         return State(commit, self.project.dirty() if here else None)
 
     def promote(self, commit: str) -> list[str]:

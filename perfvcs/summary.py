@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from math import isfinite
 from statistics import median
+from typing import Any
 
 import msgspec
 
@@ -13,13 +16,22 @@ MAX_SIZES = 32  # above, a unit's sizes are points of a curve, not separate benc
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """One unit (``uid``, and ``size`` where it has few) under one metric: medians in the metric's unit, one per execution."""
+    """One unit (``uid``, and ``size`` where it has few) under one metric: medians in the metric's unit, one per execution.
+
+    ``binaries`` is the build of each execution; empty where all are of build 0.
+    """
 
     uid: str
     size: float | None
     metric: str
     executions: tuple[int, ...]
     medians: tuple[float, ...]
+    binaries: tuple[int, ...] = ()
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Build and number of each execution, by which it is told from the others."""
+        return list(zip(self.binaries or (0,) * len(self.executions), self.executions, strict=True))
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -64,16 +76,28 @@ def summarise(profile: Profile) -> list[Summary]:
     if not judged:
         return []
     mark, sizes = rows.integers("mark"), _group_sizes(profile)
+    several = rows.binary is not None and any(rows.binary)
+    executions: Sequence[Any] = list(zip(rows.integers("binary"), rows.execution, strict=True)) if several else rows.execution
     found: list[Summary] = []
     for name in judged:
-        groups: dict[tuple[int, float | None], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        for uid, size, execution, marked, value in zip(rows.uid, sizes, rows.execution, mark, rows.metrics[name], strict=True):
+        groups: dict[tuple[int, float | None], dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for uid, size, execution, marked, value in zip(rows.uid, sizes, executions, mark, rows.metrics[name], strict=True):
             if value is not None and marked != REPEATED:
                 groups[uid, size][execution].append(value)
         for (uid, size), by_execution in groups.items():
-            medians = tuple(values[0] if len(values) == 1 else median(values) for values in by_execution.values())
-            found.append(Summary(rows.names[uid], size, name, tuple(by_execution), medians))
+            medians = tuple(values[0] if len(values) == 1 else _median(values) for values in by_execution.values())
+            if several:
+                binaries, numbers = zip(*by_execution, strict=True)
+                found.append(Summary(rows.names[uid], size, name, numbers, medians, binaries if any(binaries) else ()))
+            else:
+                found.append(Summary(rows.names[uid], size, name, tuple(by_execution), medians))
     return found
+
+
+def _median(values: list[float]) -> float:
+    """The median, also where the sum of the two in the middle is beyond a float."""
+    found = median(values)
+    return found if isfinite(found) else 2 * median(value / 2 for value in values)
 
 
 def _group_sizes(profile: Profile) -> list[float | None]:

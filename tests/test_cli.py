@@ -233,3 +233,13 @@ def test_both_console_scripts_and_the_module_are_the_same_program(name):
 def test_help_calls_it_what_it_was_called():
     done = subprocess.run([SCRIPTS / "perfvcs", "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: perfvcs ")
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_closed_streams_do_not_disturb_a_measurement(project, closed):
+    project.commit("one")
+    words = "; ".join(f"os.close({number})" for number in closed)
+    become = f"import os, sys; {words}; os.execv(sys.executable, [sys.executable, '-m', 'perfvcs', *sys.argv[1:]])"
+    command = [sys.executable, "-c", become, "collect", "-n1", "--", "sh", "-c", "echo out; echo err >&2"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-m", "perfvcs", "status"], capture_output=True, check=False).returncode == 0

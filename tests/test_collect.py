@@ -378,3 +378,59 @@ def test_every_interpreter_measures_every_revision(project: Project, perf: Perf)
     assert profile.job.label == f"work python={version}"
     assert profile.environment.fields["python"].startswith("CPython ")
     assert len(list((project.root / ".perf" / "python").glob("py*/bin"))) == 1, "equal environments are shared"
+
+
+def test_a_link_in_the_overlay_measures_old_revisions_too(project: Project, perf: Perf) -> None:
+    project.write("bench/work.sh", "exit 1")
+    project.configure('cmd = "sh bench/work.sh"', top='overlay = ["bench"]')
+    project.commit("a folder")
+    (project.root / "bench" / "work.sh").unlink()
+    (project.root / "bench").rmdir()
+    project.write("newest/work.sh", "exit 0")
+    (project.root / "bench").symlink_to("newest")
+    project.commit("a link")
+    perf("collect", "HEAD~1", "HEAD")
+    perf("collect")
+    assert (project.root / "bench").is_symlink()
+
+
+@pytest.mark.parametrize("entry", [".git", ".perf", "./.git/hooks", "a/..", "a/../../b", "link"])
+def test_what_is_not_part_of_the_project_is_no_overlay(project: Project, perf: Perf, entry: str) -> None:
+    (project.root / "link").symlink_to(".git")
+    project.configure('cmd = "true"', top=f'overlay = ["{entry}"]')
+    project.commit("one")
+    assert "is not a part of the project" in perf("collect", "HEAD", code=2).err
+
+
+def test_an_overlay_that_finds_a_file_in_its_way_gives_up_that_revision(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "true"', top='overlay = ["a/b"]')
+    old = project.commit("one", a="a file")
+    (project.root / "a").unlink()
+    project.write("a/b", "x")
+    project.commit("two")
+    assert "has no place in this revision" in perf("collect", old, "HEAD", code=5).err
+    assert len(stored()) == 1
+
+
+def test_an_overlay_of_what_cannot_be_copied_says_so(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "true"', top='overlay = ["bench"]')
+    project.commit("one")
+    project.write("bench/file", "x")
+    project.commit("two")
+    os.mkfifo(project.root / "bench" / "pipe")
+    assert "named pipe" in perf("collect", "HEAD~1", "HEAD", code=5).err
+
+
+def test_a_revision_is_measured_from_a_branch_without_commits(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "true"')
+    project.commit("one")
+    project.git("checkout", "--quiet", "--orphan", "empty")
+    perf("collect", "main")
+    assert len(stored("main")) == 1
+    assert "this branch has no commits yet" in perf("collect", code=2).err
+
+
+def test_a_file_in_the_place_of_our_folder_is_named(project: Project, perf: Perf) -> None:
+    project.commit("one")
+    project.write(".perf", "")
+    assert "is not a folder" in perf("collect", "--", "true", code=10).err

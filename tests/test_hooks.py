@@ -27,7 +27,7 @@ if "perfvcs" in sys.orig_argv and ("check" in sys.orig_argv or "collect" in sys.
     own = sorted({"GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS"} & set(os.environ))
     with open(os.environ["STUB_LOG"], "a") as log:
         log.write(f"{said} git={own} leader={os.getsid(0) == os.getpid()} skip={os.environ.get('PERFVCS_SKIP')}\\n")
-    print("a verdict")
+    print("a verdict", flush=True)
     print("perf: a reason", file=sys.stderr)
     os._exit(int(os.environ.get("STUB_EXIT", "0")))
 """

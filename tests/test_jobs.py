@@ -1,7 +1,9 @@
 from typing import Any
 
+import pytest
+
 from perfvcs.jobs import Cell, knobs, matrix
-from perfvcs.jobs.config import read, single
+from perfvcs.jobs.config import BadConfig, read, single
 
 
 def cells(**job: Any) -> list[Cell]:
@@ -55,6 +57,13 @@ def test_what_changes_the_measurement_changes_the_series_and_the_design_does_not
 def test_only_the_jobs_named_are_taken() -> None:
     config = read({"job": [{"name": "a", "cmd": "./a"}, {"name": "b", "cmd": "./b", "args": ["1", "2"]}]})
     assert [cell.label for cell in matrix(config, ["b"])] == ["b 1", "b 2"]
+
+
+def test_an_operator_needs_a_shell_only_where_it_stands_bare() -> None:
+    assert cells(cmd="grep '|' file")[0].argv("") == ["grep", "|", "file"]
+    assert cells(cmd="sh -c 'a | b'", args=["''"])[0].argv("") == ["sh", "-c", "a | b", ""]
+    with pytest.raises(BadConfig, match="needs a shell"):
+        cells(cmd="a | b")
 
 
 def test_an_ad_hoc_command_is_one_job_with_its_words_kept() -> None:

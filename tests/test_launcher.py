@@ -412,7 +412,7 @@ def wait_for(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_when_the_caller_dies_so_do_the_command_and_its_descendants(number: signal.Signals) -> None:
-    seconds = f"9{number:02d}.125"
+    seconds = f"9{number:02d}.{os.getpid()}"
     caller = start_caller("launcher/1", f"sleep {seconds} & (setsid sleep {seconds} &); sleep {seconds}; :")
     wait_for(f"sleep {seconds}", 4)  # three times sleep, and sh
     caller.send_signal(number)
@@ -423,11 +423,12 @@ def test_when_the_caller_dies_so_do_the_command_and_its_descendants(number: sign
 
 
 def test_the_fallback_stops_everything_on_ctrl_c() -> None:
-    caller = start_caller("wait4/1", "sleep 977.125 & (setsid sleep 977.125 &); sleep 977.125; :", {"PATH": "/nowhere"})
-    wait_for("sleep 977.125", 4)
+    sleep = f"sleep 977.{os.getpid()}"  # other runs of this test may be going on
+    caller = start_caller("wait4/1", f"{sleep} & (setsid {sleep} &); {sleep}; :", {"PATH": "/nowhere"})
+    wait_for(sleep, 4)
     caller.send_signal(signal.SIGINT)
     assert b"KeyboardInterrupt" in caller.communicate(timeout=60)[1]
-    assert gone("sleep 977.125")
+    assert gone(sleep)
 
 
 def test_a_launcher_that_is_frozen_is_given_up(native: Launch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,19 @@ def test_init_makes_the_folder_and_a_configuration_and_keeps_both(project: Proje
     assert (project.root / "perf.toml").read_text() == "# mine\n"
 
 
+@pytest.mark.parametrize("name", ["a\"b'c d.py", "a\nb.py", "a\udcffb.py", "a\x7fb.py", "{n}.sh"])
+def test_whatever_a_script_is_called_the_first_configuration_can_be_read(project: Project, perf: Perf, name: str) -> None:
+    (project.root / "bench").mkdir()
+    (project.root / "bench" / name).touch()
+    perf("init")
+    assert matrix(load(project.root / "perf.toml"))
+
+
+def test_a_folder_called_like_a_file_of_a_build_system_is_none(project: Project, perf: Perf) -> None:
+    (project.root / "Cargo.toml").mkdir()
+    assert "no build system was recognised" in perf("init").out
+
+
 @pytest.mark.parametrize(
     ("files", "cmd", "build"),
     [

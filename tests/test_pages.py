@@ -56,7 +56,7 @@ def test_a_page_of_two_revisions_has_the_verdicts_with_cpu_beside_wall_time() ->
     row = re.search(r"<tr>.*?</tr>", html.split("<tbody>")[1], re.S)
     assert row is not None
     assert re.findall(r'data-label="([^"]*)"', row[0]) == ["wall time", "CPU time", "peak memory"]
-    assert "degradation</strong> +" in html and "interleaved with 1 other version(s)" in html
+    assert "degradation</strong> +" in html and "interleaved with 1 other version in" in html
 
 
 def test_a_page_of_a_history_has_the_newest_values() -> None:

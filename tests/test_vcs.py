@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,82 @@ def test_a_missing_git_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(GitError, match="install it"):
         git(tmp_path, "status")
+
+
+def test_a_message_names_a_commit_and_an_exclusion_names_none(project: Tree) -> None:
+    two = project.commit("two")
+    project.commit("three")
+    assert Project.find().resolve(":/two") == two
+    with pytest.raises(UnknownRevision):
+        Project.find().resolve("^HEAD")
+
+
+def test_walking_a_range_names_the_unknown_side(project: Tree) -> None:
+    one, two = project.commit("one"), project.commit("two")
+    assert list(Project.find().walk(f"{one}..HEAD")) == [two]
+    with pytest.raises(UnknownRevision, match="`nope`"):
+        list(Project.find().walk("nope..HEAD"))
+
+
+def test_on_a_branch_without_commits_other_revisions_are_there(project: Tree) -> None:
+    one = project.commit("one")
+    project.git("checkout", "--quiet", "--orphan", "empty")
+    found = Project.find()
+    assert found.head is None
+    assert found.resolve("main") == one
+    with pytest.raises(UnknownRevision, match="this branch has no commits yet"):
+        found.resolve("HEAD")
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\u2028b", "co:lon", 'quo"te', "back\\slash"])
+def test_a_path_may_hold_any_character(tmp_path: Path, name: str) -> None:
+    project = Tree(tmp_path / name)
+    project.commit(file="old")
+    project.write("file", "new")
+    found = Project.find(project.root)
+    assert found.root == found.home == project.root
+    changes = found.dirty()
+    assert changes == found.difference("HEAD^", project.commit())
+
+
+@pytest.mark.usefixtures("project")
+def test_a_repository_of_another_user_is_not_trusted_and_the_cure_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setattr("perfvcs.vcs.environment", lambda: dict(os.environ))
+    with pytest.raises(NoRepository, match=r"belongs to another user: .*git config --global --add safe.directory .*project"):
+        Project.find()
+
+
+def test_a_repository_that_lies_in_the_tree_is_not_one_of_its_changes(project: Tree) -> None:
+    project.commit(file="x")
+    Tree(project.root / "without commits").write("file", "x")
+    Tree(project.root / "with one").commit(file="x")
+    assert Project.find().dirty() is None
+
+
+def test_names_of_files_may_hold_line_ends(project: Tree) -> None:
+    project.commit(file="x")
+    for name in ("a\nb", "a\rb", "a\r\nb"):
+        project.write(name, "y")
+    changes = Project.find().dirty()
+    assert sorted(Project.find().changed_files()) == ["a\nb", "a\r\nb", "a\rb"]
+    assert changes == Project.find().difference("HEAD^", project.commit())
+
+
+def test_a_sparse_checkout_has_the_changes_of_what_it_holds_and_of_what_it_does_not(project: Tree) -> None:
+    project.write("in/file", "x")
+    project.write("out/file", "x")
+    project.commit()
+    project.git("sparse-checkout", "set", "in")
+    assert Project.find().dirty() is None
+    project.write("out/new", "y")
+    assert Project.find().changed_files() == ["out/new"]
+    assert Project.find().dirty()
+
+
+def test_what_was_staged_and_taken_back_is_no_change(project: Tree) -> None:
+    project.commit(file="x")
+    project.write("new", "y")
+    project.git("add", "new")
+    (project.root / "new").unlink()
+    assert Project.find().dirty() is None

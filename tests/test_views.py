@@ -123,7 +123,7 @@ def test_marked_executions_are_drawn_apart_and_repeated_ones_left_out() -> None:
 
 
 def test_a_profile_of_nothing_but_repeated_executions_says_so() -> None:
-    rows = Resources(["sort"], [0], [0], mark=[REPEATED], metrics={"wall": [0.5]})
+    rows = Resources(["sort"], [0, 0], [0, 1], mark=[REPEATED] * 2, metrics={"wall": [0.5, 0.5]})
     for view in ("executions", "distribution"):
         (plot,) = figures(view, Subject("x", [sample_profile(resources=rows)]))
         assert "left out" in words(plot)

@@ -278,7 +278,7 @@ def test_a_full_disk_gets_one_line_and_leaves_nothing(tmp_path: Path, monkeypatc
         ({"files": ["big"]}, "which is not a size"),
         ({"files": ["1kB"], "content": "word"}, "'word' is not known; did you mean `words`"),
         ({"files": ["1kB"], "content": ["text"]}, "is not known"),
-        ({"command": ""}, "is not a command"),
+        ({"command": ""}, "names no program"),
         ({"command": 3}, "is not a command"),
         ({"command": "echo 'x"}, "check its quotes"),
         ({"command": "gen {n}"}, "add sizes"),
@@ -291,3 +291,25 @@ def test_a_wrong_entry_names_the_cure(entry: object, expected: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(entry)
     assert expected in str(caught.value) and str(caught.value).startswith("workloads") and "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_measured_in_keeps_its_content_while_perfvcs_writes_into_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    before = Workload(".").source(tmp_path, ".")
+    (tmp_path / ".perf").mkdir()
+    (tmp_path / ".perf" / "lock").touch()
+    assert before == Workload(".").source(tmp_path, ".")
+
+
+def test_a_daemon_of_a_preparing_command_does_not_outlive_it(tmp_path: Path) -> None:
+    run(["sh", "-c", "setsid sh -c 'echo $$ >number; exec sleep 100' & until [ -s number ]; do sleep 0.01; done"],
+        cwd=tmp_path, env=os.environ, timeout=20)  # fmt: skip
+    command = Path("/proc", (tmp_path / "number").read_text().strip(), "cmdline")
+    assert not command.exists() or not command.read_bytes()  # killed, at most not waited for yet
+
+
+def test_a_log_keeps_what_a_preparing_command_says(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pytest.raises(CommandFailed, match=r"status 3: one \| two \(log: .*log\)"):
+        run(["sh", "-c", "echo one; echo two >&2; exit 3"], cwd=tmp_path, env=os.environ, timeout=20, log=log)
+    assert log.read_text() == "one\ntwo\n"

@@ -47,6 +47,18 @@ def test_changes_of_the_working_tree_come_on_top(project: Tree) -> None:
         assert (folder / "link").is_symlink()
 
 
+def test_a_file_may_have_become_a_folder_and_a_folder_a_file(project: Tree) -> None:
+    project.write("folder/file", "1")
+    commit = project.commit(file="1")
+    for gone in ("folder/file", "file"):
+        (project.root / gone).unlink()
+    (project.root / "folder").rmdir()
+    project.write("folder", "2")
+    project.write("file/file", "2")
+    with checkout(Project.find(), commit, place(project), changes=True) as folder:
+        assert (folder / "folder").read_text() == (folder / "file" / "file").read_text() == "2"
+
+
 def test_submodules_come_with_it_from_the_copies_that_are_there(project: Tree, tmp_path: Path) -> None:
     inner, outer = Tree(tmp_path / "inner"), Tree(tmp_path / "outer")
     inner.commit(deep="d")

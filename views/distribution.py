@@ -33,7 +33,10 @@ class Distribution:
         """Why not: it needs rows of one revision."""
         if subject.baseline:
             return "it draws one revision, not two: `comparison` draws both"
-        return None if any(len(profile.resources) for profile in subject.target) else "there are no measurements"
+        if not any(len(profile.resources) for profile in subject.target):
+            return "there are no measurements"
+        several = any(len(profile.resources) > len(profile.resources.names) for profile in subject.target)
+        return None if several else "a single value has no distribution"
 
     def render(self, subject: Subject) -> UIElement:
         """One figure per sample."""
@@ -42,6 +45,7 @@ class Distribution:
 
     def _draw(self, sample: Sample) -> figure:
         import numpy as np
+        from bokeh.models import Range1d
 
         values = np.sort(sample.values[sample.mark != REPEATED])
         if not len(values):
@@ -59,6 +63,9 @@ class Distribution:
         x_label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
         plot = canvas(title, x_label, what if many else "share at or below (%)")
         scaled = values * chosen.factor
+        if values[0] == values[-1]:  # bokeh's own range about one number is as narrow as rounding
+            around = 0.05 * abs(float(scaled[0])) or 1.0
+            plot.x_range = Range1d(start=float(scaled[0]) - around, end=float(scaled[0]) + around)
         entries = [self._histogram(plot, scaled, chosen.unit) if many else self._shares(plot, scaled, chosen.unit)]
         rug = thin(values, self.points)
         ticks = plot.scatter(

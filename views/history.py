@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -44,7 +45,7 @@ class History:
         place = {commit: number for number, commit in enumerate(kept)}
         centres = sorted(abs(point.centre) for series in group for point in series.points)
         chosen = scale(centres[len(centres) // 2], group[0].unit)
-        notes = [f"{len(commits):,} commits" if len(commits) > 1 else "one commit: no history yet"]
+        notes = [f"{len(commits):,} commits{_span(group)}" if len(commits) > 1 else "one commit: no history yet"]
         notes += [f"the newest {len(kept):,} drawn"] if len(kept) < len(commits) else []
         if any(point.low is None for series in group for point in series.points):
             notes.append("no interval where there was one execution")
@@ -86,6 +87,13 @@ _LINES = [
     ("commit", "@commit @title"), ("author", "@author"), ("date", "@when"), ("centre", "@centre"), ("executions", "@executions"),
     ("verdict", "@verdict"), ("change", "@effect"),
 ]  # fmt: skip
+
+
+def _span(group: Sequence[Series]) -> str:
+    """``, 2024-01-03 to 2024-06-30``: the days of the first and the last commit; empty where they are not ISO 8601."""
+    days = sorted(point.when[:10] for series in group for point in series.points)
+    known = all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in (days[0], days[-1]))
+    return f", {days[0]} to {days[-1]}" if known and days[0] != days[-1] else ""
 
 
 def grouped(history: Sequence[Series]) -> list[list[Series]]:

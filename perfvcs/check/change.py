@@ -26,7 +26,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
     medians for deterministic metrics). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
     lies beyond ``delta``. ``reason`` says in words what differs, or what keeps the verdict open. ``permutation_p`` is there where
-    ``p`` is small enough for a change. What does not apply is None; every number is finite.
+    ``p`` is small enough for a change. ``builds``: how many builds a side, where they and not the executions count. What does not
+    apply is None; every number is finite.
     """
 
     word: Word
@@ -51,6 +52,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     delta: float | None = None
     confidence: float = 0.99
     executions: tuple[int, int] = (0, 0)
+    builds: tuple[int, int] | None = None
     paired: bool = False
     gate: bool = False
     method: str = "log-median"

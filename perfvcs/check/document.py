@@ -6,6 +6,7 @@ import msgspec
 
 from perfvcs.check.change import Report
 from perfvcs.profile import Malformed
+from perfvcs.quantity import escaped
 
 FORMAT = "perfvcs-report/1"
 
@@ -20,7 +21,7 @@ def encode(report: Report, *, indent: int = 2) -> str:
         "counts": report.counts,
     }
     document = msgspec.json.encode(fields | {"changes": report.changes})
-    return (msgspec.json.format(document, indent=indent) if indent else document).decode()
+    return escaped((msgspec.json.format(document, indent=indent) if indent else document).decode())
 
 
 def decode(document: str | bytes) -> Report:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check import compare
+from perfvcs.check.methods.log_median import FEWEST
 from perfvcs.statistics.looks import PAIRS, level, schedule
 
 if TYPE_CHECKING:
@@ -43,10 +44,16 @@ def look(
     """Compare what was measured in turns up to now, ``pairs`` pairs of at most ``most``.
 
     The default of both rules: a change needs p < .001 before the last look and p < .0095 at it (Haybittle, Peto). A comparison is
-    open while it is neither changed nor ``same``; one that more pairs cannot decide (no ratio, no usable value) is not. Measuring
-    a job can stop as soon as none of its comparisons is open.
+    open while it is neither changed nor ``same``; one that more pairs cannot decide (no ratio, no usable value, too few builds, which
+    take turns from the first pair on) is not. Measuring a job can stop as soon as none of its comparisons is open.
     """
     report = compare(baseline, target, delta=delta, history=history, alpha=level(pairs, most))
-    undecided = [change for change in report.having(*OPEN) if change.p is not None or min(change.executions) == 1]
+    undecided = [change for change in report.having(*OPEN) if _open(change, pairs)]
     later = [count for count in schedule(most) if count > pairs]
     return Look(report, undecided, later[0] if undecided and later else None)
+
+
+def _open(change: Change, pairs: int) -> bool:
+    if change.builds and min(change.builds) < min(FEWEST, pairs):
+        return False
+    return change.p is not None or min(change.executions) == 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word
 from perfvcs.check.comparability import Comparable, comparable, differences, redefined
-from perfvcs.check.methods import Pair, Sessions
+from perfvcs.check.methods import Builds, Pair, Sessions
 from perfvcs.check.past import Past, Unit
 
 if TYPE_CHECKING:
@@ -21,6 +21,20 @@ Identity = tuple[object, ...]
 Key = tuple[str, float | None, str]  # uid, size, metric
 
 ITSELF = "the same measurement on both sides; a revision against itself needs an A/A measurement: perf check --measure"
+
+
+@dataclass
+class Executions:
+    """One side of a unit, session by session: a value per execution, and its build."""
+
+    values: Sessions = ()
+    builds: Builds = ()
+
+    def add(self, session: Sequence[tuple[int, float]]) -> None:
+        """Append a session's builds and values, unless it has none."""
+        if session:
+            self.values += (tuple(value for _, value in session),)
+            self.builds += (tuple(build for build, _ in session),)
 
 
 @dataclass(frozen=True)
@@ -135,11 +149,15 @@ def _units(chosen: Chosen, history: Mapping[Unit, Past]) -> tuple[list[Pair], li
             decided.append(_decided(new, key, "not comparable", series, redefined(was, about)))
             continue
         sides = (_blocks if chosen.paired else _apart)(before[key], after[key])
-        if not sides[0] or not sides[1]:
+        if not sides[0].values or not sides[1].values:
             decided.append(_decided(new, key, "inconclusive", series, "no execution has a usable value on both sides"))
             continue
         past = history.get(Unit(series, environment, uid, size, metric), Past())
-        pairs.append(Pair(new.job.label, uid, size, metric, about, series, *sides, chosen.paired, past))
+        values, builds = (sides[0].values, sides[1].values), (sides[0].builds, sides[1].builds)
+        repeated = any(len(set(session)) > 1 for side in builds for session in side)
+        pairs.append(
+            Pair(new.job.label, uid, size, metric, about, series, *values, chosen.paired, past, builds if repeated else None)
+        )
     return pairs, decided
 
 
@@ -152,29 +170,31 @@ def _by_unit(side: Sequence[Measured]) -> dict[Key, dict[int, Summary]]:
     return found
 
 
-def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Sessions, Sessions]:
+def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
     """The executions that both sides have, session by session."""
-    first: list[tuple[float, ...]] = []
-    second: list[tuple[float, ...]] = []
+    sides = Executions(), Executions()
     for place in before:
         if place in after:
-            theirs = dict(zip(after[place].executions, after[place].medians, strict=True))
-            ours = zip(before[place].executions, before[place].medians, strict=True)
-            both = [(value, theirs[execution]) for execution, value in ours if execution in theirs]
-            both = [pair for pair in both if isfinite(pair[0]) and isfinite(pair[1])]
-            if both:
-                first.append(tuple(pair[0] for pair in both))
-                second.append(tuple(pair[1] for pair in both))
-    return tuple(first), tuple(second)
+            ours, theirs = _numbered(before[place], after[place]), _numbered(after[place], before[place])
+            both = [number for number in ours if number in theirs and isfinite(ours[number]) and isfinite(theirs[number])]
+            for side, found in zip(sides, (ours, theirs), strict=True):
+                side.add([(number[0], found[number]) for number in both])
+    return sides
 
 
-def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Sessions, Sessions]:
-    return _finite(before.values()), _finite(after.values())
+def _numbered(one: Summary, other: Summary) -> dict[tuple[int, int], float]:
+    """The medians by build and execution; by execution alone where each side has one build, whatever its number."""
+    single = all(len(set(summary.binaries)) <= 1 for summary in (one, other))
+    return {(0 if single else build, number): value for (build, number), value in zip(one.places, one.medians, strict=True)}
 
 
-def _finite(side: Iterable[Summary]) -> Sessions:
-    sessions = (tuple(value for value in summary.medians if isfinite(value)) for summary in side)
-    return tuple(session for session in sessions if session)
+def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
+    sides = Executions(), Executions()
+    for side, summaries in zip(sides, (before, after), strict=True):
+        for summary in summaries.values():
+            values = zip(summary.places, summary.medians, strict=True)
+            side.add([(build, value) for (build, _), value in values if isfinite(value)])
+    return sides
 
 
 def _one_sided(side: Sequence[Measured], word: Word) -> list[Change]:

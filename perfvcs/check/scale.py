@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from math import exp, expm1, log, log1p
 from statistics import fmean
@@ -22,9 +23,10 @@ REPEATS = 3  # degrees of freedom from which several sessions of the two sides s
 
 @dataclass(frozen=True)
 class Scaled:
-    """A pair's values on their scale;
+    """What of a pair is replicated, on its scale: the executions, or where builds were repeated each build's mean of them.
 
-    ``centres`` in the metric's unit; ``between`` is what is known of sessions that were apart.
+    ``centres`` in the metric's unit; ``between`` is what is known of sessions that were apart. Source of the builds: Kalibera 2006,
+    eq. 16: executions of one build share its variance.
     """
 
     pair: Pair
@@ -36,7 +38,7 @@ class Scaled:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Executions on both sides."""
+        """Executions, or builds, on both sides."""
         return sum(map(len, self.baseline)), sum(map(len, self.target))
 
     def relative(self, difference: float) -> float:
@@ -54,13 +56,13 @@ def scale(pair: Pair) -> Scaled | None:
     """The pair ready for arithmetic; None where the baseline's mean is not above 0, so that no relative change has a meaning."""
     sides = flatten(pair.baseline), flatten(pair.target)
     if min(map(min, sides)) > 0:
-        logs = _each(pair.baseline, log), _each(pair.target, log)
+        logs = _each(pair, log)
         centres = _within(exp(_centre(logs[0])), sides[0]), _within(exp(_centre(logs[1])), sides[1])
         return Scaled(pair, *logs, centres, True, None if pair.paired else _between(pair.past, *logs))
     unit = mean(sides[0])
     if unit <= 0 or max(abs(value) / LARGEST_SHARE for side in sides for value in side) > unit:
         return None
-    shares = _each(pair.baseline, lambda value: value / unit), _each(pair.target, lambda value: value / unit)
+    shares = _each(pair, lambda value: value / unit)
     centres = _within(_centre(shares[0]) * unit, sides[0]), _within(_centre(shares[1]) * unit, sides[1])
     # A history is kept in logarithms and says nothing on this scale.
     return Scaled(pair, *shares, centres, False, None if pair.paired else _between(None, *shares))
@@ -77,8 +79,22 @@ def mean(values: Sequence[float]) -> float:
     return _within(found, values)
 
 
-def _each(side: Sessions, function: Callable[[float], float]) -> Sessions:
-    return tuple(tuple(map(function, session)) for session in side)
+def _each(pair: Pair, function: Callable[[float], float]) -> tuple[Sessions, Sessions]:
+    """Both sides through ``function``, the executions of a build as their mean."""
+    sides = (tuple(tuple(map(function, session)) for session in side) for side in (pair.baseline, pair.target))
+    if pair.builds is None:
+        first, second = sides
+    else:
+        first, second = (tuple(map(_build_means, *each)) for each in zip(sides, pair.builds, strict=True))
+    return first, second
+
+
+def _build_means(session: tuple[float, ...], builds: tuple[int, ...]) -> tuple[float, ...]:
+    """One mean per build, in the order of their numbers, so that both sides of a pair have the same."""
+    grouped: dict[int, list[float]] = defaultdict(list)
+    for value, build in zip(session, builds, strict=True):
+        grouped[build].append(value)
+    return tuple(_within(fmean(grouped[build]), grouped[build]) for build in sorted(grouped))
 
 
 def _within(centre: float, values: Sequence[float]) -> float:

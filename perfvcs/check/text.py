@@ -20,7 +20,7 @@ WORD = 14  # the longest word
 FOLD = 5  # benchmarks without news from which on they share a line
 METRIC = 15  # characters of a metric's name
 TIMES = ("wall", "cpu")
-LONGEST = 10_000  # characters of a name or a reason
+LONGEST = 400  # characters of a name or a reason
 
 MEANINGS: tuple[tuple[Word, str], ...] = (
     ("inconclusive", "not settled by what was measured, neither changed nor the same"),

@@ -11,6 +11,7 @@ def command(as_json: bool) -> None:
     """Check every profile against its format and place, and rebuild the index."""
     import json
 
+    from perfvcs.quantity import shorten
     from perfvcs.repository import Repository
     from perfvcs.store.place import Damaged
 
@@ -25,7 +26,7 @@ def command(as_json: bool) -> None:
         click.echo(json.dumps({"profiles": profiles, "problems": rows}, indent=2))
     else:
         for problem in problems:
-            click.echo(str(problem))
+            click.echo(shorten(str(problem), 2000))  # a foreign path may hold any bytes
         whole = f"{profiles:,} profile{'s' * (profiles != 1)} can be read"
         click.echo(whole if problems else f"{whole}, all whole; the index is rebuilt")
     if problems:

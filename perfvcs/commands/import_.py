@@ -19,6 +19,7 @@ def command(files: tuple[Path, ...], format_name: str | None) -> None:
     """Store profiles from files; a broken file is named and does not stop the others."""
     from perfvcs.errors import PerfError
     from perfvcs.formats import read
+    from perfvcs.quantity import shorten
     from perfvcs.repository import Repository
 
     repository = Repository.find(create=True)
@@ -30,7 +31,7 @@ def command(files: tuple[Path, ...], format_name: str | None) -> None:
                 yield read(file, format_name)
             except PerfError as error:
                 broken.append(error)
-                click.echo(f"perf: {error}", err=True)
+                click.echo(f"perf: {shorten(str(error), 2000)}", err=True)
 
     stored = repository.store.add(profiles(), f"Import {len(files)} files")
     click.echo(f"stored {len(stored)} profile{'s' * (len(stored) != 1)}")

@@ -30,11 +30,11 @@ FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job
 JOIN metrics m ON m.id = p.metrics"""
 WITHIN = "c.text IN (SELECT value FROM json_each(?))"
 SUMMARIES = f"""
-SELECT s.profile, u.text, s.size, n.text, s.executions, s.medians
+SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.medians
 FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
 JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN} ORDER BY s.profile, s.number"""
 HISTORY = f"""
-SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH}, u.text, s.size, n.text, s.executions, s.medians
+SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH}, u.text, s.size, n.text, s.executions, s.binaries, s.medians
 FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id JOIN environments e ON e.id = p.environment
 JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
 FIND = f"""

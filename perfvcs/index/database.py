@@ -31,6 +31,11 @@ class Database:
         self._version = version
         self._connection: sqlite3.Connection | None = None
 
+    def __del__(self) -> None:
+        """Close what nobody closed: since Python 3.13 that is a ResourceWarning otherwise."""
+        with contextlib.suppress(AttributeError, sqlite3.Error):  # half made, or in use by another thread
+            self.close()
+
     @property
     def connection(self) -> sqlite3.Connection:
         """The open connection, in autocommit mode; another one after a recovery."""

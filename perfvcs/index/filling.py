@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 2
+VERSION = 3
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = """
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -34,7 +34,7 @@ CREATE INDEX profiles_dirty ON profiles (commit_id) WHERE dirty IS NOT NULL;
 CREATE INDEX profiles_job ON profiles (job, commit_id);
 CREATE TABLE summaries (
     profile INTEGER NOT NULL, number INTEGER NOT NULL, uid INTEGER NOT NULL, metric INTEGER NOT NULL, size REAL, executions TEXT,
-    medians BLOB NOT NULL, PRIMARY KEY (profile, number)
+    binaries TEXT, medians BLOB NOT NULL, PRIMARY KEY (profile, number)
 ) WITHOUT ROWID;
 CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL)
 """
@@ -81,7 +81,7 @@ class Filling:
         inserted = self._connection.execute("INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         if inserted.rowcount:
             rows = (self._summary(inserted.lastrowid, number, one) for number, one in enumerate(measured.summaries))
-            self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def remove(self, path: str) -> None:
         """Forget ``path``."""
@@ -115,7 +115,8 @@ class Filling:
         count = len(one.executions)
         executions = None if one.executions == tuple(range(count)) else _text(one.executions)  # the usual ones take no room
         uid, metric = self._number("names", one.uid), self._number("names", one.metric)
-        return profile, number, uid, metric, one.size, executions, struct.pack(f"<{len(one.medians)}d", *one.medians)
+        binaries = _text(one.binaries) if one.binaries else None
+        return profile, number, uid, metric, one.size, executions, binaries, struct.pack(f"<{len(one.medians)}d", *one.medians)
 
 
 def _text(value: object) -> str:
@@ -127,8 +128,9 @@ def _storable(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-def unpack(uid: str, size: float | None, metric: str, executions: str | None, medians: bytes) -> Summary:
+def unpack(uid: str, size: float | None, metric: str, executions: str | None, binaries: str | None, medians: bytes) -> Summary:
     """A summary from its row."""
     values = struct.unpack(f"<{len(medians) // 8}d", medians)
     numbers = tuple(range(len(values))) if executions is None else msgspec.json.decode(executions, type=tuple[int, ...])
-    return Summary(uid, size, metric, numbers, values)
+    builds = () if binaries is None else msgspec.json.decode(binaries, type=tuple[int, ...])
+    return Summary(uid, size, metric, numbers, values, builds)

@@ -14,13 +14,14 @@ from typing import Any
 from perfvcs.collectors import Collector
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
-from perfvcs.jobs.config import FILE, BadConfig, Config, Entry, JobTable, seconds
+from perfvcs.jobs.config import FILE, BadConfig, Config, Entry, JobTable, seconds, words
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
 from perfvcs.postprocessors import Postprocessor
-from perfvcs.profile import Job, Value
+from perfvcs.profile import MAX_NAME, Job, Value
 
 MAX_CELLS = 10_000
+MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen
 SHELL_WORDS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1", "2>", "&>"}
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -79,8 +80,8 @@ class Cell:
         if self.shell:
             text = _fill(f"{self.cmd} {self.args}".strip(), {name: shlex.quote(value) for name, value in bound.items()})
             return ["/bin/sh", "-c", f"{text} {shlex.quote(workload_text)}" if append else text]
-        words = [_fill(word, bound) for word in [*_split(self.cmd), *_split(self.args)]]
-        return [*words, workload_text] if append else words
+        argv = [_fill(word, bound) for word in [*shlex.split(self.cmd), *shlex.split(self.args)]]
+        return [*argv, workload_text] if append else argv
 
 
 def _fill(text: str, bound: Mapping[str, str]) -> str:
@@ -112,13 +113,17 @@ def _cells(config: Config, table: JobTable) -> list[Cell]:
     if table.workloads is not None:
         workloads = [workload for entry in table.workloads for workload in parse(entry)]
     for key, values in (("cmd", commands), ("args", table.args), ("workloads", workloads), ("collectors", table.collectors)):
-        if not values or (key == "cmd" and not all(command.strip() for command in commands)):
+        if not values:
             raise BadConfig(f"{place}: `{key}` is empty, so there is nothing to run")
-    for key, least in (("executions", 1), ("warmup", 0), ("binaries", 1)):
-        if getattr(table, key) < least:
-            raise BadConfig(f"{place}: `{key}` is {getattr(table, key)}, but must be at least {least}")
+    for key, least, most in (("executions", 1, MAX_COUNT), ("warmup", 0, MAX_COUNT), ("binaries", 1, 1000)):
+        if not least <= getattr(table, key) <= most:
+            raise BadConfig(f"{place}: `{key}` is {getattr(table, key)}, but must be {least} to {most:,}")
+    if len(table.name) > MAX_NAME:
+        raise BadConfig(f"{place[:40]}...: `name` has over {MAX_NAME:,} characters: shorten it")
     for text in [*commands, *table.args]:
-        if not table.shell and (operators := SHELL_WORDS.intersection(_split(text))):
+        found = words(text, place, program=text in commands)
+        # an operator that stands by itself and without quotes
+        if not table.shell and (operators := SHELL_WORDS.intersection(found, text.split())):
             raise BadConfig(f"{place}: `{min(operators)}` in {text!r} needs a shell: add `shell = true`")
     pythons: list[str | None] = list(config.python.versions) if config.python and config.python.versions else [None]
     members = [_member("collectors", entry, place) for entry in table.collectors]
@@ -137,19 +142,12 @@ def _cells(config: Config, table: JobTable) -> list[Cell]:
 
 def _name(table: JobTable, command: str) -> str:
     """The name given; the command's own word (a script's, behind an interpreter) without one or with several commands."""
-    words = [Path(word).name for word in _split(command) if not word.startswith("-")] or [command]
-    interpreted = len(words) > 1 and re.match(r"(python|node|ruby|perl|java|bash|sh)[\d.]*$", words[0])
-    own = words[1 if interpreted else 0]
+    named = [Path(word).name for word in shlex.split(command) if not word.startswith("-")] or [command]
+    interpreted = len(named) > 1 and re.match(r"(python|node|ruby|perl|java|bash|sh)[\d.]*$", named[0])
+    own = named[1 if interpreted else 0]
     if not table.name:
         return own
     return table.name if isinstance(table.cmd, str) or len(table.cmd) == 1 else f"{table.name} {own}"
-
-
-def _split(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise BadConfig(f"{text!r} cannot be split into words ({str(error).lower()}): check its quotes") from None
 
 
 def _member(family: str, entry: Entry, place: str) -> tuple[str, dict[str, Any], Any]:

@@ -13,6 +13,9 @@ import msgspec
 from perfvcs.errors import UsageError, nearest
 
 FILE = "perf.toml"
+_TYPES = {
+    "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number", "object": "a table", "str": "a string",
+}  # fmt: skip
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 Entry = str | dict[str, Any]
@@ -67,12 +70,23 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     knobs: KnobsTable = KnobsTable()
 
 
-def seconds(value: str | float, place: str) -> float:
+def seconds(value: object, place: str) -> float:
     """A time such as ``"60s"``, ``"5min"``, ``"500ms"`` or a number, in seconds."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(value))
     if found and (found[2] or "s") in _UNITS and float(found[1]) > 0:
         return float(found[1]) * _UNITS[found[2] or "s"]
     raise BadConfig(f'{place}: {value!r} is not a time; write it like "60s", "5min" or "500ms"')
+
+
+def words(command: str, place: str, *, program: bool = True) -> list[str]:
+    """A command split as a shell would; the first word is a ``program``, unless these are only arguments. Raises BadConfig."""
+    try:
+        found = shlex.split(command)
+    except ValueError as error:
+        raise BadConfig(f"{place}: {command!r} cannot be split into words ({str(error).lower()}): check its quotes") from None
+    if program and not any(found[:1]):
+        raise BadConfig(f"{place}: {command!r} names no program: write one, or take it out")
+    return found
 
 
 def load(path: Path) -> Config:
@@ -93,10 +107,25 @@ def load(path: Path) -> Config:
 
 def read(table: Mapping[str, Any], name: str = FILE) -> Config:
     """The configuration in a parsed table; raises BadConfig with a suggestion for a wrong key."""
+    if key := _with_nul(table):
+        raise BadConfig(f"{name}: {key} has a NUL character, which no command, path or variable can hold: take it out")
     try:
-        return msgspec.convert(table, Config)
+        config = msgspec.convert(table, Config)
     except msgspec.ValidationError as error:
         raise BadConfig(f"{name}: {_explain(str(error))}") from None
+    seconds(config.build_timeout, "build_timeout")
+    for command in config.build:
+        words(command, "build")
+    return config
+
+
+def _with_nul(value: object, key: str = "") -> str:
+    """The key below which a string has a NUL; empty when none has."""
+    if isinstance(value, Mapping):
+        return next(filter(None, (_with_nul(name, name) or _with_nul(inner, name) for name, inner in value.items())), "")
+    if isinstance(value, list):
+        return next(filter(None, (_with_nul(inner, key) for inner in value)), "")
+    return repr(key) if isinstance(value, str) and "\0" in value else ""
 
 
 def _explain(message: str) -> str:
@@ -112,9 +141,8 @@ def _explain(message: str) -> str:
         return f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"{where}`{missing[1]}` is missing"
-    return (
-        where + text[:1].lower() + text[1:].replace("`array`", "a list").replace("`str`", "a string").replace("`int`", "a number")
-    )
+    text = re.sub(r"`([a-z |]+)`", lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ")), text)
+    return where.replace("[...]", "") + text[:1].lower() + text[1:]
 
 
 def single(command: list[str], **settings: Any) -> Config:

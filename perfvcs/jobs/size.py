@@ -68,14 +68,6 @@ def seed_of(entry: Mapping[str, object]) -> int:
     return seed
 
 
-def timeout_of(entry: Mapping[str, object]) -> float:
-    value = entry.get("timeout", TIMEOUT)
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|min|h)?\s*", str(value))
-    if not found or isinstance(value, bool) or not float(found[1]):
-        raise UsageError(f'workloads: timeout = {value!r} is not a time; write it like "60s" or "10min"')
-    return float(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2] or "s"]
-
-
 def readable(length: int) -> str:
     """A size with the largest unit that divides it, decimal units first."""
     for unit in ("GB", "GiB", "MB", "MiB", "kB", "KiB"):

@@ -83,10 +83,12 @@ def _benchmark(root: Path) -> tuple[str, str]:
     for folder in ("bench", "benches", "benchmark", "benchmarks", "perf"):
         if (root / folder).is_dir():
             scripts = sorted(
-                path.name for path in (root / folder).iterdir() if path.suffix in (".py", ".sh") and path.stem != "__init__"
+                path.name
+                for path in (root / folder).iterdir()
+                if path.suffix in (".py", ".sh") and path.stem != "__init__" and path.name.isprintable()
             )
             return f"{folder}/", f"{folder}/{scripts[0]}" if scripts else ""
-    scripts = sorted(path.name for path in root.glob("*.py") if re.match(r"(bench|perf)", path.name))
+    scripts = sorted(path.name for path in root.glob("*.py") if re.match(r"(bench|perf)", path.name) and path.name.isprintable())
     return (scripts[0], scripts[0]) if scripts else ("", "")
 
 
@@ -94,30 +96,40 @@ def _interpreted(script: str) -> str:
     return f"{'python' if script.endswith('.py') else 'sh'} {shlex.quote(script)}"
 
 
+def _named(root: Path) -> str:
+    """The folder's name, as far as a TOML file can hold it."""
+    return root.name if root.name.isprintable() else "benchmark"
+
+
 def _python(root: Path, script: str) -> Kind | None:
     if not any((root / name).exists() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
         return None
-    package = next((path.parent.name for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])), "")
+    folders = [path.parent.name for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])]
+    package = next((name for name in folders if name.isidentifier() and not re.match(r"(tests?|docs?|examples?)$", name)), "")
     if script:
         return Kind("a Python project with a benchmark", _interpreted(script), Path(script).stem, python=True)
-    return Kind("a Python project: measure something better than its import", f'python -c "import {package}"', f"import {package}",
+    words = f"import {package}" if package else "pass"
+    return Kind("a Python project: measure something better than its import", f'python -c "{words}"', words,
                 python=True)  # fmt: skip
 
 
 def _rust(root: Path, script: str) -> Kind | None:
-    if not (root / "Cargo.toml").exists():
+    if not (root / "Cargo.toml").is_file():
         return None
     name = re.search(r'^name\s*=\s*"([^"]+)"', (root / "Cargo.toml").read_text("utf-8", "replace"), re.M)
-    binary = name[1] if name else root.name
+    binary = name[1] if name else _named(root)
     return Kind(
-        "a Rust project", _interpreted(script) if script else f"target/release/{binary}", binary, ("cargo build --release",)
+        "a Rust project",
+        _interpreted(script) if script else shlex.quote(f"target/release/{binary}"),
+        binary,
+        ("cargo build --release",),
     )
 
 
 def _go(root: Path, script: str) -> Kind | None:
     if not (root / "go.mod").exists():
         return None
-    return Kind("a Go project", _interpreted(script) if script else "./benchmark", root.name, ("go build -o benchmark .",))
+    return Kind("a Go project", _interpreted(script) if script else "./benchmark", _named(root), ("go build -o benchmark .",))
 
 
 def _cmake(root: Path, script: str) -> Kind | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,12 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.jobs.size import MAX_FILE, TIMEOUT, integer, length_of, nearest, only, readable, seed_of, timeout_of, values
+from perfvcs.jobs.config import seconds, words
+from perfvcs.jobs.size import MAX_FILE, TIMEOUT, integer, length_of, nearest, only, readable, seed_of, values
 from perfvcs.process import run
 from perfvcs.profile import Value
 
 MAX_STRING = 128 * 1024 - 1  # Linux refuses a longer argument (MAX_ARG_STRLEN)
-BY_PRODUCTS = frozenset({".git", "__pycache__"})  # of a folder; they differ where nothing of the input does
+BY_PRODUCTS = frozenset({".git", ".perf", "__pycache__"})  # of a folder; they differ where nothing of the input does
 CONTENTS = ("text", "binary", "integers", "words")
 KINDS: dict[str, tuple[str, ...]] = {
     "integers": (),
@@ -189,21 +189,18 @@ def _files(entry: Mapping[str, object]) -> Iterable[Workload]:
 
 
 def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
-    command, timeout = entry["command"], timeout_of(entry)
-    try:
-        words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError as error:
-        raise UsageError(f"workloads: command = {command!r} cannot be split into words ({error}): check its quotes") from None
-    if not isinstance(command, str) or not words:
+    command, timeout = entry["command"], entry.get("timeout", TIMEOUT)
+    if not isinstance(command, str):
         raise UsageError(f'workloads: command = {command!r} is not a command; write it like "python3 generate.py {{n}}"')
+    argv, limit = words(command, "workloads, command"), seconds(timeout, "workloads, timeout")
     if "sizes" not in entry:
         if "{n}" in command:
             raise UsageError("workloads: the command has {n}, but there is no list of `sizes`: add sizes = [1000, 2000]")
-        return [Output(command, argv=tuple(words), timeout=timeout)]
+        return [Output(command, argv=tuple(argv), timeout=limit)]
     if "{n}" not in command:
         raise UsageError("workloads: there are `sizes`, but the command has no {n} to put them in")
     return [
-        Output(command.replace("{n}", str(n)), {"n": n}, float(n), tuple(word.replace("{n}", str(n)) for word in words), timeout)
+        Output(command.replace("{n}", str(n)), {"n": n}, float(n), tuple(word.replace("{n}", str(n)) for word in argv), limit)
         for n in values(entry["sizes"], "sizes", integer)
     ]
 

@@ -24,6 +24,7 @@ from perfvcs.launcher.execution import (
     not_started,
 )
 from perfvcs.native.compiled import NotCompiled, compiled
+from perfvcs.process import stop
 
 __all__ = ["GRACE", "Execution", "LaunchError", "NotStarted", "engine", "fallback_reason", "launch"]
 
@@ -176,7 +177,7 @@ def _stop_orphans(said: Mapping[str, int], stderr: int) -> None:
     """Stop what a killed launcher left: its command's session, and those of all that still hold the pipe for standard error."""
     sessions = fallback.sessions_holding(str(Path(f"/proc/self/fd/{stderr}").readlink())) | {said.get("pid", 0)}
     for session in sessions - {0, os.getsid(0)}:
-        fallback.stop(session, "")
+        stop(session, "")
 
 
 def _execution(argv: Sequence[str], cpus: Sequence[int], said: Mapping[str, int], code: int, stderr: str) -> Execution:

@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from perfvcs.launcher.execution import Execution, LaunchError, NotStarted, Tail, check_start, name_command, not_started
+from perfvcs.process import MARKER, PATIENCE, stop
 
-MARKER = "PERFVCS_LAUNCH"  # in the command's environment: daemons that left its session are recognised by it
-PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
 ADDR_NO_RANDOMIZE = 0x0040000
 UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
 
@@ -57,7 +56,9 @@ def execute(
         wall = time.perf_counter() - start
         return _finished(process, wall, timed_out, 0.0 if timed_out else grace, marker, tail, reading)
     finally:
-        if process is not None and process.returncode is None:
+        if process is None:  # Ctrl-C may come when it runs already
+            stop(-1, marker)
+        elif process.returncode is None:
             _kill_group(process.pid)
             stop(process.pid, marker)
             process.wait(PATIENCE)
@@ -160,23 +161,6 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def stop(session: int, marker: str, grace: float = 0.0) -> int:
-    """Kill what is left of a session, and what has ``marker`` in its environment; returns how many outlived ``grace`` seconds."""
-    until = time.monotonic() + grace
-    while (left := _members(session, marker)) and time.monotonic() < until:
-        time.sleep(0.01)
-    seen: set[int] = set()
-    until = time.monotonic() + PATIENCE
-    while left and time.monotonic() < until:
-        seen.update(left)
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.005)
-        left = _members(session, marker)
-    return len(seen)
-
-
 def sessions_holding(pipe: str) -> set[int]:
     """The sessions with a process that has ``pipe`` (such as ``pipe:[1234]``) open."""
     found = set()
@@ -184,21 +168,4 @@ def sessions_holding(pipe: str) -> set[int]:
         with suppress(OSError):
             if entry.name.isdecimal() and any(str(link.readlink()) == pipe for link in Path(entry.path, "fd").iterdir()):
                 found.add(os.getsid(int(entry.name)))
-    return found
-
-
-def _members(session: int, marker: str) -> list[int]:
-    found = []
-    wanted = f"{MARKER}={marker}".encode()
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdecimal():
-            continue
-        try:
-            state, _, _, sid = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[:4]
-            if state in (b"Z", b"X"):
-                continue
-            if int(sid) == session or (marker and wanted in Path(entry.path, "environ").read_bytes().split(b"\0")):
-                found.append(int(entry.name))
-        except (OSError, ValueError):  # it ended meanwhile, or belongs to somebody else
-            continue
     return found

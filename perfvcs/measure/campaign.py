@@ -78,7 +78,8 @@ class Outcome:
 
 def versions(repository: Repository, states: Sequence[State], *, committed: bool = False) -> list[Version]:
     """The versions of states; ``here`` for what the working tree holds just now, unless that may change meanwhile."""
-    here = None if repository.project.bare or committed else repository.current("HEAD")
+    head = None if repository.project.bare or committed else repository.project.head
+    here = repository.current(head) if head else None
     return [Version(state.commit, state.dirty, here=state == here) for state in states]
 
 

@@ -19,7 +19,7 @@ from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.process import CommandFailed, run
 from perfvcs.vcs import Project
-from perfvcs.vcs.worktree import checkout
+from perfvcs.vcs.worktree import checkout, delete
 
 
 class BuildError(PerfError):
@@ -115,24 +115,28 @@ def _pythons(
 
 def _overlay(root: Path, folder: Path, entry: str) -> str:
     """Copy one entry of the newest configuration's files over a checkout; the first 16 hex digits of its content's SHA-256."""
-    source = (root / entry).resolve()
-    if not source.is_relative_to(root.resolve()) or source == root.resolve():
-        raise UsageError(f"perf.toml: overlay `{entry}` is not inside the project: name a file or folder of it")
+    place = Path(os.path.normpath(entry))
+    source, target = (root / place).resolve(), folder / place
+    inside = source.relative_to(root.resolve()).parts if source.is_relative_to(root.resolve()) else ()
+    if not inside or place.is_absolute() or ".." in place.parts or {".git", ".perf"}.intersection((inside[0], place.parts[0])):
+        raise UsageError(f"perf.toml: overlay `{entry}` is not a part of the project: name a file or folder of it")
     if not source.exists():
         raise UsageError(f"perf.toml: overlay `{entry}` does not exist: create it or take it out")
-    target = folder / source.relative_to(root.resolve())
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         raise BuildError(f"overlay `{entry}` would leave the checkout through a symbolic link of this revision")
-    if target.resolve() != source:
-        if target.is_dir() and not target.is_symlink():
-            shutil.rmtree(target)
-        elif target.exists() or target.is_symlink():
-            target.unlink()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git"))
-        else:
-            shutil.copy2(source, target)
+    if folder != root:
+        try:
+            delete(target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # a link becomes what it leads to, since the revision may not have that
+            if source.is_dir():
+                shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git"))
+            else:
+                shutil.copy2(source, target)
+        except (FileExistsError, NotADirectoryError):
+            raise BuildError(f"overlay `{entry}` has no place in this revision, where a folder above it is a file") from None
+        except shutil.Error as error:
+            raise BuildError(f"overlay `{entry}` cannot be copied: {error.args[0][0][2]}: take that out of it") from None
     return _content(source)
 
 
@@ -151,13 +155,8 @@ def _content(path: Path) -> str:
 
 
 def _build(command: str, folder: Path, env: Mapping[str, str], timeout: float, log: Path) -> None:
-    """One build command, its standard output in ``log``."""
+    """One build command, what it prints in ``log``."""
     try:
-        with log.open("ab") as output:
-            run(shlex.split(command), cwd=folder, env=env, timeout=timeout, output=output)
-    except ValueError as error:
-        raise UsageError(
-            f"perf.toml: build {command!r} cannot be split into words ({str(error).lower()}): check its quotes"
-        ) from None
+        run(shlex.split(command), cwd=folder, env=env, timeout=timeout, log=log)
     except CommandFailed as error:
-        raise BuildError(f"the build failed: {error} (log: {log})") from None
+        raise BuildError(f"the build failed: {error}") from None

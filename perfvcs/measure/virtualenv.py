@@ -115,6 +115,8 @@ def prune(folder: Path, keep: int) -> list[Path]:
         with suppress(OSError):
             ages[place] = (place / COMPLETE).stat().st_mtime
     newest = sorted(ages, key=lambda place: ages[place], reverse=True)
+    for log in sorted(folder.glob("py*.log"), key=lambda log: log.stat().st_mtime)[:-keep]:  # of installations that failed
+        log.unlink()
     old = [place for number, place in enumerate(newest) if number >= keep or not ages[place]]
     removed = []
     for place in old:
@@ -140,9 +142,12 @@ def _make(
         add = [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
     # requirements first, so that a build without isolation finds them; then again beside the project, so that they hold
     steps = [make, [*add, *requires] if requires else [], [*add, *requires, *install] if install else []]
+    log = place.with_name(f"{place.name}.log")
+    log.unlink(missing_ok=True)
     try:
         for step in filter(None, steps):
-            run(step, cwd=worktree, env=env, timeout=timeout, pass_fds=[lock])
+            run(step, cwd=worktree, env=env, timeout=timeout, log=log, pass_fds=[lock])
+        log.unlink()
         listing = place / "installed.json"
         with listing.open("wb") as file:
             run([python, "-I", "-c", _LIST], cwd=place, env=env, timeout=timeout, output=file)

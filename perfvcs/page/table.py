@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from perfvcs.check import Change, Report
 from perfvcs.profile import Environment, Profile
 from perfvcs.quantity import change as change_text
-from perfvcs.quantity import metric_name, metric_rank, quantity, shorten
+from perfvcs.quantity import counted, metric_name, metric_rank, quantity, shorten
 from perfvcs.sparkline import sparkline
 from perfvcs.views import Series, Subject
 from perfvcs.views._canvas import LOOKS
@@ -17,6 +17,7 @@ from perfvcs.views._samples import Unit, samples
 
 ROWS = 1000
 COLUMNS = 3  # metrics with a column of their own
+SPARKS = 24  # commits in a line of blocks
 NAMES = 500_000  # characters of full names in one page
 NOTABLE = ("degradation", "improvement", "suspected")
 Key = tuple[str, str, float | None]
@@ -108,7 +109,9 @@ def _verdicts(report: Report) -> Table:
     for change in report.changes:
         cells.setdefault(((change.job, change.uid, change.size), ""), {}).setdefault(change.metric, _verdict(change))
     counts = Counter(change.word for change in report.changes)
-    caption = ", ".join(f"{counts[word]} {look.sign} {word}" for word, look in LOOKS.items() if counts[word])
+    caption = ", ".join(
+        counted([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in LOOKS.items() if counts[word]
+    )
     confidence = report.changes[0].confidence if report.changes else 0.99
     notes = [
         f"Change of the target against the baseline with its {100 * confidence:g} % interval, from one median per execution."
@@ -131,12 +134,12 @@ def _newest(history: Sequence[Series]) -> Table:
         if series.points:
             newest = series.points[-1]
             judged = next((point for point in reversed(series.points) if point.verdict in NOTABLE), None)
-            line = sparkline([point.centre for point in series.points], width=24)
+            line = sparkline([point.centre for point in series.points], width=SPARKS)
             detail = f"last {judged.verdict} at {judged.commit[:8]}" if judged else f"no change in {len(series.points):,} commits"
             cell = Cell(quantity(newest.centre, series.unit), f"{line}\n{detail}")
             place = shorten(series.environment, 24) if several else ""
             cells.setdefault(((series.label, series.uid, series.size), place), {}).setdefault(series.metric, cell)
-    return _table("Newest values", "The newest commit's centre, and the way there", cells, [])
+    return _table("Newest values", f"The newest commit's centre; the line shows the newest {SPARKS} commits at most", cells, [])
 
 
 def _centres(profiles: Sequence[Profile]) -> Table | None:
@@ -191,8 +194,22 @@ def _some(values: Iterable[str], most: int = 6) -> list[str]:
 
 
 def _environment(environment: Environment) -> str:
-    fields = ", ".join(f"{name} {value}" for name, value in environment.fields.items())
-    return f"{environment.fingerprint}: {fields}" if fields else environment.fingerprint or "not recorded"
+    """The machine, its system, the toolchain, and how it was set; what is not known by name stands as it was recorded."""
+    left = dict(environment.fields)
+
+    def phrase(form: str, *names: str) -> str:
+        taken = [left.pop(name, "") for name in names]
+        return " ".join(form.format(*taken).split()) if any(taken) else ""
+
+    processors = phrase("{} processor" if left.get("processors") == "1" else "{} processors", "processors")
+    groups = [
+        [phrase("{}", "cpu"), processors, phrase("quota {}", "quota")],
+        [phrase("{} {} {}", "system", "kernel", "machine"), phrase("{}", "libc")],
+        [phrase("{}", "python"), phrase("{}", "compiler")],
+        [phrase(f"{name} {{}}", name) for name in ("pin", "aslr", "padding")],
+    ]
+    groups += [[f"{name} {value}" for name, value in left.items()], [environment.fingerprint]]
+    return " · ".join(filter(None, (", ".join(filter(None, group)) for group in groups))) or "not recorded"
 
 
 def _design(profile: Profile) -> str:
@@ -202,7 +219,8 @@ def _design(profile: Profile) -> str:
     text += f", {design.warmup} to warm up" if design.warmup else ""
     if design.order == "sequential":
         return f"{text}, not interleaved"
-    return f"{text}, interleaved with {max(1, len(design.versions) - 1)} other version(s) in random order, seed {design.seed}"
+    others = max(1, len(design.versions) - 1)
+    return f"{text}, interleaved with {others} other version{'s' * (others != 1)} in random order, seed {design.seed}"
 
 
 def _collected(profile: Profile) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.quantity import counted, metric_name, metric_rank, quantity, shorten
+from perfvcs.quantity import counted, escaped, metric_name, metric_rank, quantity, shorten
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Chronicle:
             for one in self.commits
         ]  # fmt: skip
         trends = [{"job": one.label, "metric": one.metric, "unit": one.unit, "values": one.values} for one in self.trends]
-        return msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode()
+        return escaped(msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode())
 
 
 def described(verdict: Verdict) -> str:

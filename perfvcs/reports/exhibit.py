@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository, State
     from perfvcs.summary import Header, Measured, Summary
 
+LARGEST_EXPONENT = 709.0  # exp of more is beyond a float
 POINTS = 300  # commits of a history
 SERIES = 60  # units and metrics of a history
 
@@ -127,4 +128,6 @@ def _interval(medians: Sequence[float]) -> tuple[float, float | None, float | No
     if len(logs) < 2:
         return exp(logs[0]), None, None
     found = interval([logs])
-    return exp(float(found.centre[0])), exp(float(found.low[0])), exp(float(found.high[0]))
+    low, high = float(found.low[0]), float(found.high[0])
+    bounds = (exp(low), exp(high)) if high < LARGEST_EXPONENT else (None, None)
+    return min(exp(min(float(found.centre[0]), LARGEST_EXPONENT)), max(medians)), *bounds

@@ -12,7 +12,7 @@ import msgspec
 from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import FILE, load
-from perfvcs.quantity import quantity, shorten
+from perfvcs.quantity import escaped, quantity, shorten
 from perfvcs.reports.chronicle import WIDTH, Trend, described, trends
 from perfvcs.sparkline import sparkline
 
@@ -51,12 +51,12 @@ class Standing:
         """The listing for a terminal of 80 columns."""
         yield f"HEAD is {self.commit[:10]} {shorten(self.title, 50)}{' (with uncommitted changes)' if self.dirty else ''}"
         if self.problem:
-            yield self.problem
+            yield shorten(self.problem, 500)
         measured = [row for row in self.rows if row.executions]
         missing = [row for row in self.rows if not row.executions]
         width = max((len(shorten(row.label, 30)) for row in self.rows[:FEW]), default=0)
         for row in [*measured, *missing][:FEW]:
-            name = f"{shorten(row.label, 30):{width}}  {row.collector}"
+            name = f"{shorten(row.label, 30):{width}}  {shorten(row.collector, 20)}"
             if not row.executions:
                 yield f"  missing   {name}"
             else:
@@ -83,7 +83,7 @@ class Standing:
             "commit": self.commit, "title": self.title, "dirty": self.dirty, "jobs": jobs, "verdict": self.verdict,
             "profiles": self.profiles, "damaged": self.damaged, "problem": self.problem,
         }  # fmt: skip
-        return msgspec.json.format(msgspec.json.encode(found)).decode()
+        return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
 def standing(repository: Repository) -> Standing:

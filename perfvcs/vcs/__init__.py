@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import shutil
+import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -61,17 +62,26 @@ def environment() -> dict[str, str]:
 def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:
     """The standard output of one git command, without its last line end; raises GitError with git's own message."""
     try:
-        done = subprocess.run(
-            ["git", *args], cwd=folder, env=environment() | dict(extra or {}), input=text, capture_output=True, check=False,
-            encoding="utf-8", errors="surrogateescape",
+        done = subprocess.run(  # in bytes: text would turn a carriage return in a file's name into a line end
+            ["git", *args], cwd=folder, env=environment() | dict(extra or {}), capture_output=True, check=False,
+            input=None if text is None else text.encode("utf-8", "surrogateescape"),
         )  # fmt: skip
     except FileNotFoundError:
         raise GitError("git is not on PATH: install it (apt install git)") from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("hint:")]
+        lines = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+        # the first complaint is the cause, those after it are what came of it
+        told = [line.partition(": ")[2] for line in lines if line.startswith(("error: ", "fatal: "))]
         name = next(word for word in args if not word.startswith("-") and "=" not in word)
-        raise GitError(f"git {name} failed: {lines[-1].removeprefix('fatal: ') if lines else f'exit status {done.returncode}'}")
-    return done.stdout.removesuffix("\n")
+        raise GitError(f"git {name} failed: {[*told, *lines[-1:], f'exit status {done.returncode}'][0]}")
+    return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+
+def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
+    """What ``git rev-parse`` answers to each of some options; in one go, unless a path in it has a line end."""
+    ask = ("rev-parse", "--path-format=absolute")
+    found = git(folder, *ask, *wanted).split("\n")
+    return found if len(found) == len(wanted) else [git(folder, *ask, option) for option in wanted]
 
 
 @dataclass(frozen=True)
@@ -90,18 +100,21 @@ class Project:
     def find(cls, start: Path | None = None) -> Project:
         """The repository around a folder (default: the current one); raises NoRepository."""
         folder = (start or Path.cwd()).resolve()
-        where = ("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-bare-repository")
+        wanted = ["--git-dir", "--git-common-dir", "--is-bare-repository", "--show-toplevel"]
         try:
             try:
-                git_dir, common_dir, bare, root = git(folder, *where, "--show-toplevel").splitlines()
+                git_dir, common_dir, bare, root = _ask(folder, wanted)
             except GitError:
-                git_dir, common_dir, bare = git(folder, *where).splitlines()
-                root = git_dir if bare == "true" else git(folder, "rev-parse", "--path-format=absolute", "--show-toplevel")
+                git_dir, common_dir, bare = _ask(folder, wanted[:3])
+                root = git_dir if bare == "true" else _ask(folder, wanted[3:])[0]
         except GitError as error:
             if "not a git repository" in str(error):
                 raise NoRepository(f"{folder} is not in a git repository: run `git init`, or go to one (`perf -C DIR`)") from None
             if "must be run in a work tree" in str(error):
                 raise NoRepository("this is git's own folder: go to the working tree") from None
+            if "dubious ownership" in str(error):
+                cure = "if you trust it: git config --global --add safe.directory"
+                raise NoRepository(f"{folder} belongs to another user: {cure} {shlex.quote(str(folder))}") from None
             raise NoRepository(str(error).removeprefix("git rev-parse failed: ")) from None
         return cls(Path(root), Path(git_dir), Path(common_dir), bare == "true")
 
@@ -122,7 +135,8 @@ class Project:
         if self.common_dir.name == ".git":
             return self.common_dir.parent
         try:
-            return (self.common_dir / git(self.common_dir, "config", "core.worktree")).resolve()
+            place = git(self.root, "config", "--file", str(self.common_dir / "config"), "core.worktree")
+            return (self.common_dir / place).resolve()
         except GitError:
             return self.common_dir
 
@@ -133,23 +147,35 @@ class Project:
 
     def resolve(self, revision: str) -> str:
         """The full commit id of a revision; raises UnknownRevision, or NoRepository where there is no commit at all."""
-        try:
-            return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        except GitError:
-            pass
+        if commit := self._commit(revision):
+            return commit
         if not self._has_commits():
             raise NoRepository("the repository has no commits yet: make the first one with `git commit`")
+        if revision == "HEAD":
+            raise UnknownRevision("this branch has no commits yet: make the first one with `git commit`, or name a revision")
         cure = (
             "; the clone is shallow: `git fetch --unshallow`" if self.shallow else ": see `git log`, `git branch -a`, `git tag`"
         )
         raise UnknownRevision(f"`{revision}` is not a revision here{cure}")
 
+    @property
+    def head(self) -> str | None:
+        """The commit that the working tree is based on; None on a branch without commits."""
+        return self._commit("HEAD")
+
+    def _commit(self, revision: str) -> str | None:
+        """The full id of the commit that a revision names; None when it names none."""
+        ask = ("rev-parse", "--verify", "--quiet", "--end-of-options")
+        with contextlib.suppress(GitError):
+            try:
+                found = self.git(*ask, f"{revision}^{{commit}}")
+            except GitError:  # `:/text` takes all that follows for text
+                found = self.git(*ask, f"{self.git(*ask, revision)}^{{commit}}")
+            return None if found.startswith("^") else found
+        return None
+
     def _has_commits(self) -> bool:
-        try:
-            self.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-        except GitError:
-            return bool(self.git("for-each-ref", "--count=1", "refs/heads", "refs/remotes"))
-        return True
+        return self.head is not None or bool(self.git("for-each-ref", "--count=1", "refs/heads", "refs/remotes"))
 
     def expand(self, revisions: Iterable[str]) -> list[str]:
         """Commit ids of revisions and ranges (``A..B``: oldest first, A itself not included), in order, without repeats."""
@@ -163,20 +189,21 @@ class Project:
 
     def range(self, text: str) -> list[str]:
         """The commits of ``A..B`` by ancestry, oldest first; an empty side means HEAD."""
-        old, _, new = text.partition("..")
-        if new.startswith("."):
-            raise UsageError(f"`{text}` has three dots: use `A..B`")
-        listed = self.git(
-            "rev-list", "--topo-order", "--reverse", f"{self.resolve(old or 'HEAD')}..{self.resolve(new or 'HEAD')}"
-        )
+        listed = self.git("rev-list", "--topo-order", "--reverse", self._span(text))
         if not listed:
             raise UsageError(f"`{text}` holds no commits: is it the wrong way round?")
         return listed.split()
 
+    def _span(self, text: str) -> str:
+        """A range with both sides resolved."""
+        old, _, new = text.partition("..")
+        if new.startswith("."):
+            raise UsageError(f"`{text}` has three dots: use `A..B`")
+        return f"{self.resolve(old or 'HEAD')}..{self.resolve(new or 'HEAD')}"
+
     def walk(self, revision: str) -> Iterator[str]:
         """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as they are asked for."""
-        span = revision if ".." in revision else self.resolve(revision)
-        command = ["git", "rev-list", "--end-of-options", span, "--"]
+        command = ["git", "rev-list", self._span(revision) if ".." in revision else self.resolve(revision)]
         with subprocess.Popen(command, cwd=self.root, env=environment(), stdout=subprocess.PIPE, text=True) as process:
             try:
                 for line in process.stdout or ():
@@ -226,23 +253,25 @@ class Project:
     def dirty(self) -> str | None:
         """SHA-256 of what the working tree (untracked files included) changes against HEAD; None when it changes nothing.
 
-        It equals ``difference(parent, child)`` once exactly that is committed. Nothing is written to the repository.
+        It equals ``difference(parent, child)`` once exactly that is committed. Repositories inside the tree that are no submodules are
+        not part of it. Nothing is written to the repository.
         """
         if self.bare or not self.git("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"):
             return None
         with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
-            index = Path(folder) / "index"
-            if (self.git_dir / "index").exists():
-                # with its time: git trusts an entry only if the file is older than the index
-                shutil.copy2(self.git_dir / "index", index)
             objects = Path(folder) / "objects"
             objects.mkdir()
+            # quoted as git wants it, since a colon would separate two folders
+            lender = str(self.common_dir / "objects").replace("\\", "\\\\").replace('"', '\\"')
             extra = {
-                "GIT_INDEX_FILE": str(index),
+                "GIT_INDEX_FILE": str(Path(folder) / "index"),
                 "GIT_OBJECT_DIRECTORY": str(objects),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.common_dir / "objects"),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{lender}"',
             }
-            self.git("-c", "core.safecrlf=false", "add", "--all", extra=extra)
+            self.git("read-tree", "HEAD", extra=extra)
+            changed = "".join(f"{name}\0" for name in self.changed_files())
+            take = ("-c", "core.safecrlf=false", "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+            self.git(*take, extra=extra, text=changed)
             return self._difference(self.tree("HEAD"), self.git("write-tree", extra=extra), extra)
 
     def difference(self, old: str, new: str) -> str | None:
@@ -254,10 +283,12 @@ class Project:
         return hashlib.sha256(raw.encode("utf-8", "surrogateescape")).hexdigest() if raw else None
 
     def changed_files(self) -> list[str]:
-        """Paths (relative to the root) that differ from HEAD: changed, added, untracked and deleted."""
-        changed = self.git("diff", "--name-only", "--no-renames", "-z", "HEAD")
+        """Paths (relative to the root) that differ from HEAD: changed, added, untracked and deleted; of submodules their commit."""
+        changed = self.git("diff", "--name-only", "--no-renames", "--no-relative", "--ignore-submodules=dirty", "-z", "HEAD")
         untracked = self.git("ls-files", "--others", "--exclude-standard", "-z")
-        return [name for name in f"{changed}\0{untracked}".split("\0") if name]
+        # with a slash at its end: a repository of its own
+        names = dict.fromkeys(f"{changed}\0{untracked}".split("\0"))
+        return [name for name in names if name and not name.endswith("/")]
 
     def exclude(self, pattern: str) -> None:
         """Add a pattern to ``info/exclude`` unless it is there."""

@@ -86,11 +86,13 @@ def _submodules(common_dir: Path, folder: Path) -> None:
 
 
 def _copy_changes(project: Project, folder: Path) -> None:
-    for name in project.changed_files():
+    names = project.changed_files()
+    for name in names:  # all first: a file may have become a folder
+        if (folder / name).is_symlink() or (folder / name).is_file():
+            (folder / name).unlink()
+    for name in names:
         source, target = project.root / name, folder / name
         if source.is_symlink() or source.is_file():
+            delete(target)  # of a folder that became a file, what is left of it
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
-        elif target.is_file() or target.is_symlink():
-            target.unlink()

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from perfvcs.profile import Metric
 
 Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution, in the metric's unit, all finite, none empty
+Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
 
 
 @dataclass(frozen=True)
 class Pair:
     """One unit and metric of two comparable sides.
 
-    When ``paired``, both sides have the same sessions and, in each, values which belong together block by block.
+    When ``paired``, both sides have the same sessions and, in each, values which belong together block by block. ``builds`` is None
+    where every session has one build a side.
     """
 
     job: str
@@ -40,6 +42,7 @@ class Pair:
     target: Sessions
     paired: bool
     past: Past
+    builds: tuple[Builds, Builds] | None = None
 
 
 @dataclass(frozen=True)

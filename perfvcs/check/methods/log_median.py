@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 FEWEST = 5  # executions a side, or pairs
 DISCOVERIES = 0.05
 
-ALONE = "a single execution has no spread: at least 5, better 10"
-FEW = "only {} executions a side: at least 5, better 10"
+ALONE = "a single {} has no spread: at least 5, better 10"
+FEW = "only {} {}s a side: at least 5, better 10"
 APART = "measured apart, with no history of how much sessions differ"
 WIDE = "the interval reaches beyond ±{:.3g} %"
 NO_RATIO = "no relative change: the baseline's mean is not above 0"
@@ -35,7 +35,8 @@ class LogMedian(Method):
     which is never below the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need 5
     executions a side; and executions taken in turns, or else the variance between sessions, which is added. Without that a change
     is ``suspected``, all else ``inconclusive``: the interval is known to be too narrow. Equal values everywhere are ``same``.
-    Source: Kalibera, Jones 2013; Benjamini, Hochberg 1995.
+    Where builds were repeated, they take the place of executions: each counts with the mean of its executions.
+    Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995.
     """
 
     def compare(self, pairs: Sequence[Pair]) -> list[Change]:
@@ -61,19 +62,19 @@ class LogMedian(Method):
         return _change(
             one.pair, word=word, reason=reason, centres=one.centres, delta=delta, confidence=self.confidence,
             effects=(one.relative(result.theta), one.relative(result.low), one.relative(result.high)),
-            chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
+            chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond, builds=one.counts,
         )  # fmt: skip
 
     def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str]:
-        fewest = min(one.counts)
+        fewest, unit = min(one.counts), "build" if one.pair.builds else "execution"
         changed = q <= DISCOVERIES and result.p <= self.alpha and result.permutation_p <= result.veto and abs(result.theta) >= bar
         apart = not one.pair.paired and one.between is None
         if len({*flatten(one.baseline), *flatten(one.target)}) == 1 and fewest > 1:
             return "same", ""
         if fewest < 2 or isnan(result.p):
-            return "inconclusive", ALONE
+            return "inconclusive", ALONE.format(unit)
         if fewest < FEWEST:
-            return ("suspected" if changed else "inconclusive"), FEW.format(fewest)
+            return ("suspected" if changed else "inconclusive"), FEW.format(fewest, unit)
         if changed and apart:
             return "suspected", APART
         if changed:
@@ -104,6 +105,7 @@ def _change(
     effects: tuple[float | None, float | None, float | None],
     chances: tuple[float | None, float | None, float | None],
     gate: bool,
+    builds: tuple[int, int] = (0, 0),
 ) -> Change:
     effect, low, high = map(_finite, effects)
     shift, shift_low, shift_high = (None if each is None else _finite(each * centres[0]) for each in (effect, low, high))
@@ -113,7 +115,7 @@ def _change(
         series=pair.series, effect=effect, low=low, high=high, shift=shift, shift_low=shift_low, shift_high=shift_high,
         baseline=_finite(centres[0]), target=_finite(centres[1]), p=p, q=q, permutation_p=permutation_p, delta=delta,
         confidence=confidence, executions=(len(flatten(pair.baseline)), len(flatten(pair.target))), paired=pair.paired, gate=gate,
-        reason=reason,
+        builds=builds if pair.builds else None, reason=reason,
     )  # fmt: skip
 
 
