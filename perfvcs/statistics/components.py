@@ -1,0 +1,181 @@
+"""Random effects of builds, executions and measurements: their variances and the interval of the mean under them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.statistics.interval import Interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Components:
+    """Mean and variances at each level, all of the shape (groups,); variances in the squared unit of the values.
+
+    ``within`` is S_E^2 (between the measurements of one execution), ``executions`` S_B^2 (between the execution means of one binary),
+    ``binaries`` S_V^2 (between the binary means): Kalibera 2006, eq. 14-16. A level of which no binary or execution has two units is
+    NaN. ``values_count``, ``executions_count`` and ``binaries_count`` are what the variances are divided by in the variance of the mean:
+    l m n, l m and l of a balanced design, their harmonic equivalents of another. ``..._df`` are degrees of freedom.
+    """
+
+    mean: NDArray[np.float64]
+    within: NDArray[np.float64]
+    executions: NDArray[np.float64]
+    binaries: NDArray[np.float64]
+    values_count: NDArray[np.float64]
+    executions_count: NDArray[np.float64]
+    binaries_count: NDArray[np.float64]
+    within_df: NDArray[np.float64]
+    executions_df: NDArray[np.float64]
+    binaries_df: NDArray[np.float64]
+
+    def variance(self) -> NDArray[np.float64]:
+        """The variance of the mean, eq. 17: S_E^2/(lmn) + S_B^2/(lm) + S_V^2/l, for one binary S_E^2/(mn) + S_B^2/m (2005, eq. 4).
+
+        As published it counts the lower levels twice, since S_V^2 and S_B^2 hold them already: it errs on the wide side. A level
+        without a second unit is contained in the one above and adds nothing. NaN for a single execution, which says nothing about
+        the next one.
+        """
+        import numpy as np
+
+        total = np.nan_to_num(self.within) / self.values_count + np.nan_to_num(self.executions) / self.executions_count
+        total = total + np.nan_to_num(self.binaries) / self.binaries_count
+        known = (self.executions_df + self.binaries_df > 0) & np.isfinite(self.mean)
+        return np.where(known, total, np.nan)
+
+    def interval(self, confidence: float = 0.99, quantile: Literal["t", "normal"] = "t") -> Interval:
+        """The confidence interval of the mean; infinite where its variance is unknown.
+
+        ``normal`` is the published, asymptotic interval; ``t`` takes the quantile at the top level's degrees of freedom (binaries,
+        or executions of the only binary), which holds for few of them, too.
+        """
+        import numpy as np
+
+        from perfvcs.statistics.student import quantile as of_student
+
+        variance = self.variance()
+        known = np.isfinite(variance)
+        point = np.full(variance.shape, NormalDist().inv_cdf((1 + confidence) / 2))
+        if quantile == "t":
+            df = np.where(self.binaries_df > 0, self.binaries_df, self.executions_df)
+            point = of_student((1 + confidence) / 2, np.where(known, df, 1.0))
+        half = np.where(known, point * np.sqrt(np.where(known, variance, 0.0)), np.inf)
+        centre = np.where(known, self.mean, 0.0)
+        return Interval(self.mean, centre - half, centre + half)
+
+    def separate(self) -> Separate:
+        """What each level adds on its own, by the expected mean squares: E S_B^2 = sigma_B^2 + sigma_E^2/n, and so on upwards.
+
+        For planning and for naming the source of noise. Never below 0; a level that is unknown is NaN, as is one that rests on an
+        unknown lower level which has more than one unit. Source: Searle, Casella, McCulloch 1992, ANOVA estimators.
+        """
+        import numpy as np
+
+        lower = np.nan_to_num(self.within)
+        per_execution = self.values_count / self.executions_count
+        executions = np.maximum(self.executions - lower / per_execution, 0.0)
+        per_binary = self.executions_count / self.binaries_count
+        below = np.where(np.isfinite(self.executions), self.executions, lower / per_execution)
+        return Separate(self.within, executions, np.maximum(self.binaries - below / per_binary, 0.0))
+
+
+@dataclass(frozen=True)
+class Separate:
+    """The variance that each level adds by itself, shape (groups,): sigma_E^2, sigma_B^2 and sigma_V^2."""
+
+    within: NDArray[np.float64]
+    executions: NDArray[np.float64]
+    binaries: NDArray[np.float64]
+
+
+def components(
+    values: ArrayLike, execution: ArrayLike, binary: ArrayLike | None = None, group: ArrayLike | None = None
+) -> Components:
+    """Components of columns of equal length: value, its execution, the binary of that, and the group that is evaluated by itself.
+
+    Labels are any integers; the same execution number in two binaries names two executions. Without ``binary`` there is one, without
+    ``group`` there is one group; groups come in the order of their numbers. Unbalanced data: the mean is the mean of the binary means
+    of the execution means, since the execution, not the measurement, is what was repeated; S_E^2 and S_B^2 pool their squares over
+    the degrees of freedom; in the variance of the mean each mean has the weight that it has in the mean. Balanced data give the
+    published formulas. A NaN or an infinity makes its group unknown. ``ValueError`` for columns of different lengths or none at all.
+    """
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    y = np.where(np.isfinite(y), y, np.nan)
+    labels = [_labels(column, y) for column in (group, binary, execution)]
+    if not y.size:
+        raise ValueError("there are no values")
+    groups, (of_value, of_execution, of_binary) = _nest(labels)
+    executions, binaries = len(of_execution), len(of_binary)
+
+    measured = _sums(of_value, np.ones(len(y)), executions)
+    execution_mean = _sums(of_value, y, executions) / measured
+    runs = _sums(of_execution, np.ones(executions), binaries)
+    binary_mean = _sums(of_execution, execution_mean, binaries) / runs
+    built = _sums(of_binary, np.ones(binaries), groups)
+    mean = _sums(of_binary, binary_mean, groups) / built
+    group_of_execution = of_binary[of_execution]
+
+    spread = _sums(group_of_execution[of_value], (y - execution_mean[of_value]) ** 2, groups)
+    within_df = _sums(group_of_execution, measured - 1, groups)
+    between = _sums(group_of_execution, (execution_mean - binary_mean[of_execution]) ** 2, groups)
+    executions_df = _sums(of_binary, runs - 1, groups)
+    above = _sums(of_binary, (binary_mean - mean[of_binary]) ** 2, groups)
+
+    rounding = np.zeros(groups)
+    np.maximum.at(rounding, group_of_execution[of_value], np.abs(np.nan_to_num(y)) * (8 * np.finfo(np.float64).eps))
+    weight = 1 / (built[of_binary] * runs)[of_execution]  # of an execution's mean in the mean
+    return Components(
+        mean=mean,
+        within=_variance(spread, within_df, rounding),
+        executions=_variance(between, executions_df, rounding),
+        binaries=_variance(above, built - 1, rounding),
+        values_count=1 / _sums(group_of_execution, weight**2 / measured, groups),
+        executions_count=1 / _sums(of_binary, 1 / (built[of_binary] ** 2 * runs), groups),
+        binaries_count=built,
+        within_df=within_df,
+        executions_df=executions_df,
+        binaries_df=built - 1,
+    )
+
+
+def _labels(column: ArrayLike | None, like: NDArray[np.float64]) -> NDArray[np.int64]:
+    import numpy as np
+
+    found = np.zeros(like.shape, dtype=np.int64) if column is None else np.asarray(column)
+    if found.shape != like.shape or like.ndim != 1:
+        raise ValueError("values and labels must be columns of equal length")
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+
+
+def _nest(labels: list[NDArray[np.int64]]) -> tuple[int, list[NDArray[np.int64]]]:
+    """Number of groups, and where each value, execution and binary belongs: its index in the level above."""
+    import numpy as np
+
+    group, binary, execution = labels
+    width = int(binary.max()) + 1
+    binaries, binary_of_value = np.unique(group * width + binary, return_inverse=True)
+    depth = int(execution.max()) + 1
+    executions, execution_of_value = np.unique(binary_of_value * depth + execution, return_inverse=True)
+    return int(group.max()) + 1, [execution_of_value, executions // depth, binaries // width]
+
+
+def _sums(places: NDArray[np.int64], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The sum of the values at each of ``count`` places."""
+    import numpy as np
+
+    return np.bincount(places, values, count).astype(np.float64)
+
+
+def _variance(squares: NDArray[np.float64], df: NDArray[np.float64], rounding: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squares over degrees of freedom; 0 where only rounding, NaN without degrees of freedom."""
+    import numpy as np
+
+    found = np.where(df > 0, squares / np.where(df > 0, df, 1.0), np.nan)
+    return np.where(found <= rounding**2, 0.0, found)

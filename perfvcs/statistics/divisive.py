@@ -1,0 +1,123 @@
+"""Steps of a series where the distances between its values show two distributions: E-divisive in windows, confirmed by t-tests."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from math import erfc, sqrt
+from typing import TYPE_CHECKING
+
+from perfvcs.statistics.pelt import chances, prune
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+WINDOW = 50
+CHANCE = 1e-5
+WEAK = 10.0  # times the chance is enough in the first pass
+
+
+def divergence(values: ArrayLike) -> tuple[int, float]:
+    """The split of a series that parts it best, and the divergence there; 0 and 0.0 for fewer than two values.
+
+    Over all 0 < tau < kappa <= n the largest q = mn/(m+n) (2 mean |x - y| - mean |x - x'| - mean |y - y'|) of the m = tau values before
+    the split and the n = kappa - tau behind it (means over distinct pairs, 0 of a single value). Source: Matteson, James 2014.
+    """
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    count = len(y)
+    if count < 2:
+        return 0, 0.0
+    sums = np.zeros((count + 1, count + 1))  # of the distances in the block before (tau, kappa)
+    np.cumsum(np.cumsum(np.abs(y[:, None] - y), axis=0), axis=1, out=sums[1:, 1:])
+    corner = np.diagonal(sums)
+    before, behind, both, valid = _weights(count)
+    inside = corner[:, None] / 2
+    cross = sums - corner[:, None]
+    after = (corner[None, :] - 2 * sums + corner[:, None]) / 2
+    q = np.where(valid, both * cross - before * inside - behind * after, -np.inf)
+    place = int(q.argmax())
+    return place // (count + 1), float(q.flat[place])
+
+
+@lru_cache(maxsize=128)
+def _weights(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Factors of the three sums of distances, by (tau, kappa), and which pairs there are."""
+    import numpy as np
+
+    tau, kappa = np.arange(count + 1)[:, None], np.arange(count + 1)[None, :]
+    m, n = tau.astype(np.float64), np.maximum(kappa - tau, 1).astype(np.float64)
+    valid = (tau > 0) & (kappa > tau)
+    both = 2 / (m + n)
+    before = np.where(m > 1, 2 * n / (m + n) / np.maximum(m - 1, 1), 0.0)
+    behind = np.where(n > 1, 2 * m / (m + n) / np.maximum(n - 1, 1), 0.0)
+    return before, behind, both, valid
+
+
+def divide(values: ArrayLike, chance: float = CHANCE) -> list[int]:
+    """Steps of one window, ascending: the best split of all segments is kept and divided again while its t-test stays below ``chance``."""
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    steps: list[int] = []
+    known: dict[tuple[int, int], tuple[int, float]] = {}
+    if _hopeless(y, chance):
+        return steps
+    while True:
+        bounds = [0, *steps, len(y)]
+        found = []
+        for low, high in pairwise(bounds):
+            if (low, high) not in known:
+                known[low, high] = divergence(y[low:high])
+            place, q = known[low, high]
+            if place:
+                found.append((q, low + place))
+        if not found or max(found)[0] <= 0:
+            return steps
+        place = max(found)[1]
+        more = sorted([*steps, place])
+        turn = more.index(place)
+        around = [0, *more, len(y)]
+        if _hopeless(y[around[turn] : around[turn + 2]], chance) or chances(y, more)[0][turn] > chance:
+            return steps
+        steps = more
+
+
+def _hopeless(values: NDArray[np.float64], chance: float) -> bool:
+    """Whether no split at all can have a p of ``chance``: even normal tails, lighter than Student's, give more. Saves most of the work."""
+    import numpy as np
+
+    n = len(values)
+    if n < 3:
+        return True
+    y = values - values.mean()
+    before = np.arange(1, n)
+    total = np.cumsum(y)[:-1]
+    gain = total**2 * n / (before * (n - before))
+    whole = float(y @ y)
+    rest = whole - float(gain.max())
+    # The largest t^2 is that of the split that leaves the smallest squares.
+    return rest > whole * 1e-9 and erfc(sqrt(float(gain.max()) * (n - 2) / rest / 2)) > chance
+
+
+def divisive(values: ArrayLike, window: int = WINDOW, chance: float = CHANCE, smallest: float = 0.0) -> list[int]:
+    """Steps of a series, ascending: each the index of the first value at the new level.
+
+    Windows of ``window`` values that overlap by half, or start at the last step found, are divided at ten times the ``chance``; of all
+    their steps together the weakest are taken away until each has p <= ``chance`` between its neighbours and at least the size
+    ``smallest``. The values are finite.
+
+    Sources: Matteson, James 2014; Fleming et al. 2023 (Hunter, now Apache Otava, whose own chance is .001).
+    """
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    found: set[int] = set()
+    start = 0
+    while start < len(y) - 1:
+        steps = [start + step for step in divide(y[start : start + window], WEAK * chance)]
+        found.update(steps)
+        start = max(start + window // 2, steps[-1] if steps else 0)
+    return prune(y, sorted(found), chance, smallest)

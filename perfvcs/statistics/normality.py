@@ -1,0 +1,70 @@
+"""Whether values, or a transformation of them, look normal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+TRANSFORMS = ("none", "log", "1/x", "1/sqrt x")
+FEWEST = 3
+MOST = 5000  # values from which the p of the test is no longer exact enough to be told
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Normality:
+    """W and p of Shapiro and Wilk's test by the name of the transformation, each of shape (groups,).
+
+    NaN where it says nothing: fewer than three values or more than 5000, no variance, a NaN, or a value that is not positive (transformed).
+    """
+
+    w: dict[str, NDArray[np.float64]]
+    p: dict[str, NDArray[np.float64]]
+
+    def choice(self, level: float = LEVEL) -> list[str | None]:
+        """Per group the first transformation, in the order of ``TRANSFORMS``, that is not told from normal at ``level``; None for none."""
+        columns = [self.p[name] for name in TRANSFORMS]
+        return [
+            next((name for name, p in zip(TRANSFORMS, row, strict=True) if p >= level), None)
+            for row in zip(*columns, strict=True)
+        ]
+
+
+def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """The values under one of ``TRANSFORMS``, elementwise; NaN where it is not defined. ``ValueError`` for another name."""
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    if name not in TRANSFORMS:
+        raise ValueError(f"no transformation {name}; there are {', '.join(TRANSFORMS)}")
+    if name == "none":
+        return y
+    x = np.where(y > 0, y, np.nan)
+    found: NDArray[np.float64] = np.log(x) if name == "log" else 1 / x if name == "1/x" else 1 / np.sqrt(x)
+    return found
+
+
+def normality(values: ArrayLike) -> Normality:
+    """Shapiro and Wilk's test of each group, shape (groups, n), as it is and after each transformation.
+
+    Sources: Shapiro, Wilk 1965; Royston 1995; scipy.stats.shapiro; the transformations: Kalibera 2006, ch. 3.3.
+    """
+    import numpy as np
+    from scipy import stats
+
+    w, p = {}, {}
+    for name in TRANSFORMS:
+        y = transform(values, name)
+        groups, n = y.shape
+        w[name], p[name] = np.full(groups, np.nan), np.full(groups, np.nan)
+        known = np.isfinite(y).all(axis=1) & (FEWEST <= n <= MOST)
+        for group in np.flatnonzero(known):
+            row = y[group]
+            if np.ptp(row) > 1e-10 * np.abs(row).max():  # below, the test counts rounding
+                # W does not depend on unit and origin, but the library's sums of squares do not reach as far as a float.
+                w[name][group], p[name][group] = stats.shapiro((row - row.mean()) / np.ptp(row))
+    return Normality(w, p)

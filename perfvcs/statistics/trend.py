@@ -1,0 +1,95 @@
+"""Whether a series stepped or drifted, and along which ramp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+SIDE = 60
+EVIDENCE = 6.0
+
+
+@dataclass(frozen=True)
+class Trend:
+    """``evidence`` for a step and against a line, n ln(SSE_line / SSE_step) - ln n; ``step`` says whether it is enough.
+
+    ``slope`` is that of the line, per commit, in the unit of the values.
+    """
+
+    evidence: float
+    step: bool
+    slope: float
+
+
+def trend(values: ArrayLike, place: int, low: int = 0, high: int | None = None, side: int = SIDE) -> Trend:
+    """Compare a step at index ``place`` with a straight line, on the values from ``low`` up to ``high``, at most ``side`` on each side.
+
+    ``low`` and ``high`` are the neighbouring steps. The logarithm of n stands for the place of the step, which the line does not have
+    (BIC). Where both fit perfectly, as with two values, it is a step. The values are finite; ``ValueError`` unless low < place < high.
+    """
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    end = len(y) if high is None else high
+    if not low < place < end:
+        raise ValueError("a step lies between its neighbours")
+    start, stop = max(low, place - side), min(end, place + side)
+    part = y[start:stop] - y[start:stop].mean()
+    n = len(part)
+    time = np.arange(n) - (n - 1) / 2
+    slope = float(time @ part / (time @ time)) if n > 1 else 0.0
+    line = _squares(part - slope * time)
+    step = sum(_squares(side_ - side_.mean()) for side_ in (part[: place - start], part[place - start :]))
+    rounding = _squares(part) * 1e-20
+    if step <= rounding:
+        evidence = inf
+    elif line <= rounding:
+        evidence = -inf
+    else:
+        evidence = n * log(line / step) - log(n)
+    return Trend(evidence, evidence >= EVIDENCE, slope)
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A level up to index ``first``, a straight line to ``last``, another level from there; ``before`` and ``after`` are the levels.
+
+    ``squares`` is the sum of the squared residuals.
+    """
+
+    first: int
+    last: int
+    before: float
+    after: float
+    squares: float
+
+
+def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
+    """The ramp that fits a series best by least squares, on a grid of about ``corners`` places for either of its ends.
+
+    The values are finite and at least three.
+    """
+    import numpy as np
+
+    y = np.asarray(values, dtype=np.float64)
+    n = len(y)
+    grid = np.unique(np.linspace(0, n - 1, min(n, corners)).astype(np.intp))
+    first, last = (index.ravel() for index in np.meshgrid(grid, grid, indexing="ij"))
+    first, last = first[last > first], last[last > first]
+    rise = np.clip((np.arange(n) - first[:, None]) / (last - first)[:, None], 0, 1)
+    mean = rise.mean(axis=1)
+    rest = y - y.mean()
+    height = rise @ rest / ((rise - mean[:, None]) ** 2).sum(axis=1)
+    squares = _squares(rest) - height * (rise @ rest)
+    best = int(squares.argmin())
+    before = float(y.mean() - height[best] * mean[best])
+    return Ramp(int(first[best]), int(last[best]), before, before + float(height[best]), max(0.0, float(squares[best])))
+
+
+def _squares(values: NDArray[np.float64]) -> float:
+    return float(values @ values)

@@ -1,0 +1,81 @@
+"""Where the warm-up of an execution ends: the change points of its measurements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+ALIKE = 0.01  # logarithms of levels that count as one
+FAR = 5.0  # standard deviations from the steady level that a single first measurement may not be
+SHARE = 1 / 3  # of an execution's measurements that the steady part must be
+FEWEST = 4
+SHORTEST = 2
+
+
+@dataclass(frozen=True)
+class Warmup:
+    """Per execution how many first measurements are warm-up (``counts``) and whether it became ``steady``, shape (executions,).
+
+    An execution that is not steady still changed its level in its last two thirds, or has fewer than four measurements.
+    """
+
+    counts: NDArray[np.int64]
+    steady: NDArray[np.bool_]
+
+    @property
+    def needed(self) -> int:
+        """The warm-up that is enough for every steady execution; 0 without any."""
+        return int(self.counts[self.steady].max(initial=0))
+
+
+def warmup(runs: Sequence[ArrayLike], alike: float = ALIKE) -> Warmup:
+    """Warm-up of executions, each a series of positive measurements in their order.
+
+    On the logarithms, winsorised PELT with segments of at least two values; the last segment is steady, with those right before it whose
+    level differs by at most ``alike``. Since winsorising hides one or two slow first measurements, first ones further than five standard
+    deviations from the steady median are warm-up as well. ``ValueError`` as ``runs.stack``, and for measurements that are not positive.
+    Source of segmenting: Barrett et al. 2017 (Virtual machine warmup blows hot and cold).
+    """
+    import numpy as np
+
+    from perfvcs.statistics.runs import stack
+
+    given = stack(runs)
+    rows = [row[:count] for row, count in zip(given.values, given.counts.tolist(), strict=True)]
+    if any((row <= 0).any() for row in rows):
+        raise ValueError("measurements must be positive")
+    counts = np.array([_count(np.log(row), alike) for row in rows], dtype=np.int64)
+    enough = given.counts - counts >= np.maximum(SHARE * given.counts, SHORTEST)
+    return Warmup(counts, enough & (given.counts >= FEWEST))
+
+
+def _count(series: NDArray[np.float64], alike: float) -> int:
+    import numpy as np
+
+    from perfvcs.statistics.pelt import NORMAL, PENALTY, noise, segment, winsorise
+
+    n = len(series)
+    if n < FEWEST:
+        return 0
+    clipped = winsorise(series)
+    spread = noise(clipped)
+    steps = segment(clipped, PENALTY * spread**2 * log(n), SHORTEST) if spread else []
+    levels = [float(np.median(part)) for part in np.split(series, steps)]
+    while steps and abs(levels[-2] - levels[-1]) <= alike:
+        # Compared with the last level each: many small steps may not add up to a steady part.
+        levels[-2] = levels[-1]
+        levels.pop()
+        steps.pop()
+    start = steps[-1] if steps else 0
+    tail = series[start:]
+    middle = float(np.median(tail))
+    spread = NORMAL * float(np.median(np.abs(tail - middle)))
+    far = np.abs(tail - middle) > max(FAR * spread, alike)
+    return start + int(np.argmin(far)) if not far.all() else start

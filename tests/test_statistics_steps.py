@@ -1,0 +1,348 @@
+"""Steps in a series: the detectors against brute force, published formulas and simulated series."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import log
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from statsmodels.stats.diagnostic import acorr_ljungbox
+from statsmodels.tsa.stattools import acf
+
+from perfvcs.statistics.autocorrelation import autocorrelation
+from perfvcs.statistics.divisive import _hopeless, divergence, divisive
+from perfvcs.statistics.horvath import horvath, ratio
+from perfvcs.statistics.pelt import chances, noise, pelt, prune, running_median, segment, winsorise
+from perfvcs.statistics.steps import agree, steps
+from perfvcs.statistics.trend import ramp, trend
+from perfvcs.statistics.window import scores, window
+
+
+def noisy(seed: int, *levels: tuple[int, float], spread: float = 0.01) -> NDArray[np.float64]:
+    """Values about levels, each (how many, level)."""
+    plain = np.concatenate([np.full(count, level) for count, level in levels])
+    return plain + spread * np.random.default_rng(seed).standard_normal(len(plain))
+
+
+def test_autocorrelations_are_statsmodels() -> None:
+    values = np.cumsum(np.random.default_rng(1).standard_normal((3, 80)), axis=1)
+    found = autocorrelation(values, 8)
+    for row in range(3):
+        assert found.coefficients[row] == pytest.approx(acf(values[row], nlags=8))
+        assert found.p()[row] == pytest.approx(acorr_ljungbox(values[row], lags=[8])["lb_pvalue"].iloc[0], rel=1e-9)
+    assert found.bound == pytest.approx(1.96 / np.sqrt(80), rel=1e-4)
+
+
+def test_a_first_order_dependence_of_one_half_triples_the_variance_of_a_mean() -> None:
+    walk = np.random.default_rng(2).standard_normal(20000)
+    for place in range(1, len(walk)):
+        walk[place] += 0.5 * walk[place - 1]
+    found = autocorrelation([walk, walk[::-1]])
+    assert found.inflation() == pytest.approx(3, rel=0.05)
+    assert found.p()[0] < 1e-9
+
+
+def test_constant_missing_and_single_values_have_no_autocorrelation() -> None:
+    found = autocorrelation([[0.1] * 5, [1.0, np.nan, 2.0, 3.0, 4.0]], 2)
+    assert np.isnan(found.coefficients).all()
+    assert np.isnan(found.p()).all()
+    assert found.inflation().tolist() == [1, 1]
+    single = autocorrelation([[1.0]])
+    assert single.inflation().tolist() == [1]
+    assert np.isnan(single.p()).all()
+
+
+@pytest.mark.parametrize("shortest", [1, 2])
+def test_segments_are_the_best_of_all_that_exist(shortest: int) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(25):
+        values = rng.standard_normal(9) + 2 * (np.arange(9) > rng.integers(9))
+        penalty = rng.uniform(0.2, 4)
+        every = [
+            steps for count in range(9) for steps in combinations(range(1, 9), count) if min(np.diff([0, *steps, 9])) >= shortest
+        ]
+        best = min(
+            every, key=lambda steps: sum(part.var() * len(part) for part in np.split(values, steps)) + penalty * len(steps)
+        )
+        assert segment(values, penalty, shortest) == list(best)
+
+
+def test_long_series_are_segmented_where_they_step() -> None:
+    values = noisy(4, (300, 0.0), (50, 0.2), (400, 0.1), spread=0.02)
+    assert segment(values, 10 * 0.02**2 * log(750)) == [300, 350]
+
+
+def test_the_noise_is_measured_between_the_steps() -> None:
+    assert noise(noisy(5, (400, 0.0), (400, 5.0), spread=0.1)) == pytest.approx(0.1, rel=0.1)
+    assert noise([1.0]) == noise([2.0, 2.0]) == 0
+    assert noise([1.0, 1.0, 1.0, 3.0]) > 0
+
+
+def test_the_running_median_uses_what_exists_at_the_ends() -> None:
+    assert running_median([5.0, 1.0, 2.0, 9.0, 3.0]).tolist() == [2.0, 3.5, 3.0, 2.5, 3.0]
+    assert running_median([5.0]).tolist() == [5.0]
+
+
+def test_winsorising_clips_outliers_and_leaves_steps() -> None:
+    values = noisy(6, (30, 0.0), (30, 1.0))
+    values[10] = 7.0
+    found = winsorise(values)
+    assert found[10] < 0.1
+    assert abs(found[30] - values[30]) < 0.06
+
+
+def test_the_chances_of_steps_are_scipys() -> None:
+    values = noisy(7, (10, 0.0), (6, 0.02), (1, 0.0))
+    p, size = chances(values, [10, 16])
+    assert p[0] == pytest.approx(stats.ttest_ind(values[:10], values[10:16]).pvalue)
+    assert size[0] == pytest.approx(values[10:16].mean() - values[:10].mean())
+    wider, _ = chances(values, [10, 16], inflation=4.0)
+    assert wider[0] == pytest.approx(2 * stats.t.sf(abs(stats.ttest_ind(values[:10], values[10:16]).statistic) / 2, 14))
+    assert chances([1.0, 2.0], [1])[0].tolist() == [1.0]
+    assert chances([1.0, 1.0, 2.0, 2.0], [2])[0].tolist() == [0.0]
+
+
+def test_weak_and_small_steps_are_taken_back() -> None:
+    values = noisy(8, (50, 0.0), (50, 0.1), (50, 0.101), spread=0.001)
+    assert prune(values, [20, 50, 100]) == [50]
+    assert prune(values, []) == []
+
+
+def test_pelt_finds_steps_and_no_bursts() -> None:
+    values = noisy(9, (60, 0.0), (40, 0.05), (60, 0.02))
+    values[[20, 21, 130]] += 0.5
+    found = pelt(values)
+    assert len(found) == 2
+    assert found == pytest.approx([60, 100], abs=1)
+
+
+def test_pelt_on_short_constant_and_noiseless_series() -> None:
+    assert pelt([1.0, 2.0, 3.0]) == []
+    assert pelt([0.1] * 20) == []
+    assert pelt([1.0] * 10 + [2.0] * 10) == [10]
+
+
+def test_dependent_values_need_more_evidence() -> None:
+    found = []
+    for seed in range(30):
+        walk = noisy(seed, (200, 0.0))
+        for place in range(1, 200):
+            walk[place] += 0.7 * walk[place - 1]
+        found.append((len(pelt(walk, dependent=False)), len(pelt(walk))))
+    independent, dependent = np.sum(found, axis=0)
+    assert dependent < independent / 2
+
+
+def test_the_divergence_is_matteson_and_james() -> None:
+    values = np.random.default_rng(10).standard_normal(8)
+
+    def q(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+        m, n = len(first), len(second)
+        inner = [np.mean([abs(a - b) for a, b in combinations(side, 2)]) if len(side) > 1 else 0.0 for side in (first, second)]
+        return float(m * n / (m + n) * (2 * np.abs(first[:, None] - second).mean() - inner[0] - inner[1]))
+
+    splits = {(q(values[:tau], values[tau:kappa]), tau) for tau in range(1, 8) for kappa in range(tau + 1, 9)}
+    best, place = max(splits)
+    assert divergence(values) == (place, pytest.approx(best))
+    assert divergence([1.0]) == (0, 0.0)
+
+
+def test_divisive_finds_steps_in_any_window_and_no_others() -> None:
+    values = noisy(11, (130, 0.0), (90, 0.05), (180, 0.02))
+    assert divisive(values) == [130, 220]
+    assert divisive(noisy(12, (400, 0.0))) == []
+    assert divisive([1.0]) == divisive([]) == divisive([2.0] * 60) == []
+    assert divisive([1.0] * 10 + [2.0] * 10) == [10]
+
+
+def test_windows_without_hope_are_those_that_have_no_step() -> None:
+    rng = np.random.default_rng(27)
+    hopeless = 0
+    for _ in range(60):
+        values = rng.standard_normal(30)
+        values[15:] += rng.uniform(0, 3)
+        best = min(stats.ttest_ind(values[:place], values[place:]).pvalue for place in range(2, 29))
+        if _hopeless(values, 0.001):
+            hopeless += 1
+            assert best > 0.001
+    assert 10 < hopeless < 50
+    assert _hopeless(np.array([1.0, 2.0]), 0.001)
+    assert not _hopeless(np.array([1.0, 1.0, 2.0, 2.0]), 0.001)
+
+
+def test_otavas_own_chance_flags_more() -> None:
+    found = [
+        (len(divisive(values)), len(divisive(values, chance=1e-3))) for values in (noisy(seed, (200, 0.0)) for seed in range(30))
+    ]
+    strict, own = np.sum(found, axis=0)
+    assert strict == 0
+    assert own > 0
+
+
+def test_the_weighted_t_is_the_plain_one_with_weighted_means() -> None:
+    values = noisy(13, (12, 0.0), (12, 0.05))
+    t, size = scores(values)
+    weights = np.arange(1, 13)
+    before, after = np.average(values[:12], weights=weights), np.average(values[12:], weights=weights[::-1])
+    squares = [((side - mean) ** 2).sum() / 11 for side, mean in ((values[:12], before), (values[12:], after))]
+    assert size[12] == pytest.approx(after - before)
+    assert t[12] == pytest.approx((after - before) / np.sqrt(sum(squares) / 12))
+    assert np.flatnonzero(t).tolist() == [12]
+
+
+def test_the_window_takes_the_strongest_place_and_no_neighbours() -> None:
+    assert window(noisy(14, (40, 0.0), (40, 0.05), (40, 0.0))) == pytest.approx([40, 80], abs=1)
+    assert window(noisy(15, (40, 0.0), (40, 0.005), spread=0.0005)) == []  # below 1 %
+    assert window([1.0] * 20 + [2.0] * 20) == [20]
+    assert window([1.0] * 40) == window([1.0] * 5) == []
+
+
+def test_a_line_is_told_from_a_step() -> None:
+    step, line = noisy(16, (50, 0.0), (50, 0.05)), noisy(17, (100, 0.0)) + np.linspace(0, 0.1, 100)
+    found = trend(step, 50)
+    residual = step - np.polyval(np.polyfit(np.arange(100), step, 1), np.arange(100))
+    squares = step[:50].var() * 50 + step[50:].var() * 50
+    assert found.evidence == pytest.approx(100 * log((residual**2).sum() / squares) - log(100))
+    assert found.step
+    assert not trend(line, 50).step
+    assert trend(line, 50).slope == pytest.approx(0.1 / 99, rel=0.1)
+
+
+def test_a_trend_looks_at_sixty_values_on_each_side_and_not_past_the_neighbours() -> None:
+    values = noisy(18, (300, 0.0), (300, 0.05))
+    far = values.copy()
+    far[:200] += 1
+    assert trend(values, 300) == trend(far, 300)
+    assert trend(values, 300, 290, 310) != trend(values, 300)
+
+
+def test_perfect_steps_and_lines() -> None:
+    assert trend([1.0, 1.0, 2.0, 2.0], 2).step
+    assert trend([1.0, 2.0], 1).step
+    assert not trend([1.0, 2.0, 3.0, 4.0], 2).step
+    with pytest.raises(ValueError, match="between"):
+        trend([1.0, 2.0], 0)
+
+
+def test_horvaths_statistic_is_the_papers() -> None:
+    values = noisy(19, (20, 0.0), (12, 0.03))
+    n = len(values)
+    every = {k: n * log(values.var()) - k * log(values[:k].var()) - (n - k) * log(values[k:].var()) for k in range(2, n - 1)}
+    place = max(every, key=lambda k: every[k])
+    found = ratio(values)
+    assert (found.place, found.statistic) == (place, pytest.approx(np.sqrt(every[place])))
+    a, b = np.sqrt(2 * log(log(n))), 2 * log(log(n)) + log(log(log(n)))
+    # Rejected at the level p exactly where a Z - b reaches ln(-2 / ln(1 - p)).
+    assert a * found.statistic - b == pytest.approx(log(-2 / log(1 - found.p)))
+
+
+def test_horvaths_test_keeps_its_level_and_sees_changes_of_mean_or_variance() -> None:
+    rng = np.random.default_rng(20)
+    assert np.mean([ratio(rng.standard_normal(200)).p < 0.05 for _ in range(400)]) < 0.07
+    assert horvath(noisy(21, (100, 0.0), (60, 0.05), (90, 0.0))) == pytest.approx([100, 160], abs=2)
+    louder = np.concatenate([rng.normal(0, 1, 100), rng.normal(0, 5, 100)])
+    assert horvath(louder) == pytest.approx([100], abs=5)
+
+
+def test_horvath_on_short_constant_and_noiseless_series() -> None:
+    assert ratio([1.0] * 15).p == ratio([0.1] * 50).p == 1
+    assert horvath([0.1] * 50) == horvath([1.0, 2.0]) == []
+    assert horvath([1.0] * 30 + [2.0] * 30) == [30]
+
+
+def test_detectors_agree_within_two_commits_and_no_place_counts_twice() -> None:
+    found = agree({"pelt": [10, 12, 50], "divisive": [11, 80], "window": [52, 83]})
+    assert found == [([10, 11], ("pelt", "divisive")), ([50, 52], ("pelt", "window"))]
+    assert agree({"pelt": [10], "divisive": [], "window": []}) == []
+
+
+def test_a_step_is_reported_with_its_size_interval_and_range() -> None:
+    values = noisy(22, (60, 0.0), (60, 0.05))
+    (found,) = steps(values)
+    assert (found.place, found.word, found.detectors) == (60, "step", ("pelt", "divisive", "window"))
+    assert found.first <= 60 <= found.last
+    low, high = found.interval()
+    assert low < 0.05 < high < 0.06
+    assert found.effect == pytest.approx(found.after - found.before)
+    assert found.p < 1e-20
+
+
+def test_the_range_of_commits_is_wider_where_the_step_is_less_clear() -> None:
+    clear, vague = (steps(noisy(23, (60, 0.0), (60, 0.05), spread=spread))[0] for spread in (0.003, 0.02))
+    assert (clear.first, clear.last) == (60, 60)
+    assert vague.last > vague.first
+
+
+def test_a_ramp_is_one_drift() -> None:
+    ramp = np.concatenate([np.zeros(100), np.linspace(0, 0.3, 100), np.full(100, 0.3)])
+    found = steps(ramp + 0.01 * np.random.default_rng(24).standard_normal(300))
+    assert [step.word for step in found] == ["drift"]
+    assert found[0].effect == pytest.approx(0.3, abs=0.02)
+    assert (found[0].first, found[0].last) == (pytest.approx(100, abs=8), pytest.approx(200, abs=8))
+
+
+def test_a_staircase_is_no_ramp() -> None:
+    found = steps(noisy(26, (50, 0.0), (40, 0.05), (40, 0.1), (50, 0.15)))
+    assert [(step.place, step.word) for step in found] == [(50, "step"), (90, "step"), (130, "step")]
+
+
+def test_a_ramp_is_fitted_exactly() -> None:
+    found = ramp(np.concatenate([np.full(5, 1.0), 1 + np.arange(1, 5) / 4, np.full(6, 2.0)]))
+    assert (found.first, found.last, found.before, found.after) == (4, 8, pytest.approx(1), pytest.approx(2))
+    assert found.squares == pytest.approx(0, abs=1e-12)
+
+
+def test_a_step_ten_commits_before_the_end_is_found() -> None:
+    found = [any(abs(step.place - 60) <= 2 for step in steps(noisy(seed, (60, 0.0), (10, 0.05)))) for seed in range(40)]
+    assert np.mean(found) >= 0.85
+
+
+@pytest.mark.parametrize("kind", ["normal", "t3", "dependent", "bursts"])
+def test_flat_series_have_no_steps(kind: str) -> None:
+    rng = np.random.default_rng(25)
+    for _ in range(6):
+        values = 0.02 * (rng.standard_t(3, 500) if kind == "t3" else rng.standard_normal(500))
+        if kind == "dependent":
+            for place in range(1, 500):
+                values[place] += 0.4 * values[place - 1]
+        if kind == "bursts":
+            for place in rng.choice(np.arange(0, 500, 10), 8, replace=False):
+                values[place : place + 2] += 0.3
+        assert steps(values) == []
+
+
+def test_missing_commits_are_skipped_and_places_stay_theirs() -> None:
+    values = noisy(22, (60, 0.0), (60, 0.05))
+    holes = np.insert(values, [0, 30, 100], np.nan)
+    (found,) = steps(holes)
+    assert found.place == 62
+
+
+def test_short_constant_and_noiseless_series() -> None:
+    assert steps([]) == steps([1.0, 2.0, np.nan]) == steps([0.1] * 100) == []
+    (found,) = steps([1.0] * 30 + [1.1] * 30)
+    assert (found.place, found.p, found.interval()) == (30, 0.0, pytest.approx((0.1, 0.1)))
+
+
+def test_odd_series_give_sound_steps() -> None:
+    rng = np.random.default_rng(28)
+    count = 0
+    for turn in range(60):
+        n = int(rng.integers(1, 150))
+        values = (
+            np.cumsum(rng.standard_normal(n)),
+            np.repeat(rng.standard_normal(n // 5 + 1), 5)[:n],
+            rng.integers(0, 3, n).astype(np.float64),
+            np.where(rng.random(n) < 0.3, np.nan, np.cumsum((rng.random(n) < 0.05) * rng.standard_normal(n))),
+            np.tile([1.0, 2.0, 1.0, 5.0], n)[:n] + np.linspace(0, turn / 10, n),
+        )[turn % 5]
+        for step in steps(values):
+            count += 1
+            assert 0 <= step.first <= step.last < n
+            assert step.word == "drift" or step.first <= step.place <= step.last
+            assert 0 <= step.p <= 1e-5
+            assert step.interval()[0] <= step.effect <= step.interval()[1]
+    assert count > 20
