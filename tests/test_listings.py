@@ -70,7 +70,7 @@ def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, 
     out = perf("status").out
     assert f"HEAD is {head[:10]} the title\n" in out
     assert "measured  sort" in out
-    assert "10 executions" in out
+    assert "n=10 " in out
     assert "missing   parse" in out
     assert "no verdict yet" in out
     assert "the store holds 1 profile" in out

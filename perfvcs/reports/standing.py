@@ -13,7 +13,7 @@ from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import FILE, load
 from perfvcs.quantity import escaped, quantity, shorten
-from perfvcs.reports.chronicle import WIDTH, Trend, described, trends
+from perfvcs.reports.chronicle import Trend, described, trends
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 BACK = 24  # commits back that a sparkline looks
+POINTS = 16  # of a sparkline
 FEW = 20  # jobs listed one by one
 
 
@@ -62,8 +63,8 @@ class Standing:
             else:
                 value, line = "", ""
                 if row.trend:
-                    value, line = quantity(row.trend.newest, row.trend.unit), sparkline(row.trend.values, width=WIDTH)
-                yield f"  measured  {name}  {row.executions:>3} executions  {value:>9}  {line}".rstrip()
+                    value, line = quantity(row.trend.newest, row.trend.unit), sparkline(row.trend.values, width=POINTS)
+                yield f"  measured  {name}  n={row.executions:<4} {value:>9}  {line}".rstrip()
         if len(self.rows) > FEW:
             yield f"  and {len(self.rows) - FEW} more: {len(measured)} are measured, {len(missing)} missing"
         if missing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import geometric_mean
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.quantity import metric_name, metric_rank, quantity, shorten
@@ -12,10 +13,13 @@ from perfvcs.summary import summarise
 if TYPE_CHECKING:
     from perfvcs.measure.campaign import Outcome
 
+COLUMNS = 80
+LABEL = 34  # characters of a benchmark's name
+
 
 def stored(outcome: Outcome) -> Iterator[str]:
     """What a campaign stored: per version and job the centres of the judged metrics; then warnings."""
-    width = max((len(shorten(profile.job.label, 34)) for profile in outcome.profiles), default=0)
+    width = max((len(shorten(profile.job.label, LABEL)) for profile in outcome.profiles), default=0)
     for profile in outcome.profiles:
         version = profile.commit[:10] + ("+" if profile.dirty else " ")
         shown = [
@@ -26,10 +30,12 @@ def stored(outcome: Outcome) -> Iterator[str]:
         centres = "  ".join(
             f"{metric_name(metric)} {text}" for metric, text in sorted(shown, key=lambda row: metric_rank(row[0]))
         )
-        yield f"{version} {shorten(profile.job.label, 34):{width}}  {centres}  n={profile.design.executions}"
+        name, values = f"{version} {shorten(profile.job.label, LABEL):{width}}", f"{centres}  n={profile.design.executions}"
+        yield from [f"{name}  {values}"] if len(name) + len(values) + 2 <= COLUMNS else [name.rstrip(), f"{'':12}{values}"]
     if outcome.profiles:
         seeds = ", ".join(map(str, outcome.seeds))
         yield f"stored {len(outcome.paths)} profile{'s' * (len(outcome.paths) != 1)} (seed {seeds})"
     elif not outcome.failures:
         yield "nothing to measure: everything asked for has its profiles"
-    yield from (f"note: {warning}" for warning in outcome.warnings)
+    for warning in outcome.warnings:
+        yield from wrap(f"note: {warning}", COLUMNS, subsequent_indent="      ")
