@@ -119,10 +119,11 @@ def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any
         LegendItem(label=value(text), renderers=list(renderers)) for text, (_, renderers) in zip(texts, entries, strict=True)
     ]
     listed = Legend(
-        items=items, location="top_left", click_policy="hide", ncols=columns, orientation="horizontal", border_line_color=None,
+        location="top_left", click_policy="hide", ncols=columns, orientation="horizontal", border_line_color=None,
         margin=0, spacing=8, label_text_font_size="11px", label_text_font=FONT, label_text_color=INK, background_fill_color=None,
         glyph_height=14, glyph_width=14, label_height=14, inactive_fill_color=GRID, inactive_fill_alpha=0.6,
     )  # fmt: skip
+    listed.items = items
     plot.add_layout(listed, "below")
 
 

@@ -42,7 +42,7 @@ def impact(runs: Sequence[ArrayLike], iterations: int = ITERATIONS, share: float
     import numpy as np
 
     given = stack(runs)
-    samples = int(min(int(share * len(given.counts)), given.counts.min()))
+    samples = min(int(share * len(given.counts)), *given.counts.tolist())
     if samples < 2:
         return Impact(np.nan, np.nan, samples)
     return Impact(_factor(given, samples, iterations, seed), _factor(given.centred(), samples, iterations, seed), samples)

@@ -316,7 +316,11 @@ class Store:
         return packs > CROWDED_PACKS or loose > CROWDED_OBJECTS
 
     def _sweep(self) -> None:
-        """Remove what git's killed processes leave: half-written packs and objects, crash reports."""
+        """Remove what git's killed processes leave: half-written packs and objects, crash reports, half a store beside this one."""
+        for left in self.path.parent.glob(f"{self.path.name}.new-*"):
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > STALE_FILE:
+                    shutil.rmtree(left)
         for pattern in ("objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_*", "fast_import_crash_*"):
             for left in self.path.glob(pattern):
                 with contextlib.suppress(OSError):
