@@ -106,13 +106,10 @@ class Repository:
             part.unlink(missing_ok=True)
         return path
 
-    def reindex(self) -> tuple[int, dict[str, str]]:
-        """Build the index anew from the store: how many profiles it has, and what is no profile with the reason."""
-        self.index.close()
-        for name in ("index.db", "index.db-wal", "index.db-shm"):
-            (self.home / name).unlink(missing_ok=True)
-        self.index.refresh()
-        return self.index.total(), self.index.damaged()
+    def reindex(self) -> int:
+        """Build the index anew from the store: how many profiles it has."""
+        self.index.rebuild()
+        return self.index.total()
 
     def size(self) -> int:
         """Bytes that the store takes on disk."""

@@ -18,7 +18,7 @@ def command(as_json: bool) -> None:
     repository = Repository.find()
     problems = repository.store.fsck()
     try:
-        profiles, _ = repository.reindex()
+        profiles = repository.reindex()
     except Damaged:
         profiles = 0
     if as_json:

@@ -8,7 +8,7 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -297,7 +297,3 @@ class Project:
         if pattern not in text.splitlines():
             path.parent.mkdir(exist_ok=True)
             path.write_text(text + ("" if not text or text.endswith("\n") else "\n") + pattern + "\n")
-
-    def nearest(self, commit: str, matches: Callable[[str], bool]) -> str | None:
-        """The nearest ancestor that matches; None when there is none."""
-        return next((ancestor for ancestor in self.ancestors(commit) if matches(ancestor)), None)
