@@ -17,10 +17,11 @@ from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
 from perfvcs.store import Store
 from perfvcs.store.place import fold
-from perfvcs.vcs import NoRepository, Project, UnknownRevision
+from perfvcs.vcs import GitError, NoRepository, Project, UnknownRevision
 
 if TYPE_CHECKING:
     from perfvcs.check import Past, Report, Unit
+    from perfvcs.check.rules import Rules
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
 
@@ -232,6 +233,15 @@ class Repository:
             raise UsageError(f"`{name}` has no such profiles: `perf log` shows what there is")
         return paths
 
+    @cached_property
+    def rules(self) -> Rules:
+        """The ``[[check]]`` tables of perf.toml as it is now; none where there is no such file. Raises BadConfig."""
+        from perfvcs.check.rules import Rules
+        from perfvcs.jobs.config import FILE, load
+
+        path = self.project.root / FILE
+        return load(path).rules if path.is_file() else Rules()
+
     # -- verdicts --------------------------------------------------------------------------------------------------------------------
 
     def compare(
@@ -244,7 +254,7 @@ class Repository:
         session: str = "",
         settled: Sequence[str] = (),
     ) -> Report:
-        """The verdict on two states from what is stored; raises NothingToCompare.
+        """The verdict on two states from what is stored, by ``method``, else by the rules of perf.toml; raises NothingToCompare.
 
         ``session`` leaves only what that session measured, and what was ``settled`` before it (labels of jobs).
         """
@@ -259,10 +269,32 @@ class Repository:
         for state, side in zip((baseline, target), sides, strict=True):
             if not side:
                 raise NothingToCompare(f"{state.name} has no profiles: measure it with `perf collect`, or both with --measure")
-        report = compare(sides[0], sides[1], method=method, delta=delta, history=self.history(target))
+        report = compare(
+            sides[0], sides[1], method=method, rules=self.rules, delta=delta, history=self.history(target), read=self.profiles
+        )
         report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
+        report = self._accepted(report, baseline, target)
         self.index.remember(baseline.commit, target.commit, msgspec.json.encode(report))
         return report
+
+    def _accepted(self, report: Report, baseline: State, target: State) -> Report:
+        """The report, with what the project has accepted on the way from baseline to target."""
+        from datetime import date
+
+        from perfvcs.check.acceptance import apply
+        from perfvcs.check.register import FILE, load
+
+        known = [] if self.project.bare else load(self.project.root / FILE)
+        return apply(
+            report, known, baseline=baseline.commit, target=target.commit, contains=self.contains, today=date.today()
+        )
+
+    def contains(self, commit: str, other: str) -> bool:
+        """Whether a commit is another one or has it among its ancestors; not where either is unknown here."""
+        with suppress(GitError):
+            self.project.git("merge-base", "--is-ancestor", other, commit)
+            return True
+        return False
 
     def history(self, target: State) -> dict[Unit, Past]:
         """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""

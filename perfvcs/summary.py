@@ -18,7 +18,8 @@ MAX_SIZES = 32  # above, a unit's sizes are points of a curve, not separate benc
 class Summary(msgspec.Struct, frozen=True):
     """One unit (``uid``, and ``size`` where it has few) under one metric: medians in the metric's unit, one per execution.
 
-    ``binaries`` is the build of each execution; empty where all are of build 0.
+    ``binaries`` is the build of each execution; empty where all are of build 0. ``sizes`` is ``MAX_SIZES`` + 1 where a unit with more
+    sizes than that is summarised as a whole, else 0.
     """
 
     uid: str
@@ -27,6 +28,7 @@ class Summary(msgspec.Struct, frozen=True):
     executions: tuple[int, ...]
     medians: tuple[float, ...]
     binaries: tuple[int, ...] = ()
+    sizes: int = 0
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -75,7 +77,7 @@ def summarise(profile: Profile) -> list[Summary]:
     judged = [name for name, metric in profile.metrics.items() if metric.better != "none"]
     if not judged:
         return []
-    mark, sizes = rows.integers("mark"), _group_sizes(profile)
+    mark, (sizes, curves) = rows.integers("mark"), _group_sizes(profile)
     several = rows.binary is not None and any(rows.binary)
     executions: Sequence[Any] = list(zip(rows.integers("binary"), rows.execution, strict=True)) if several else rows.execution
     found: list[Summary] = []
@@ -88,9 +90,11 @@ def summarise(profile: Profile) -> list[Summary]:
             medians = tuple(values[0] if len(values) == 1 else _median(values) for values in by_execution.values())
             if several:
                 binaries, numbers = zip(*by_execution, strict=True)
-                found.append(Summary(rows.names[uid], size, name, numbers, medians, binaries if any(binaries) else ()))
+                binaries = binaries if any(binaries) else ()
             else:
-                found.append(Summary(rows.names[uid], size, name, tuple(by_execution), medians))
+                numbers, binaries = tuple(by_execution), ()
+            many = MAX_SIZES + 1 if uid in curves else 0
+            found.append(Summary(rows.names[uid], size, name, numbers, medians, binaries, many))
     return found
 
 
@@ -100,13 +104,14 @@ def _median(values: list[float]) -> float:
     return found if isfinite(found) else 2 * median(value / 2 for value in values)
 
 
-def _group_sizes(profile: Profile) -> list[float | None]:
+def _group_sizes(profile: Profile) -> tuple[list[float | None], set[int]]:
+    """The size that each row is summarised under, and the units that have too many."""
     rows = profile.resources
     if rows.size is None:
-        return [None] * len(rows)
+        return [None] * len(rows), set()
     distinct: dict[int, set[float | None]] = defaultdict(set)
     for uid, size in zip(rows.uid, rows.size, strict=True):
         if len(distinct[uid]) <= MAX_SIZES:
             distinct[uid].add(size)
-    few = {uid for uid, sizes in distinct.items() if len(sizes) <= MAX_SIZES}
-    return [size if uid in few else None for uid, size in zip(rows.uid, rows.size, strict=True)]
+    many = {uid for uid, sizes in distinct.items() if len(sizes) > MAX_SIZES}
+    return [None if uid in many else size for uid, size in zip(rows.uid, rows.size, strict=True)], many

@@ -43,7 +43,7 @@ def test_few_sizes_are_separate_benchmarks_and_many_are_a_curve() -> None:
     count = MAX_SIZES + 1
     sizes: list[float | None] = [float(size) for size in range(count)]
     many = Resources(names=["a"], uid=[0] * count, execution=[0] * count, size=sizes, metrics={"wall": sizes})
-    assert summarise(sample_profile(resources=many)) == [Summary("a", None, "wall", (0,), (MAX_SIZES / 2,))]
+    assert summarise(sample_profile(resources=many)) == [Summary("a", None, "wall", (0,), (MAX_SIZES / 2,), sizes=count)]
 
 
 def test_an_empty_profile_has_no_summaries() -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import WORDS, Change, NothingToCompare, Report, Word, rank
+from perfvcs.check.change import WORDS, Change, Cluster, Curve, NothingToCompare, Report, Word, rank
 from perfvcs.check.past import Past, Unit, past_of
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.summary import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["WORDS", "Change", "NothingToCompare", "Past", "Report", "Unit", "Word", "compare", "past_of"]
+    from perfvcs.check.rules import Rules
+    from perfvcs.summary import Header
+
+__all__ = ["WORDS", "Change", "Cluster", "Curve", "NothingToCompare", "Past", "Report", "Unit", "Word", "compare", "past_of"]
 
 
 def compare(
@@ -22,31 +25,49 @@ def compare(
     target: Sequence[Measured | Profile],
     *,
     method: str = "auto",
+    rules: Rules | None = None,
     delta: float = 0.01,
     history: Mapping[Unit, Past] | None = None,
     confidence: float = 0.99,
     alpha: float | None = None,
+    read: Callable[[Sequence[Header]], Sequence[Profile]] | None = None,
 ) -> Report:
     """The verdict on every unit and metric of two sides, each with all profiles of one revision.
 
-    For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``delta`` is
-    the smallest relative effect that counts; ``history`` what earlier sessions show, see ``past_of``; ``alpha`` the p-value that
-    a change needs (by default what ``confidence`` leaves; an early look of a sequential measurement asks for less). Raises
+    For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``rules`` say which
+    method judges what where ``method`` is ``auto``. ``delta`` is the smallest relative effect that counts; ``history`` what earlier
+    sessions show, see ``past_of``; ``alpha`` the p-value that a change needs (by default what ``confidence`` leaves; an early look of
+    a sequential measurement asks for less). ``read`` opens the profiles of headers for the methods that need the rows. Raises
     UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.matching import match
     from perfvcs.check.methods import load
+    from perfvcs.check.rows import Rows
+    from perfvcs.check.rules import Rules, assign
 
     _require(math.isfinite(delta) and delta >= 0, f"delta is {delta}: give a share such as 0.01 for 1 %")
     _require(0 < confidence < 1, f"confidence is {confidence}: give a share between 0 and 1, such as 0.99")
     alpha = 1 - confidence if alpha is None else alpha
     _require(0 < alpha < 1, f"alpha is {alpha}: give a probability between 0 and 1, such as 0.01")
     rule = load(method)(delta=delta, confidence=confidence, alpha=alpha)
-    sides = [[one if isinstance(one, Measured) else Measured.of(one) for one in side] for side in (baseline, target)]
-    pairs, decided = match(sides[0], sides[1], history or {})
-    changes = sorted([*rule.compare(pairs), *decided], key=rank)
+    given: dict[int, Profile] = {}
+    sides = [[_measured(one, given) for one in side] for side in (baseline, target)]
+    cases, changes = match(sides[0], sides[1], history or {}, Rows(given, read))
+    by_rule = method == "auto" and rules is not None and rules.rules
+    judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [(rule, cases)]
+    for judge, members in judges:
+        changes += judge.compare(members)
     revisions = [side[0].header.commit if side else "" for side in sides]
-    return Report(baseline=revisions[0], target=revisions[1], method=method, changes=changes)
+    return Report(baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank))
+
+
+def _measured(one: Measured | Profile, given: dict[int, Profile]) -> Measured:
+    """Header and summaries; a profile is kept, so that its rows need not be read again."""
+    if isinstance(one, Measured):
+        return one
+    measured = Measured.of(one)
+    given[id(measured)] = one
+    return measured
 
 
 def _require(holds: bool, message: str) -> None:

@@ -19,6 +19,37 @@ class NothingToCompare(PerfError):
     exit_code = 4
 
 
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """How one unit's values grow with its size on both sides, and what kind of difference lies between the two curves.
+
+    ``models`` and ``orders`` name the best model of baseline and target ("logarithmic", "O(log n)"), ``r2`` its share of the variance.
+    ``kind`` is the model of target minus baseline ("none", "constant", "linear", ...), ``coefficient`` its size per unit of the model's
+    function (per element where that is linear) in the metric's unit, ``low``..``high`` its interval. ``sizes`` is the common range.
+    """
+
+    models: tuple[str, str]
+    orders: tuple[str, str]
+    r2: tuple[float, float]
+    sizes: tuple[float, float]
+    kind: str = "none"
+    coefficient: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """Counters that move together, the one that stands for them, and how badly the old version's model predicts it on the new one.
+
+    ``error`` is the mean relative prediction error (0.3 is 30 %), ``threshold`` what it may be.
+    """
+
+    counters: list[str]
+    target: str
+    error: float | None
+    threshold: float
+    regressed: bool
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One verdict: one unit of one job under one metric, target against baseline.
 
@@ -26,8 +57,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
     medians for deterministic metrics). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
     lies beyond ``delta``. ``reason`` says in words what differs, or what keeps the verdict open. ``permutation_p`` is there where
-    ``p`` is small enough for a change. ``builds``: how many builds a side, where they and not the executions count. What does not
-    apply is None; every number is finite.
+    ``p`` is small enough for a change. ``builds``: how many builds a side, where they and not the executions count. ``finding`` says in
+    words what a method found beyond the effect ("+0.010 us per element (linear), O(log n) -> O(n)"), ``curve`` and ``clusters`` the
+    same in numbers. ``accepted`` is the reason for which a known change is accepted. What does not apply is None; every number is
+    finite.
     """
 
     word: Word
@@ -57,6 +90,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     gate: bool = False
     method: str = "log-median"
     reason: str = ""
+    finding: str = ""
+    curve: Curve | None = None
+    clusters: list[Cluster] | None = None
+    accepted: str | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

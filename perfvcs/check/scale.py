@@ -13,7 +13,7 @@ from perfvcs.statistics import sessions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from perfvcs.check.methods import Pair, Sessions
+    from perfvcs.check.case import Pair, Sessions
     from perfvcs.check.past import Past
 
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float

@@ -30,11 +30,11 @@ FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job
 JOIN metrics m ON m.id = p.metrics"""
 WITHIN = "c.text IN (SELECT value FROM json_each(?))"
 SUMMARIES = f"""
-SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.medians
+SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
 FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
 JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN} ORDER BY s.profile, s.number"""
 HISTORY = f"""
-SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH}, u.text, s.size, n.text, s.executions, s.binaries, s.medians
+SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH}, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
 FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id JOIN environments e ON e.id = p.environment
 JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
 FIND = f"""
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
 
 class Index:
-    """The cache of ``store`` in the file at ``path``; the last verdicts are in ``verdicts.db`` beside it.
+    """The cache of ``store`` in the file at ``path``; the last verdicts (``memory``) are in ``verdicts.db`` beside it.
 
     Every method brings the index up to date when it was not yet; ``refresh`` does so again. A damaged file is made anew, and where it
     cannot be written, memory serves. Lists are ordered by commit as they were asked for (by name when none were), then by time.
@@ -66,7 +66,7 @@ class Index:
     def __init__(self, store: Store, path: Path) -> None:
         self._store = store
         self._database = Database(path, SCHEMA, VERSION)
-        self._verdicts = Verdicts(path.with_name("verdicts.db"))
+        self.memory = Verdicts(path.with_name("verdicts.db"))
         self._fresh: sqlite3.Connection | None = None
 
     def refresh(self) -> None:
@@ -227,21 +227,22 @@ class Index:
 
     def remember(self, baseline: str, target: str, report: bytes) -> None:
         """Keep the JSON of a ``check`` report as the last verdict on ``target``; both are full commit ids."""
-        self._verdicts.remember(baseline, target, report)
+        self.memory.remember(baseline, target, report)
 
     def verdicts(self, commits: Iterable[str]) -> dict[str, Verdict]:
         """The last verdict of each of these commits that has one."""
-        return self._verdicts.of(commits)
+        return self.memory.of(commits)
 
     def report(self, baseline: str, target: str) -> bytes | None:
         """The JSON of the report on a pair as it was remembered."""
-        return self._verdicts.report(baseline, target)
+        found = self.memory.recall(baseline, target)
+        return found.report if found else None
 
     def close(self) -> None:
         """Close the files; the next use opens them again."""
         self._fresh = None
         self._database.close()
-        self._verdicts.close()
+        self.memory.close()
 
 
 class _Collected(msgspec.Struct):

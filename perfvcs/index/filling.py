@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 3
+VERSION = 4
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = """
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -34,7 +34,7 @@ CREATE INDEX profiles_dirty ON profiles (commit_id) WHERE dirty IS NOT NULL;
 CREATE INDEX profiles_job ON profiles (job, commit_id);
 CREATE TABLE summaries (
     profile INTEGER NOT NULL, number INTEGER NOT NULL, uid INTEGER NOT NULL, metric INTEGER NOT NULL, size REAL, executions TEXT,
-    binaries TEXT, medians BLOB NOT NULL, PRIMARY KEY (profile, number)
+    binaries TEXT, sizes INTEGER NOT NULL, medians BLOB NOT NULL, PRIMARY KEY (profile, number)
 ) WITHOUT ROWID;
 CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL)
 """
@@ -81,7 +81,7 @@ class Filling:
         inserted = self._connection.execute("INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         if inserted.rowcount:
             rows = (self._summary(inserted.lastrowid, number, one) for number, one in enumerate(measured.summaries))
-            self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def remove(self, path: str) -> None:
         """Forget ``path``."""
@@ -116,7 +116,8 @@ class Filling:
         executions = None if one.executions == tuple(range(count)) else _text(one.executions)  # the usual ones take no room
         uid, metric = self._number("names", one.uid), self._number("names", one.metric)
         binaries = _text(one.binaries) if one.binaries else None
-        return profile, number, uid, metric, one.size, executions, binaries, struct.pack(f"<{len(one.medians)}d", *one.medians)
+        medians = struct.pack(f"<{len(one.medians)}d", *one.medians)
+        return profile, number, uid, metric, one.size, executions, binaries, one.sizes, medians
 
 
 def _text(value: object) -> str:
@@ -128,9 +129,11 @@ def _storable(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-def unpack(uid: str, size: float | None, metric: str, executions: str | None, binaries: str | None, medians: bytes) -> Summary:
+def unpack(
+    uid: str, size: float | None, metric: str, executions: str | None, binaries: str | None, sizes: int, medians: bytes
+) -> Summary:
     """A summary from its row."""
     values = struct.unpack(f"<{len(medians) // 8}d", medians)
     numbers = tuple(range(len(values))) if executions is None else msgspec.json.decode(executions, type=tuple[int, ...])
     builds = () if binaries is None else msgspec.json.decode(binaries, type=tuple[int, ...])
-    return Summary(uid, size, metric, numbers, values, builds)
+    return Summary(uid, size, metric, numbers, values, builds, sizes)

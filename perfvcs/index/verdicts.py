@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from perfvcs.index.database import Database
 
-VERSION = 1
+VERSION = 2
 SCHEMA = """
 CREATE TABLE verdicts (
     number INTEGER PRIMARY KEY, target TEXT NOT NULL, baseline TEXT NOT NULL, made TEXT NOT NULL, words TEXT NOT NULL, report BLOB NOT NULL,
+    basis TEXT NOT NULL, shown TEXT NOT NULL,
     UNIQUE (target, baseline)
 )"""
 
@@ -28,8 +30,22 @@ class Verdict(msgspec.Struct, frozen=True):
     words: dict[str, int]
 
 
+class Remembered(NamedTuple):
+    """A report as it was remembered; ``basis`` names all that it was made from, ``shown`` is when it was printed in full (UTC, ISO 8601).
+
+    Both are empty where that is not known, or has not happened.
+    """
+
+    baseline: str
+    target: str
+    report: bytes
+    basis: str = ""
+    shown: str = ""
+
+
 class _Change(msgspec.Struct):
     word: str
+    accepted: str | None = None
 
 
 class _Report(msgspec.Struct):
@@ -43,11 +59,46 @@ class Verdicts:
         self._database = Database(path, SCHEMA, VERSION)
 
     def remember(self, baseline: str, target: str, report: bytes) -> None:
-        """Keep a report (the JSON of ``perfvcs.check.Report``) under two full commit ids."""
-        words = Counter(change.word for change in msgspec.json.decode(report, type=_Report).changes)
-        row = (target, baseline, datetime.now(UTC).isoformat(timespec="seconds"), msgspec.json.encode(words).decode(), report)
-        sql = "INSERT OR REPLACE INTO verdicts (target, baseline, made, words, report) VALUES (?, ?, ?, ?, ?)"
+        """Keep a report (the JSON of ``perfvcs.check.Report``) under two full commit ids; an equal one stays noted as it was."""
+        words: Counter[str] = Counter()
+        for change in msgspec.json.decode(report, type=_Report).changes:
+            words["accepted" if change.accepted is not None else change.word] += 1
+        counts = msgspec.json.encode(words).decode()
+        sql = "INSERT OR REPLACE INTO verdicts (target, baseline, made, words, report, basis, shown) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+        def keep() -> None:
+            old = self._recall(baseline, target)
+            known = (old.basis, old.shown) if old and old.report == report else ("", "")
+            self._database.connection.execute(sql, (target, baseline, _now(), counts, report, *known)).close()
+
+        self._database.attempt(keep)
+
+    def note(self, baseline: str, target: str, basis: str, *, shown: bool) -> None:
+        """What the remembered report was made from, and that it was printed in full now, if it was."""
+        sql = "UPDATE verdicts SET basis = ?, shown = CASE WHEN ? THEN ? ELSE shown END WHERE target = ? AND baseline = ?"
+        row = (basis, shown, _now(), target, baseline)
         self._database.attempt(lambda: self._database.connection.execute(sql, row).close())
+
+    def recall(self, baseline: str, target: str) -> Remembered | None:
+        """What is remembered of a pair."""
+        return self._database.attempt(lambda: self._recall(baseline, target))
+
+    def _recall(self, baseline: str, target: str) -> Remembered | None:
+        sql = "SELECT baseline, target, report, basis, shown FROM verdicts WHERE target = ? AND baseline = ?"
+        rows = self._database.connection.execute(sql, (target, baseline)).fetchall()
+        return Remembered(*rows[0]) if rows else None
+
+    def all(self) -> Iterator[Remembered]:
+        """Everything that is remembered, the newest first, as far as it is asked for."""
+        sql = "SELECT number, baseline, target, report, basis, shown FROM verdicts WHERE number < ? ORDER BY number DESC LIMIT 1"
+
+        def before(number: int) -> list[tuple[int, str, str, bytes, str, str]]:
+            return self._database.connection.execute(sql, (number,)).fetchall()
+
+        number = (1 << 63) - 1
+        while rows := self._database.attempt(lambda: before(number)):
+            number = rows[0][0]
+            yield Remembered(*rows[0][1:])
 
     def of(self, commits: Iterable[str]) -> dict[str, Verdict]:
         """The last verdict of each of these commits that has one."""
@@ -64,12 +115,10 @@ class Verdicts:
 
         return self._database.attempt(verdicts)
 
-    def report(self, baseline: str, target: str) -> bytes | None:
-        """The report of a pair as it was remembered."""
-        sql = "SELECT report FROM verdicts WHERE target = ? AND baseline = ?"
-        rows = self._database.attempt(lambda: self._database.connection.execute(sql, (target, baseline)).fetchall())
-        return rows[0][0] if rows else None
-
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

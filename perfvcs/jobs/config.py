@@ -6,10 +6,11 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from perfvcs.check.rules import Rule, Rules
 from perfvcs.errors import UsageError, nearest
 
 FILE = "perf.toml"
@@ -68,6 +69,13 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     env: dict[str, str] = {}
     python: PythonTable | None = None
     knobs: KnobsTable = KnobsTable()
+    check: tuple[Rule, ...] = ()
+    check_rules: Literal["first", "all"] = "first"
+
+    @property
+    def rules(self) -> Rules:
+        """The ``[[check]]`` tables, and whether the first that fits or all judge."""
+        return Rules(self.check, self.check_rules)
 
 
 def seconds(value: object, place: str) -> float:
@@ -116,6 +124,11 @@ def read(table: Mapping[str, Any], name: str = FILE) -> Config:
     seconds(config.build_timeout, "build_timeout")
     for command in config.build:
         words(command, "build")
+    for number, rule in enumerate(config.check, 1):
+        try:
+            rule.verify()
+        except UsageError as error:
+            raise BadConfig(f"{name}: [[check]] no. {number}: {error}") from None
     return config
 
 
@@ -133,15 +146,17 @@ def _explain(message: str) -> str:
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix("$").removeprefix(".")
     where = f"{re.sub(r'^job', '[[job]] no. ', place) if place.startswith('job[') else place}: " if place else ""
-    if place.startswith("job["):
-        number, _, rest = place.removeprefix("job[").partition("]")
-        where = f"[[job]] no. {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
+    table = place.partition("[")[0]
+    if table in ("job", "check") and table != place:
+        number, _, rest = place.removeprefix(f"{table}[").partition("]")
+        where = f"[[{table}]] no. {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
     if unknown := re.search(r"unknown field `(.*)`", text):
-        struct = JobTable if place.startswith("job") else {"python": PythonTable, "knobs": KnobsTable}.get(place, Config)
+        struct = {"job": JobTable, "check": Rule, "python": PythonTable, "knobs": KnobsTable}.get(table, Config)
         return f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"{where}`{missing[1]}` is missing"
-    text = re.sub(r"`([a-z |]+)`", lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ")), text)
+    text = re.sub(r"`([a-z |]+)`", lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null"), text)
+    text = re.sub(r"invalid enum value ('.*')", r"\1 is none of its values, which are in docs/perf-toml.md", text)
     return where.replace("[...]", "") + text[:1].lower() + text[1:]
 
 

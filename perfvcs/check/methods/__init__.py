@@ -1,6 +1,6 @@
 """Methods of comparison: each file is one, named like it (``log_median.py`` is ``log-median``); this page is their contract.
 
-A method is a frozen dataclass derived from ``Method``, called like its file in capitals (``LogMedian``).
+A method is a frozen dataclass derived from ``Method`` or ``PairMethod``, called like its file in capitals (``LogMedian``).
 """
 
 from __future__ import annotations
@@ -11,44 +11,19 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from perfvcs.check.past import Past
 from perfvcs.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfvcs.check.case import Case, Pair
     from perfvcs.check.change import Change
-    from perfvcs.profile import Metric
-
-Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution, in the metric's unit, all finite, none empty
-Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One unit and metric of two comparable sides.
-
-    When ``paired``, both sides have the same sessions and, in each, values which belong together block by block. ``builds`` is None
-    where every session has one build a side.
-    """
-
-    job: str
-    uid: str
-    size: float | None
-    metric: str
-    about: Metric
-    series: str
-    baseline: Sessions
-    target: Sessions
-    paired: bool
-    past: Past
-    builds: tuple[Builds, Builds] | None = None
 
 
 @dataclass(frozen=True)
 class Method(ABC):
     """What every method gets: the smallest relative effect that counts, the confidence of intervals, the p-value that a change
-    needs.
+    needs. A published method that has a threshold or a level of its own keeps to that.
     """
 
     delta: float = 0.01
@@ -56,8 +31,28 @@ class Method(ABC):
     alpha: float = 0.01
 
     @abstractmethod
-    def compare(self, pairs: Sequence[Pair]) -> list[Change]:
-        """One change per pair, in their order; together they are one family of comparisons."""
+    def compare(self, cases: Sequence[Case]) -> list[Change]:
+        """At least one change per case that the method can tell something about; together they are one family of comparisons."""
+
+
+@dataclass(frozen=True)
+class PairMethod(Method):
+    """A method that compares the executions of one size at a time; it has nothing to say of profiles of counters."""
+
+    def compare(self, cases: Sequence[Case]) -> list[Change]:
+        """One change per size."""
+        pairs: list[Pair] = []
+        decided: list[Change] = []
+        for case in cases:
+            if not case.counters:
+                found, rest = case.pairs()
+                pairs += found
+                decided += rest
+        return [*self.judge(pairs), *decided]
+
+    @abstractmethod
+    def judge(self, pairs: Sequence[Pair]) -> list[Change]:
+        """One change per pair, in their order."""
 
 
 def names() -> list[str]:

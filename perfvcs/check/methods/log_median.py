@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import expm1, isfinite, isnan
+from math import expm1, isnan
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word
 from perfvcs.check.estimate import Estimate, estimates
-from perfvcs.check.methods import Method, Pair
+from perfvcs.check.methods import PairMethod
 from perfvcs.check.scale import Scaled, flatten, mean, scale
+from perfvcs.check.statement import UNKNOWN, direction, state
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from perfvcs.check.case import Pair
 
 FEWEST = 5  # executions a side, or pairs
 DISCOVERIES = 0.05
@@ -27,7 +30,7 @@ NO_RATIO = "no relative change: the baseline's mean is not above 0"
 
 
 @dataclass(frozen=True)
-class LogMedian(Method):
+class LogMedian(PairMethod):
     """Student's (pairs measured in turns) or Welch's difference of the log-medians of executions.
 
     A change needs all of: Benjamini and Hochberg at 5 % over all pairs keep it; p <= ``alpha``, so that word and interval never
@@ -39,7 +42,7 @@ class LogMedian(Method):
     Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995.
     """
 
-    def compare(self, pairs: Sequence[Pair]) -> list[Change]:
+    def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
         import numpy as np
 
@@ -59,10 +62,11 @@ class LogMedian(Method):
         if reason is WIDE:
             reason = WIDE.format(100 * delta)
         beyond = result.low > bar or result.high < -bar
-        return _change(
-            one.pair, word=word, reason=reason, centres=one.centres, delta=delta, confidence=self.confidence,
+        return state(
+            one.pair, word=word, reason=reason, method="log-median", centres=one.centres, delta=delta, confidence=self.confidence,
             effects=(one.relative(result.theta), one.relative(result.low), one.relative(result.high)),
-            chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond, builds=one.counts,
+            chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
+            builds=one.counts if one.pair.builds else None,
         )  # fmt: skip
 
     def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str]:
@@ -78,8 +82,7 @@ class LogMedian(Method):
         if changed and apart:
             return "suspected", APART
         if changed:
-            worse = result.theta < 0 if one.pair.about.better == "higher" else result.theta > 0
-            return ("degradation" if worse else "improvement"), ""
+            return direction(one.pair.about, result.theta), ""
         if -bar <= result.low and result.high <= bar:
             return ("inconclusive", APART) if apart else ("same", "")
         return "inconclusive", APART if apart else WIDE
@@ -87,37 +90,8 @@ class LogMedian(Method):
     def _without_ratio(self, pair: Pair) -> Change:
         sides = flatten(pair.baseline), flatten(pair.target)
         equal = len({*sides[0], *sides[1]}) == 1 and min(map(len, sides)) > 1
-        return _change(
-            pair, word="same" if equal else "inconclusive", reason="" if equal else NO_RATIO,
+        return state(
+            pair, word="same" if equal else "inconclusive", reason="" if equal else NO_RATIO, method="log-median",
             centres=(mean(sides[0]), mean(sides[1])), delta=self.delta, confidence=self.confidence,
-            effects=(0.0, 0.0, 0.0) if equal else (None, None, None), chances=(None, None, None), gate=False,
+            effects=(0.0, 0.0, 0.0) if equal else UNKNOWN,
         )  # fmt: skip
-
-
-def _change(
-    pair: Pair,
-    *,
-    word: Word,
-    reason: str,
-    centres: tuple[float, float],
-    delta: float,
-    confidence: float,
-    effects: tuple[float | None, float | None, float | None],
-    chances: tuple[float | None, float | None, float | None],
-    gate: bool,
-    builds: tuple[int, int] = (0, 0),
-) -> Change:
-    effect, low, high = map(_finite, effects)
-    shift, shift_low, shift_high = (None if each is None else _finite(each * centres[0]) for each in (effect, low, high))
-    p, q, permutation_p = map(_finite, chances)
-    return Change(
-        word=word, job=pair.job, uid=pair.uid, size=pair.size, metric=pair.metric, unit=pair.about.unit, better=pair.about.better,
-        series=pair.series, effect=effect, low=low, high=high, shift=shift, shift_low=shift_low, shift_high=shift_high,
-        baseline=_finite(centres[0]), target=_finite(centres[1]), p=p, q=q, permutation_p=permutation_p, delta=delta,
-        confidence=confidence, executions=(len(flatten(pair.baseline)), len(flatten(pair.target))), paired=pair.paired, gate=gate,
-        builds=builds if pair.builds else None, reason=reason,
-    )  # fmt: skip
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and isfinite(value) else None

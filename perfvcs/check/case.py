@@ -1,0 +1,275 @@
+"""What is judged: a case is one unit and metric with all its sizes on two comparable sides, a pair one of its sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.change import Change, Word
+from perfvcs.check.past import Past, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.rows import Place, Rows
+    from perfvcs.profile import Metric
+    from perfvcs.summary import Header, Measured, Summary
+
+Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution, in the metric's unit, all finite, none empty
+Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
+Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
+
+UNUSABLE = "no execution has a usable value on both sides"
+
+
+class Execution(NamedTuple):
+    """One execution of one side: the place of its profile, its build and number there, and its median."""
+
+    profile: int
+    place: Place
+    value: float
+
+
+Executions = tuple[tuple[Execution, ...], ...]  # per session
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The comparable profiles of one benchmark on both sides: when ``paired``, place by place of one session."""
+
+    baseline: list[Measured]
+    target: list[Measured]
+    paired: bool
+
+    @property
+    def sides(self) -> tuple[list[Measured], list[Measured]]:
+        """Both sides."""
+        return self.baseline, self.target
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """One side's rows of a case as columns: size (NaN without), value (finite), and the execution of each.
+
+    Executions are numbered through all profiles of the side; with the case ``paired`` the same number is the same pair on both sides.
+    """
+
+    size: NDArray[np.float64]
+    value: NDArray[np.float64]
+    execution: NDArray[np.int64]
+
+    @property
+    def executions(self) -> int:
+        """How many there are."""
+        return len(set(self.execution.tolist()))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One unit and metric of two comparable sides, with all its sizes; at least one size is on both.
+
+    ``header`` is the newest one of the target, ``before`` and ``after`` hold the summaries of each size. Profiles of counters, several
+    metrics of which none has a better direction, are one case without unit and metric, which only the rows tell about.
+    """
+
+    chosen: Chosen
+    header: Header
+    uid: str
+    metric: str
+    before: Sizes
+    after: Sizes
+    rows: Rows
+    history: Mapping[Unit, Past]
+
+    @cached_property
+    def series(self) -> str:
+        """The series key."""
+        return self.header.job.key
+
+    @cached_property
+    def job(self) -> str:
+        """The benchmark's name for people."""
+        return self.header.job.label
+
+    @property
+    def about(self) -> Metric:
+        """The metric's unit and direction."""
+        return self.header.metrics[self.metric]
+
+    @property
+    def counters(self) -> bool:
+        """Whether this is a profile of counters."""
+        return not self.metric
+
+    @property
+    def sizes(self) -> int:
+        """How many sizes there are, on the side that has fewer; those above the limit of summaries count as one more than it."""
+        return min(
+            sum(size is not None for size in side) + max((found.sizes for found in side.get(None, {}).values()), default=0)
+            for side in (self.before, self.after)
+        )
+
+    def pairs(self) -> tuple[list[Pair], list[Change]]:
+        """A pair per size, and the changes of sizes that only one side has or that have no usable value."""
+        pairs: list[Pair] = []
+        decided: list[Change] = []
+        for size in {**self.before, **self.after}:
+            if size not in self.before or size not in self.after:
+                decided.append(
+                    decided_change(self.header, self.uid, size, self.metric, "new" if size in self.after else "missing")
+                )
+                continue
+            sides = (_blocks if self.chosen.paired else _apart)(self.before[size], self.after[size])
+            if sides[0] and sides[1]:
+                unit = Unit(self.series, self.header.environment.fingerprint, self.uid, size, self.metric)
+                pairs.append(Pair(self, size, *sides, self.history.get(unit, Past())))
+            else:
+                decided.append(decided_change(self.header, self.uid, size, self.metric, "inconclusive", UNUSABLE))
+        return pairs, decided
+
+    def points(self) -> tuple[Points, Points]:
+        """The rows of both sides over all sizes; with the case paired, of the executions that both have."""
+        import numpy as np
+
+        tables = [[self.rows.table(one, self.uid) for one in side] for side in self.chosen.sides]
+        single = all(len(np.unique(table.binary)) <= 1 for side in tables for table in side)
+        found = []
+        for side in tables:
+            columns = []
+            for profile, table in enumerate(side):
+                value = table.metrics.get(self.metric, np.full(len(table.size), np.nan))
+                build = np.zeros_like(table.binary) if single else table.binary
+                key = np.stack([np.full(len(value), profile), build, table.execution], axis=1)
+                usable = np.isfinite(value)
+                columns.append((table.size[usable], value[usable], key[usable]))
+            sizes, values, keys = (np.concatenate(column) for column in zip(*columns, strict=True))
+            found.append((sizes, values, keys))
+        if self.chosen.paired:
+            both = {*map(tuple, found[0][2].tolist())} & {*map(tuple, found[1][2].tolist())}
+            numbers = {key: number for number, key in enumerate(sorted(both))}
+        sides = []
+        for sizes, values, keys in found:
+            listed = list(map(tuple, keys.tolist()))
+            if not self.chosen.paired:
+                numbers = {key: number for number, key in enumerate(sorted(set(listed)))}
+            execution = np.array([numbers.get(key, -1) for key in listed], dtype=np.int64)
+            sides.append(Points(sizes[execution >= 0], values[execution >= 0], execution[execution >= 0]))
+        return sides[0], sides[1]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One unit, size and metric of two comparable sides: a median per execution.
+
+    When the case is ``paired``, both sides have the same sessions and, in each, executions which belong together block by block.
+    """
+
+    case: Case
+    size: float | None
+    before: Executions
+    after: Executions
+    past: Past
+
+    @property
+    def about(self) -> Metric:
+        """The metric's unit and direction."""
+        return self.case.about
+
+    @property
+    def paired(self) -> bool:
+        """Whether the sides were measured in turns."""
+        return self.case.chosen.paired
+
+    @cached_property
+    def baseline(self) -> Sessions:
+        """The baseline's medians."""
+        return tuple(tuple(execution.value for execution in session) for session in self.before)
+
+    @cached_property
+    def target(self) -> Sessions:
+        """The target's medians."""
+        return tuple(tuple(execution.value for execution in session) for session in self.after)
+
+    @cached_property
+    def builds(self) -> tuple[Builds, Builds] | None:
+        """The build of each execution; None where every session has one build a side."""
+        if not any(
+            len({execution.place[0] for execution in session}) > 1 for side in (self.before, self.after) for session in side
+        ):
+            return None
+        first, second = (
+            tuple(tuple(execution.place[0] for execution in session) for session in side) for side in (self.before, self.after)
+        )
+        return first, second
+
+    @property
+    def executions(self) -> tuple[int, int]:
+        """How many there are a side."""
+        return sum(map(len, self.before)), sum(map(len, self.after))
+
+    def measurements(self) -> tuple[list[list[NDArray[np.float64]]], list[list[NDArray[np.float64]]]]:
+        """The finite measurements of every execution, session by session, in the order of ``baseline`` and ``target``."""
+        first, second = (
+            [[self._of(side[execution.profile], execution.place) for execution in session] for session in executions]
+            for side, executions in zip(self.case.chosen.sides, (self.before, self.after), strict=True)
+        )
+        return first, second
+
+    def _of(self, one: Measured, place: Place) -> NDArray[np.float64]:
+        import numpy as np
+
+        table = self.case.rows.table(one, self.case.uid)
+        value = table.metrics[self.case.metric]
+        chosen = (table.binary == place[0]) & (table.execution == place[1]) & np.isfinite(value)
+        if self.size is not None:
+            chosen &= table.size == self.size
+        found: NDArray[np.float64] = value[chosen]
+        return found
+
+
+def decided_change(
+    header: Header, uid: str, size: float | None, metric: str, word: Word, reason: str = "", series: str = ""
+) -> Change:
+    """A change that needed no judging."""
+    about = header.metrics[metric]
+    return Change(
+        word=word, job=header.job.label, uid=uid, metric=metric, unit=about.unit, better=about.better, series=series or header.job.key,
+        size=size,         reason=reason, method="",
+    )  # fmt: skip
+
+
+def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
+    """The executions that both sides have, session by session; empty sessions are left out."""
+    sides: tuple[list[tuple[Execution, ...]], list[tuple[Execution, ...]]] = [], []
+    for profile in before:
+        if profile in after:
+            ours, theirs = _numbered(before[profile], after[profile]), _numbered(after[profile], before[profile])
+            both = [key for key in ours if key in theirs and isfinite(ours[key][1]) and isfinite(theirs[key][1])]
+            if both:
+                for side, found in zip(sides, (ours, theirs), strict=True):
+                    side.append(tuple(Execution(profile, *found[key]) for key in both))
+    return tuple(sides[0]), tuple(sides[1])
+
+
+def _numbered(one: Summary, other: Summary) -> dict[Place, tuple[Place, float]]:
+    """Place and median by build and execution; by execution alone where each side has one build, whatever its number."""
+    single = all(len(set(summary.binaries)) <= 1 for summary in (one, other))
+    return {((0 if single else place[0]), place[1]): (place, value) for place, value in zip(one.places, one.medians, strict=True)}
+
+
+def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
+    first, second = (_finite(summaries) for summaries in (before, after))
+    return first, second
+
+
+def _finite(summaries: Mapping[int, Summary]) -> Executions:
+    sessions: Sequence[tuple[Execution, ...]] = [
+        tuple(Execution(profile, place, value) for place, value in zip(one.places, one.medians, strict=True) if isfinite(value))
+        for profile, one in summaries.items()
+    ]
+    return tuple(session for session in sessions if session)

@@ -1,0 +1,90 @@
+"""Which method judges what: the ``[[check]]`` tables of perf.toml."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from perfvcs.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.check.case import Case
+    from perfvcs.check.methods import Method
+
+PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*%\s*")
+
+
+class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One ``[[check]]``: the method for what all patterns match; a pattern may have ``*``, ``?`` and ``[...]``.
+
+    ``job`` is matched with the job's name and with the benchmark's whole label, ``unit`` with what was measured inside. ``delta`` is
+    written like ``"2%"``; None leaves the one of the command line.
+    """
+
+    method: str = "auto"
+    job: str = "*"
+    collector: str = "*"
+    metric: str = "*"
+    unit: str = "*"
+    delta: str | None = None
+
+    def fits(self, case: Case) -> bool:
+        """Whether the rule is for that case; patterns of metrics and units say nothing of profiles of counters."""
+        job = case.header.job
+        return (
+            (fnmatchcase(job.name, self.job) or fnmatchcase(job.label, self.job))
+            and fnmatchcase(job.collector, self.collector)
+            and (case.counters or (fnmatchcase(case.metric, self.metric) and fnmatchcase(case.uid, self.unit)))
+        )
+
+    def verify(self) -> None:
+        """Raise UsageError where the rule cannot be followed."""
+        from perfvcs.check.methods import load
+
+        load(self.method)
+        self.share()
+
+    def share(self) -> float | None:
+        """``delta`` as a share: 0.02 for 2 %; raises UsageError."""
+        if self.delta is None:
+            return None
+        found = PERCENT.fullmatch(self.delta)
+        if not found or float(found[1]) > 1000:
+            raise UsageError(f'delta = "{self.delta[:40]}" is not a percentage: write it like "2%"')
+        return float(found[1]) / 100
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The rules in their order, and which of those that fit judge: the first, or all."""
+
+    rules: tuple[Rule, ...] = ()
+    take: Literal["first", "all"] = "first"
+
+
+def assign(cases: Sequence[Case], rules: Rules, delta: float, confidence: float, alpha: float) -> list[tuple[Method, list[Case]]]:
+    """The methods with the cases that each judges; what no rule fits is judged by ``auto``. Raises UsageError for a wrong rule."""
+    from perfvcs.check.methods import load
+
+    every = [*rules.rules, Rule()]
+    shares = [rule.share() for rule in every]
+    methods = [
+        load(rule.method)(delta=delta if share is None else share, confidence=confidence, alpha=alpha)
+        for rule, share in zip(every, shares, strict=True)
+    ]
+    assigned: dict[int, list[Case]] = defaultdict(list)
+    for case in cases:
+        fitting = [number for number, rule in enumerate(every[:-1]) if rule.fits(case)] or [len(every) - 1]
+        for number in fitting if rules.take == "all" else fitting[:1]:
+            assigned[number].append(case)
+    # the same method with the same parameters judges one family, however many rules lead there
+    families: dict[Method, list[Case]] = defaultdict(list)
+    for number, found in sorted(assigned.items()):
+        known = families[methods[number]]
+        known += [case for case in found if all(case is not other for other in known)] if rules.take == "all" else found
+    return list(families.items())

@@ -1,0 +1,58 @@
+"""A method's result on a pair as a change: the same words and shape, whatever the method."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import Change, Word
+
+if TYPE_CHECKING:
+    from perfvcs.check.case import Pair
+    from perfvcs.profile import Metric
+
+Three = tuple[float | None, float | None, float | None]
+UNKNOWN: Three = (None, None, None)
+
+
+def direction(about: Metric, effect: float) -> Word:
+    """``degradation`` or ``improvement``: what a change of that sign is for the metric."""
+    worse = effect < 0 if about.better == "higher" else effect > 0
+    return "degradation" if worse else "improvement"
+
+
+def state(
+    pair: Pair,
+    *,
+    word: Word,
+    method: str,
+    centres: tuple[float, float],
+    effects: Three = UNKNOWN,
+    chances: Three = UNKNOWN,
+    delta: float | None = None,
+    confidence: float = 0.99,
+    gate: bool = False,
+    builds: tuple[int, int] | None = None,
+    reason: str = "",
+    finding: str = "",
+) -> Change:
+    """The change of a pair; ``effects`` are relative with their interval, ``chances`` p, q and the permutation p.
+
+    Numbers that are not finite become None.
+    """
+    effect, low, high = map(finite, effects)
+    shift, shift_low, shift_high = (None if each is None else finite(each * centres[0]) for each in (effect, low, high))
+    p, q, permutation_p = map(finite, chances)
+    case = pair.case
+    return Change(
+        word=word, job=case.job, uid=case.uid, size=pair.size, metric=case.metric, unit=pair.about.unit, better=pair.about.better,
+        series=case.series, effect=effect, low=low, high=high, shift=shift, shift_low=shift_low, shift_high=shift_high,
+        baseline=finite(centres[0]), target=finite(centres[1]), p=p, q=q, permutation_p=permutation_p, delta=delta,
+        confidence=confidence, executions=pair.executions, paired=pair.paired, gate=gate, builds=builds, method=method,
+        reason=reason, finding=finding,
+    )  # fmt: skip
+
+
+def finite(value: float | None) -> float | None:
+    """The value, or None where it is not a finite number."""
+    return value if value is not None and isfinite(value) else None
