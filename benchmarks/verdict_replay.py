@@ -3,22 +3,20 @@
     python benchmarks/verdict_replay.py NOISE.jsonl [--draws 300] [--blocks 15]
     python benchmarks/verdict_replay.py --synthetic [--draws 300] [--blocks 10]
 
-NOISE.jsonl has one execution a line: design, bench, ver (A and B0 do the same work, B2 +2 %, B5 +5 %), block, and per metric a
-list of iterations. Each draw takes random blocks of the interleaved design. ``alone``: every comparison is a run of its own;
-``together``: all of a draw's comparisons are one run, as `perf check` does it. Counted are `degradation` and `improvement`.
+NOISE.jsonl is described in noise.py. Each draw takes random blocks of the interleaved design. ``alone``: every comparison is a run of
+its own; ``together``: all of a draw's comparisons are one run, as `perf check` does it. Counted are `degradation` and `improvement`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
+from noise import METRICS, NOISES, TRUE, Array, Noise, read, samples
 
 from perfvcs.check import Change, Past, Unit, compare
 from perfvcs.check.look import look
@@ -26,10 +24,9 @@ from perfvcs.profile import Collected, Design, Environment, Job, Metric
 from perfvcs.statistics.looks import schedule
 from perfvcs.summary import Header, Measured, Summary
 
-Table = dict[tuple[str, str, str], NDArray[np.float64]]  # bench, version, metric -> median per block
+Table = dict[tuple[str, str, str], Array]  # bench, version, metric -> median per block
 COMMITS = ("a" * 40, "b" * 40)
 ENVIRONMENT = Environment(fields={"cpu": "recorded"}, fingerprint="0" * 12)
-TRUE = {"B0": 0.0, "B2": 0.02, "B5": 0.05}
 
 
 def measured(side: int, bench: str, values: dict[str, Sequence[float]], *, paired: bool = True) -> Measured:
@@ -67,16 +64,9 @@ def verdicts(old: list[Measured], new: list[Measured], *, together: bool, paired
     return found
 
 
-def read(path: Path) -> Table:
+def medians(path: Path) -> Table:
     """The medians of the interleaved executions, by block."""
-    rows: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
-    with path.open() as lines:
-        for line in lines:
-            row = json.loads(line)
-            if row["design"] == "inter":
-                for metric in ("wall", "cpu"):
-                    rows[row["bench"], row["ver"], metric][row["block"]] = float(np.median(row[metric]))
-    return {key: np.array([medians[block] for block in sorted(medians)]) for key, medians in rows.items()}
+    return {key[1:]: np.median(values, axis=1) for key, values in read(path).items() if key[0] == "inter"}
 
 
 def replay(table: Table, draws: int, blocks: int) -> None:
@@ -95,7 +85,7 @@ def replay(table: Table, draws: int, blocks: int) -> None:
                             measured(
                                 side,
                                 bench,
-                                {metric: table[bench, ver, metric][chosen].tolist() for metric in ("wall", "cpu")},
+                                {metric: table[bench, ver, metric][chosen].tolist() for metric in METRICS},
                                 paired=paired,
                             )
                             for bench in benches
@@ -112,7 +102,7 @@ def replay(table: Table, draws: int, blocks: int) -> None:
 def line(version: str, changes: list[Change]) -> str:
     """One row of the table."""
     cells = []
-    for metric in ("wall", "cpu"):
+    for metric in METRICS:
         here = [change for change in changes if change.metric == metric]
         cells.append(fmean(change.word in ("degradation", "improvement") for change in here))
     wrong = fmean(change.word == "improvement" for change in changes)
@@ -124,60 +114,14 @@ def line(version: str, changes: list[Change]) -> str:
     return f"{version:<9}{cells[0]:>8.2%}{cells[1]:>8.2%}{wrong:>11.2%}{covered:>9.1%}{rest[0]:>8.1%}{rest[1]:>9.1%}"
 
 
-def iterations(rng: np.random.Generator, blocks: int, inner: int = 10) -> NDArray[np.float64]:
-    """Logarithms of well-behaved measurements, shape (2 versions, blocks, inner): 3 % inside an execution, 2 % between
-    executions.
-    """
-    return 0.03 * rng.standard_normal((2, blocks, inner)) + 0.02 * rng.standard_normal((2, blocks, 1))
-
-
-def lognormal(rng: np.random.Generator, blocks: int) -> NDArray[np.float64]:
-    return iterations(rng, blocks)
-
-
-def execution_effects(rng: np.random.Generator, blocks: int) -> NDArray[np.float64]:
-    return iterations(rng, blocks) + 0.05 * rng.standard_normal((2, blocks, 1))
-
-
-def bimodal(rng: np.random.Generator, blocks: int) -> NDArray[np.float64]:
-    return iterations(rng, blocks) + 0.06 * (rng.random((2, blocks, 1)) < 0.3)
-
-
-def autocorrelation(rng: np.random.Generator, blocks: int) -> NDArray[np.float64]:
-    walk: NDArray[np.float64] = 0.03 * rng.standard_normal((2, blocks, 10))
-    for place in range(1, walk.shape[2]):
-        walk[..., place] += 0.9 * walk[..., place - 1]
-    return walk
-
-
-def outliers(rng: np.random.Generator, blocks: int) -> NDArray[np.float64]:
-    slow = np.log(3) * (rng.random((2, blocks, 10)) < 0.05) + np.log(1.5) * (rng.random((2, blocks, 1)) < 0.03)
-    found: NDArray[np.float64] = iterations(rng, blocks) + slow
-    return found
-
-
-def drift(rng: np.random.Generator, blocks: int) -> NDArray[np.float64]:
-    trend = np.linspace(0, 0.2, blocks) + np.cumsum(0.02 * rng.standard_normal(blocks))
-    return iterations(rng, blocks) + trend[None, :, None]
-
-
-NOISES: tuple[Callable[[np.random.Generator, int], NDArray[np.float64]], ...] = (
-    lognormal, execution_effects, bimodal, autocorrelation, outliers, drift,
-)  # fmt: skip
-
-
-def drawn(
-    rng: np.random.Generator, noise: Callable[[np.random.Generator, int], NDArray[np.float64]], blocks: int, effect: float
-) -> NDArray[np.float64]:
+def drawn(rng: np.random.Generator, noise: Noise, blocks: int, effect: float) -> Array:
     """Medians per execution of both versions, shape (2, blocks), in seconds."""
-    medians = np.exp(np.median(noise(rng, blocks), axis=2)) * 0.01
-    medians[1] *= 1 + effect
-    found: NDArray[np.float64] = medians
+    found: Array = np.median(samples(rng, noise, blocks, effect), axis=2)
     return found
 
 
 def synthetic(draws: int, blocks: int) -> None:
-    """Print false alarms and power per kind of noise, then of sequential measuring."""
+    """Print false alarms and power per kind of noise."""
     print(
         f"{'noise':<20}{'false alarms':>13}{'+2 %':>8}{'+5 %':>8}{'+10 %':>8}   covered at 0 % and +5 %   ({blocks} pairs, paired)"
     )
@@ -194,12 +138,20 @@ def synthetic(draws: int, blocks: int) -> None:
         print(
             f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{shares[2]:>8.1%}{shares[3]:>8.1%}   {covered[0]:.1%} {covered[2]:.1%}"
         )
-    print(f"\n{'sequential':<20}{'false alarms':>13}{'+5 %':>8}{'pairs 0 %':>11}{'pairs +5 %':>12}   (looks at {schedule()})")
+
+
+def sequential(draws: int) -> None:
+    """Print false alarms, power and the pairs used when measuring stops as soon as the verdict is there."""
+    first, *_, last = schedule()
+    print(
+        f"\n{'sequential':<20}{'false alarms':>13}{'+5 %':>8}{'pairs 0 %':>11}{'pairs +5 %':>12}   covered at 0 % and +5 %   "
+        f"({len(schedule())} looks at {first} to {last} pairs)"
+    )
     for noise in NOISES:
         rng = np.random.default_rng(2)
-        shares, used = [], []
+        shares, used, covered = [], [], []
         for effect in (0.0, 0.05):
-            words, pairs = [], []
+            words, pairs, inside = [], [], []
             for _ in range(draws):
                 sides = drawn(rng, noise, schedule()[-1], effect)
                 count: int | None = schedule()[0]
@@ -207,11 +159,16 @@ def synthetic(draws: int, blocks: int) -> None:
                     have = count
                     seen = look(*([measured(side, "x", {"wall": sides[side, :have].tolist()})] for side in (0, 1)), pairs=have)
                     count = seen.pairs
-                words.append(seen.report.changes[0].word)
+                change = seen.report.changes[0]
+                words.append(change.word)
                 pairs.append(have)
+                inside.append((change.low or 0) <= effect <= (change.high or 0))
             shares.append(fmean(word in ("degradation", "improvement") for word in words))
             used.append(fmean(pairs))
-        print(f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{used[0]:>11.1f}{used[1]:>12.1f}")
+            covered.append(fmean(inside))
+        print(
+            f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{used[0]:>11.1f}{used[1]:>12.1f}   {covered[0]:.1%} {covered[1]:.1%}"
+        )
 
 
 def main() -> None:
@@ -223,8 +180,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.synthetic:
         synthetic(given.draws, given.blocks or 10)
+        sequential(given.draws)
     elif given.noise:
-        replay(read(given.noise), given.draws, given.blocks or 15)
+        replay(medians(given.noise), given.draws, given.blocks or 15)
     else:
         parser.error("name a file of recorded noise, or --synthetic")
 

@@ -305,7 +305,7 @@ def test_measuring_stops_when_nothing_is_open() -> None:
     decided = look([profile(old)], [profile(slow, 1)], pairs=10)
     assert (decided.pairs, decided.open, decided.report.changes[0].word) == (None, [], "degradation")
     undecided = look([profile({"a": old, "b": old})], [profile({"a": slow, "b": noisy}, 1)], pairs=10)
-    assert (undecided.pairs, [change.uid for change in undecided.open]) == (15, ["b"])
+    assert (undecided.pairs, [change.uid for change in undecided.open]) == (11, ["b"])
     last = look([profile(old)], [profile(noisy, 1)], pairs=30)
     assert (last.pairs, len(last.open)) == (None, 1)
     first = look([profile([1.0])], [profile([1.0], 1)], pairs=1, most=7)
@@ -328,7 +328,7 @@ def test_looking_several_times_has_few_false_alarms() -> None:
 
 
 def test_a_method_is_found_by_its_files_name() -> None:
-    assert names() == ["auto", "deterministic", "log-median"]
+    assert {"auto", "curves", "deterministic", "log-median"} <= set(names())
     for name in names():
         method = load(name)
         assert issubclass(method, Method)
@@ -341,7 +341,7 @@ def test_a_method_is_found_by_its_files_name() -> None:
     ("options", "message"),
     [
         ({"method": "log-medain"}, "no method `log-medain`; did you mean `log-median`"),
-        ({"method": "os"}, "there are: auto, deterministic, log-median"),
+        ({"method": "os"}, "there is no method `os`; did you mean `ks`"),
         ({"delta": -1.0}, "such as 0.01"),
         ({"delta": float("nan")}, "such as 0.01"),
         ({"confidence": 99.0}, "such as 0.99"),

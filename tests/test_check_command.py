@@ -212,3 +212,149 @@ def test_a_store_of_a_newer_format_and_a_damaged_one_are_told(project: Project, 
     said = perf("check", code=12)
     assert said.err.startswith("perf: ")
     assert said.err.count("\n") == 1
+
+
+def test_what_was_reported_takes_one_line_and_still_fails(project: Project, perf: Perf) -> None:
+    one, two = measured(project, 0.010, 0.011)
+    full = perf("check", code=3).out
+    said = perf("check", code=3).out
+    assert said.startswith(f"{one[:10]} -> {two[:10]}: 2 degradations, as told on 20")
+    assert "perf check --again" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 80
+    assert perf("check", "HEAD~1", "HEAD", "--gate", code=3).out == said
+    assert perf("check", "--again", code=3).out == full
+    assert perf("check", code=3).out == said
+    assert perf("check", "-v", code=3).out == full
+    assert len(json.loads(perf("check", "--json", code=3).out)["changes"]) == 2
+    assert perf("check", "--markdown", code=3).out.count("|") > 10
+
+
+def test_only_what_was_printed_in_full_counts_as_reported(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    for option in ("--quiet", "--json", "--markdown", "--again"):
+        perf("check", option, code=3)
+    assert perf("check", code=3).out.startswith("sort\n")
+    assert "as told on" in perf("check", code=3).out
+
+
+def test_what_is_new_is_reported_in_full(project: Project, perf: Perf) -> None:
+    one, two = measured(project, 0.010, 0.011)
+    perf("check", code=3)
+    assert perf("check", "--delta", "5", code=3).out.startswith("sort\n")
+    perf("check", code=3)
+    assert perf("check", "--method", "log-median", code=3).out.startswith("sort\n")
+    perf("check", code=3)
+    store(*interleaved([one, two], [noisy(0.01, seed=5), noisy(0.0112, seed=6)], session="20261120T100000-000000"))
+    assert perf("check", code=3).out.startswith("sort\n")
+    assert "as told on" in perf("check", code=3).out
+    perf("accept", "sort:wall", "--reason", "wanted")
+    assert "  accepted       wall time" in perf("check", code=3).out
+
+
+def test_a_push_that_is_stopped_shows_the_whole_report(project: Project, perf: Perf) -> None:
+    from perfvcs.hooks.push import Push, check
+
+    one, two = measured(project, 0.010, 0.011)
+    full = perf("check", code=3).out
+    (checked,) = check(Repository.find().project, [Push("main", one, two)])
+    assert (checked.status, checked.output) == (3, full)
+
+
+def test_an_equal_report_is_not_repeated_whatever_else_was_measured(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    perf("check", code=3)
+    store(sample_profile(noisy(0.01), commit=project.commit("later")))
+    project.configure()
+    assert "as told on" in perf("check", "HEAD~2", "HEAD~1", code=3).out
+
+
+def test_a_memory_that_is_damaged_is_made_anew(project: Project, perf: Perf) -> None:
+    one, two = measured(project, 0.010, 0.011)
+    perf("check", code=3)
+    memory = Repository.find().index.memory
+    known = memory.recall(one, two)
+    assert known
+    memory.remember(one, two, b'{"changes": []}')
+    memory.note(one, two, known.basis, shown=True)
+    memory.close()
+    assert perf("check", code=3).out.startswith("sort\n")
+
+
+def test_a_range_judges_every_neighbour(project: Project, perf: Perf) -> None:
+    commits = measured(project, 0.010, 0.010, 0.011, 0.011, 0.0105)
+    said = perf("check", f"{commits[0]}..HEAD", code=3)
+    lines = said.out.splitlines()
+    names = [commit[:10] for commit in commits]
+    assert lines[0].startswith(f"{names[0]} -> {names[1]}: ")
+    assert f"{names[1]} -> {names[2]}: 2 degradations" in lines
+    assert any(line.startswith(f"{names[2]} -> {names[3]}: ") for line in lines)
+    assert f"{names[3]} -> {names[4]}: 2 improvements" in lines
+    assert lines[-1].startswith("4 pairs of neighbours: 2 degradations, 2 improvements, ")
+    assert max(map(len, lines)) <= 80
+    assert perf("check", "-q", f"{commits[0]}..", code=3).out.strip() == lines[-1]
+    assert perf("check", f"{commits[2]}..{commits[3]}").out.count("\n") <= 5
+    assert [one["target"] for one in json.loads(perf("check", "--json", "HEAD~4..HEAD", code=3).out)] == names[1:]
+    assert perf("check", "--markdown", "HEAD~4..HEAD", code=3).out.count("**perf check**") == 4
+    assert "CPU time" in perf("check", "-v", "HEAD~2..HEAD~1").out
+    perf("accept", *(each["id"] for each in json.loads(perf("check", "--json", "HEAD~3", "HEAD~2", code=3).out)["changes"]),
+         "--reason", "wanted")  # fmt: skip
+    assert "2 accepted" in perf("check", "HEAD~4..HEAD").out.splitlines()[-1]
+
+
+def test_a_long_stretch_without_news_takes_one_line(project: Project, perf: Perf) -> None:
+    commits = [project.commit(f"version {number}") for number in range(7)]
+    store(*interleaved(commits, [[0.01] * 10] * 7))
+    names = [commit[:10] for commit in commits]
+    assert perf("check", "HEAD~6..HEAD").out.splitlines() == [
+        f"{names[0]} -> {names[6]}: 6 pairs of neighbours: 12 same",
+        "",
+        "6 pairs of neighbours: 12 same",
+    ]
+    pairs = [f"{names[4]} -> {names[5]}: 2 same", f"{names[5]} -> {names[6]}: 2 same"]
+    assert perf("check", "HEAD~2..").out.splitlines()[:2] == pairs
+
+
+def test_a_range_follows_first_parents_and_measured_commits(project: Project, perf: Perf) -> None:
+    start = project.commit("start")
+    project.git("checkout", "--quiet", "-b", "side")
+    side = project.commit("aside")
+    project.git("checkout", "--quiet", "main")
+    project.commit("unmeasured")
+    project.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
+    end = project.git("rev-parse", "HEAD")
+    store(*interleaved([start, side, end], [noisy(0.01), noisy(0.02, seed=2), noisy(0.01, seed=3)]))
+    found = json.loads(perf("check", "--json", f"{start}..HEAD").out)
+    assert [(one["baseline"], one["target"]) for one in found] == [(start[:10], end[:10])]
+
+
+def test_a_range_of_uncommitted_or_incomparable_measurements(project: Project, perf: Perf) -> None:
+    one, two = project.commit("one"), project.commit("two")
+    elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
+    store(sample_profile(noisy(0.01), commit=one, dirty="0" * 64), sample_profile(noisy(0.01), commit=two, environment=elsewhere))
+    assert f"{one[:10]}+ -> {two[:10]}" in perf("check", "HEAD~1..HEAD", code=4).out
+    store(sample_profile([0.01], commit=two))
+    perf("check", "HEAD~1..HEAD")
+    perf("check", "HEAD~1..HEAD", "--strict", code=4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "cure"),
+    [
+        (("HEAD~1..HEAD",), 4, "one commit that is measured: measure them in turns with `perf collect HEAD~1..HEAD`"),
+        (("HEAD~2..HEAD~1",), 4, "no commit that is measured"),
+        (("HEAD..HEAD~1",), 2, "the wrong way round"),
+        (("HEAD~1...HEAD",), 2, "three dots"),
+        (("nope..HEAD",), 2, "not a revision"),
+        (("HEAD~1..HEAD", "HEAD"), 2, "one range"),
+        (("HEAD~1..HEAD", "--measure"), 2, "perf collect HEAD~1..HEAD"),
+    ],
+)
+def test_a_range_that_cannot_be_judged_names_the_cure(
+    project: Project, perf: Perf, arguments: tuple[str, ...], code: int, cure: str
+) -> None:
+    project.commit("one")
+    project.commit("two")
+    store(sample_profile(commit=project.commit("three")))
+    said = perf("check", *arguments, code=code)
+    assert cure in said.err
+    assert said.err.count("\n") == 1

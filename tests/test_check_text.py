@@ -42,8 +42,10 @@ def test_a_degradation_reads_well() -> None:
         "  degradation    wall time       +7.3 % [+5.1, +9.6]     13.10 -> 14.06 ms",
         "  same           CPU time        +1.1 % [-1.3, +1.5]     12.90 -> 12.91 ms",
         "  same           peak memory",
+        "                 accept: e2e78ab",
         "",
         "1f0e2a3b4c5d -> 8c7f6a1d0e5b: 1 degradation, 2 same",
+        "A degradation that is wanted: perf accept ID --reason TEXT",
     ]
     assert "peak memory     0 % [0, 0]              1.311 -> 1.311 MB" in text(report(memory), verbose=True)
 
@@ -102,7 +104,7 @@ def test_names_cannot_break_out_of_a_markdown_table() -> None:
     lines = markdown(report(change(job="a|b\n<script>[x](y)", reason="cmd './a' -> './b'"))).splitlines()
     assert lines[0] == "**perf check** 1f0e2a3b4c5d → 8c7f6a1d0e5b: 1 degradation"
     assert lines[4].startswith(r"| **degradation** | a\|b␊\<script\>\[x\](y): sort | wall time | +7.3 % [+5.1, +9.6] |")
-    assert lines[4].endswith("13.10 → 14.06 ms | cmd './a' → './b' |")
+    assert lines[4].endswith("13.10 → 14.06 ms | cmd './a' → './b' `e2e78ab` |")
     assert lines[-1] == "In brackets: the 99 % interval of the effect."
     assert len(markdown(report(change("new"))).splitlines()) == 5
 
@@ -146,3 +148,44 @@ def test_names_cannot_move_the_cursor() -> None:
 def test_uncommitted_changes_are_measured_without_a_name() -> None:
     open_ended = Report(baseline="HEAD~1", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")])
     assert text(open_ended).splitlines()[-1] == "To settle it: perf check --measure"
+
+
+def test_a_finding_has_its_own_line_below_the_effect() -> None:
+    finding = "insert: +0.010 us per element (linear), O(log n) -> O(n)"
+    lines = text(report(change(finding=finding), change("same", metric="maxrss", effect=0.0, finding="flat"))).splitlines()
+    assert lines[2] == f"{' ' * 17}{finding}"
+    assert lines[4] == f"{' ' * 17}flat"
+    assert "+0.010 us per element (linear), O(log n) → O(n)" in markdown(report(change(finding=finding)))
+    assert json.loads(encode(report(change(finding=finding))))["changes"][0]["finding"] == finding
+
+
+def test_only_regressed_clusters_are_told_with_their_error() -> None:
+    from perfvcs.check import Cluster
+
+    names = ["cycles", "instructions", "branches", "cache-misses", "cache-references"]
+    worse = Cluster(counters=names, target="cycles", error=0.341, threshold=0.2, regressed=True)
+    alone = Cluster(counters=["faults"], target="faults", error=None, threshold=0.05, regressed=True)
+    fine = Cluster(counters=["loads"], target="loads", error=0.01, threshold=0.2, regressed=False)
+    found = change(metric="counters", effect=None, low=None, high=None, baseline=None, target=None, clusters=[worse, alone, fine])
+    out = text(report(found))
+    assert out.splitlines()[1] == "  degradation    counters"
+    assert " ".join(out.split()).count("5 counters (cycles, instructions, branches, cache-misses, ...): cycles predicted") == 1
+    assert "with an error of 34.1 %, at most 20 %" in " ".join(out.split())
+    assert "1 counter (faults): faults cannot be predicted, at most 5 %" in " ".join(out.split())
+    assert "loads" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "1 counter (faults)" in markdown(report(found))
+
+
+def test_what_is_accepted_stands_at_the_end_with_its_reason() -> None:
+    out = text(report(change(accepted="wanted"), change("same", metric="cpu", effect=0.0), change(job="parse")))
+    assert out.index("parse") < out.index("accepted       wall time") < out.index("1 degradation, 1 same, 1 accepted")
+    assert f"{' ' * 17}wanted" in out.splitlines()
+    only = text(report(change(accepted="wanted")))
+    assert "perf accept" not in only
+    assert only.endswith("1 accepted")
+
+
+def test_changes_that_several_methods_judged_share_an_id() -> None:
+    out = text(report(change(), change(method="t-test"), change(metric="cpu")))
+    assert out.count("e2e78ab (wall time)") == 1

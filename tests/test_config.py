@@ -12,7 +12,7 @@ from perfvcs.jobs.config import BadConfig, load, read, seconds
         ({"jobs": []}, "there is no key `jobs`; did you mean `job`?"),
         ({"job": [{"cmd": "a", "worklods": []}]}, r"\[\[job\]\] no. 1: there is no key `worklods`; did you mean `workloads`"),
         ({"job": [{"cmd": "a"}, {"name": "b"}]}, r"\[\[job\]\] no. 2: `cmd` is missing"),
-        ({"job": [{"cmd": "a", "executions": "ten"}]}, r"no. 1, executions: expected a whole number, got a string"),
+        ({"job": [{"cmd": "a", "executions": "ten"}]}, "no. 1, executions: 'ten' is not known: give a whole number, .auto."),
         ({"job": {"cmd": "a"}}, "job: expected a list, got a table"),
         ({"job": [{"cmd": "a", "timeout": True}]}, "expected a whole number or a number or a string, got true or false"),
         ({"env": {"A": 1}}, "env: expected a string, got a whole number"),

@@ -500,7 +500,7 @@ def test_the_earlier_pre_push_hook_gets_the_same_arguments_and_lines(project, st
     perf("install")
     assert run("push", "origin", "main").returncode == 0
     assert (tmp_path / "seen").read_text() == f"origin {tmp_path}/origin.git\nrefs/heads/main {second} refs/heads/main {first}\n"
-    assert f"'check', '--gate', '{first}', '{second}'" in stub.calls()[0]
+    assert f"'check', '--gate', '--again', '{first}', '{second}'" in stub.calls()[0]
 
 
 def test_a_failing_earlier_pre_push_hook_wins(remote, hooked, stub):

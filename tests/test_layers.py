@@ -20,6 +20,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"index", "collectors", "postprocessors", "formats"},
     {"jobs", "check"},
     {"views", "repository"},
+    {"plan"},
     {"measure", "locate"},
     {"page", "hooks"},
     {"reports"},

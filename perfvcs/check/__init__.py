@@ -55,8 +55,12 @@ def compare(
     cases, changes = match(sides[0], sides[1], history or {}, Rows(given, read))
     by_rule = method == "auto" and rules is not None and rules.rules
     judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [(rule, cases)]
+    told: set[Change] = set()
     for judge, members in judges:
-        changes += judge.compare(members)
+        found = judge.compare(members)
+        # what needed no judging, such as a size that is new, comes from every method that was asked
+        changes += [change for change in found if change.method or change not in told]
+        told.update(change for change in found if not change.method)
     revisions = [side[0].header.commit if side else "" for side in sides]
     return Report(baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank))
 

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 
+from perfvcs.check.acceptance import identity, is_open
 from perfvcs.check.change import Report
+from perfvcs.check.text import tally
 from perfvcs.profile import Malformed
 from perfvcs.quantity import escaped
 
 FORMAT = "perfvcs-report/1"
 
 
-def encode(report: Report, *, indent: int = 2) -> str:
-    """The JSON document of a report; ``indent`` 0 gives one line."""
-    fields = {
+def encode(report: Report | Sequence[Report], *, indent: int = 2) -> str:
+    """The JSON document of a report, or the list of those of several; ``indent`` 0 gives one line."""
+    found = _document(report) if isinstance(report, Report) else [_document(one) for one in report]
+    document = msgspec.json.encode(found)
+    return escaped((msgspec.json.format(document, indent=indent) if indent else document).decode())
+
+
+def _document(report: Report) -> dict[str, Any]:
+    changes = [
+        msgspec.structs.asdict(change) | {"id": identity(report, change)} if is_open(change) else change
+        for change in report.changes
+    ]
+    return {
         "format": FORMAT,
         "baseline": report.baseline,
         "target": report.target,
         "method": report.method,
-        "counts": report.counts,
+        "counts": tally(report.changes),
+        "changes": changes,
     }
-    document = msgspec.json.encode(fields | {"changes": report.changes})
-    return escaped((msgspec.json.format(document, indent=indent) if indent else document).decode())
 
 
 def decode(document: str | bytes) -> Report:

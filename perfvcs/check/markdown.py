@@ -5,40 +5,53 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from perfvcs.check.text import benchmark, revision, step, summary
+from perfvcs.check.acceptance import identity, is_open
+from perfvcs.check.text import benchmark, contested, remarks, revision, step, summary
 from perfvcs.quantity import change as effect
 from perfvcs.quantity import metric_name, shorten
 
 if TYPE_CHECKING:
-    from perfvcs.check.change import Report
+    from perfvcs.check.change import Change, Report
 
 LONGEST = 10_000  # characters of a name or a reason
+HEAD = ("| verdict | benchmark | metric | effect | baseline -> target | remark |", "|---|---|---|---|---|---|")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
 
 
 def markdown(report: Report) -> str:
-    """One table with a row per change, in the report's order; names are escaped, they come from whoever wrote the profile."""
+    """One table with a row per change, in the report's order, and one of what is accepted.
+
+    Names are escaped, they come from whoever wrote the profile.
+    """
     lines = [
         f"**perf check** {escape(revision(report.baseline))} → {escape(revision(report.target))}: {summary(report)}",
         "",
-        "| verdict | benchmark | metric | effect | baseline -> target | remark |",
-        "|---|---|---|---|---|---|",
+        *HEAD,
     ]
-    for change in report.changes:
-        word = f"**{change.word}**" if change.word == "degradation" else change.word
-        cells = (
-            word,
-            escape(benchmark(change)),
-            escape(metric_name(change.metric)),
-            "" if change.effect is None else effect(change.effect, change.low, change.high),
-            escape(step(change).replace("->", "→")),
-            escape(change.reason.replace("->", "→")),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+    several = contested(report.changes)
+    lines += [_row(report, change, several) for change in report.changes if change.accepted is None]
+    accepted = [_row(report, change, several) for change in report.changes if change.accepted is not None]
+    if accepted:
+        lines += ["", "Accepted:", "", *HEAD, *accepted]
     shown = {f"{100 * change.confidence:g} %" for change in report.changes if change.low is not None}
     if shown:
         lines += ["", f"In brackets: the {' and '.join(sorted(shown))} interval of the effect."]
     return "\n".join(lines)
+
+
+def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
+    remark = escape("; ".join(remarks(change, several)).replace("->", "→"))
+    if is_open(change):
+        remark = f"{remark} `{identity(report, change)}`".lstrip()
+    cells = (
+        "accepted" if change.accepted is not None else f"**{change.word}**" if change.word == "degradation" else change.word,
+        escape(benchmark(change)),
+        escape(metric_name(change.metric)),
+        "" if change.effect is None else effect(change.effect, change.low, change.high),
+        escape(step(change).replace("->", "→")),
+        remark,
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 def escape(text: str) -> str:

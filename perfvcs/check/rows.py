@@ -55,11 +55,18 @@ class Rows:
 
     def table(self, one: Measured, uid: str) -> Table:
         """The rows of a unit; none where the profile has no such unit."""
+        return self._open(one).unit(uid)
+
+    def units(self, one: Measured) -> list[str]:
+        """The units of a profile, in its order."""
+        return self._open(one).units
+
+    def _open(self, one: Measured) -> _Opened:
         if id(one) not in self._opened:
             self.prepare([one])
             profile = self._given.get(id(one))
             self._opened[id(one)] = _Opened(profile) if profile else _Opened.summarised(one)
-        return self._opened[id(one)].unit(uid)
+        return self._opened[id(one)]
 
 
 class _Opened:
@@ -100,6 +107,10 @@ class _Opened:
         return cls(
             Profile(commit=header.commit, job=header.job, collected=header.collected, metrics=header.metrics, resources=rows)
         )
+
+    @property
+    def units(self) -> list[str]:
+        return list(self._numbers)
 
     def unit(self, uid: str) -> Table:
         import numpy as np

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Case
     from perfvcs.check.methods import Method
 
+COUNTERS = ("auto", "counters")  # methods that know profiles of counters
 PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*%\s*")
 
 
@@ -35,12 +36,21 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     delta: str | None = None
 
     def fits(self, case: Case) -> bool:
-        """Whether the rule is for that case; patterns of metrics and units say nothing of profiles of counters."""
+        """Whether the rule is for that case.
+
+        Profiles of counters have no single metric and unit to match, and most methods have nothing to say of them: those are passed
+        over, so that no profile goes without a verdict.
+        """
         job = case.header.job
+        inner = (
+            self.method in COUNTERS
+            if case.counters
+            else fnmatchcase(case.metric, self.metric) and fnmatchcase(case.uid, self.unit)
+        )
         return (
-            (fnmatchcase(job.name, self.job) or fnmatchcase(job.label, self.job))
+            inner
             and fnmatchcase(job.collector, self.collector)
-            and (case.counters or (fnmatchcase(case.metric, self.metric) and fnmatchcase(case.uid, self.unit)))
+            and any(fnmatchcase(name, self.job) for name in (job.name, job.label))
         )
 
     def verify(self) -> None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from math import floor, log10
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from perfvcs.check.acceptance import identity, is_committed, is_open
+from perfvcs.check.change import WORDS
 from perfvcs.quantity import change as effect
-from perfvcs.quantity import counted, metric_name, metric_rank, scale, shorten
+from perfvcs.quantity import counted, metric_name, metric_rank, number, scale, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
-    from perfvcs.check.change import Change, Report, Word
+    from perfvcs.check.change import Change, Cluster, Report, Word
 
 WORD = 14  # the longest word
 FOLD = 5  # benchmarks without news from which on they share a line
 METRIC = 15  # characters of a metric's name
 TIMES = ("wall", "cpu")
 LONGEST = 400  # characters of a name or a reason
+NAMED = 4  # counters of a cluster
+INDENT = " " * (WORD + 3)
 
 MEANINGS: tuple[tuple[Word, str], ...] = (
     ("inconclusive", "not settled by what was measured, neither changed nor the same"),
@@ -30,22 +34,26 @@ MEANINGS: tuple[tuple[Word, str], ...] = (
 
 
 def text(report: Report, *, width: int = 80, verbose: bool = False) -> str:
-    """The whole report;
+    """The whole report, what is accepted at its end; ``verbose`` lists also the benchmarks whose every metric is the same.
 
-    ``verbose`` lists also the benchmarks whose every metric is the same. Lines end without a newline at the last.
+    Lines end without a newline at the last.
     """
-    groups = grouped(report.changes)
+    groups = grouped(change for change in report.changes if change.accepted is None)
     quiet = [name for name, changes in groups.items() if all(change.word == "same" for change in changes)]
     folded = set() if verbose or len(quiet) < FOLD else set(quiet)
+    several = contested(report.changes)
     lines: list[str] = []
     for name, changes in groups.items():
         if name not in folded:
-            lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, width, verbose=verbose), ""]
+            rows = [*_benchmark(changes, several, width, verbose=verbose), *_ids(report, changes, width)]
+            lines += [*wrap(name, width, subsequent_indent="    "), *rows, ""]
     if folded:
         metrics = dict.fromkeys(
             metric_name(change.metric) for name in groups if name in folded for change in _sorted(groups[name])
         )
         lines += [*_indented("same", f"{len(folded)} benchmarks ({', '.join(metrics)})", width), ""]
+    for name, changes in grouped(change for change in report.changes if change.accepted is not None).items():
+        lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, several, width, verbose=verbose), ""]
     return "\n".join([*lines, *_ending(report, width)])
 
 
@@ -63,9 +71,48 @@ def benchmark(change: Change) -> str:
     return shorten(name if change.size is None else f"{name} [{change.size:g}]", LONGEST)
 
 
+def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
+    """The benchmarks and metrics that several methods judged, so that a row is to name its own."""
+    methods: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for change in changes:
+        if change.method:
+            methods[benchmark(change), change.metric].add(change.method)
+    return {key for key, found in methods.items() if len(found) > 1}
+
+
+def tally(changes: Iterable[Change]) -> dict[str, int]:
+    """How many changes have each word that occurs, in the order of ``WORDS``; the accepted ones apart and last."""
+    found = Counter("accepted" if change.accepted is not None else change.word for change in changes)
+    return {word: found[word] for word in (*WORDS, "accepted") if word in found}
+
+
 def summary(report: Report) -> str:
     """``1 degradation, 2 same``; what was found, in numbers."""
-    return counted(report.counts.items()) or "nothing to compare"
+    return counted(tally(report.changes).items()) or "nothing to compare"
+
+
+def title(report: Report) -> str:
+    """``1f0e2a3b4c -> 8c7f6a1d0e: 1 degradation, 2 same``."""
+    return f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}: {summary(report)}"
+
+
+def found_in(cluster: Cluster) -> str:
+    """What a regressed cluster says: its counters, the one that stands for them, and the error of its prediction."""
+    shown = ", ".join([*cluster.counters[:NAMED], *(["..."] if len(cluster.counters) > NAMED else [])])
+    error = "cannot be predicted" if cluster.error is None else f"predicted with an error of {number(100 * cluster.error)} %"
+    limit = f"at most {number(100 * cluster.threshold)} %"
+    return f"{len(cluster.counters)} counter{'s' * (len(cluster.counters) != 1)} ({shown}): {cluster.target} {error}, {limit}"
+
+
+def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[str]:
+    """What is to be said of a change beyond its numbers: what the method found, and why the verdict is what it is.
+
+    Where ``several`` methods judged, the method's name comes first.
+    """
+    by = f"by {change.method}" if change.method and (benchmark(change), change.metric) in several else ""
+    clusters = [found_in(cluster) for cluster in change.clusters or () if cluster.regressed]
+    why = change.reason if change.accepted is None else change.accepted
+    return [remark for remark in (by, change.finding, *clusters, why) if remark]
 
 
 def revision(name: str) -> str:
@@ -90,29 +137,42 @@ def _sorted(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: metric_rank(change.metric)[0])
 
 
-def _benchmark(changes: Sequence[Change], width: int, *, verbose: bool) -> list[str]:
+def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: int, *, verbose: bool) -> list[str]:
     """The rows of one benchmark; a reason stands once, below the last row that has it."""
     rows = [change for change in _sorted(changes) if verbose or not _brief(change)]
     brief: dict[tuple[str, str], list[str]] = defaultdict(list)
     for change in _sorted(changes):
         if change not in rows:
-            brief[change.word, change.reason].append(_unknown(change))
+            by = [f"({remark})" for remark in remarks(change, several) if remark == f"by {change.method}"]
+            brief[change.word, change.reason].append(" ".join([_unknown(change), *by]))
     lines: list[str] = []
     for place, change in enumerate(rows):
         metric = shorten(metric_name(change.metric), METRIC)
         numbers = f"{_effect(change):<23} {step(change)}"
-        lines += _indented(change.word, f"{metric:<{METRIC}} {numbers}", width)
-        if change.reason and all(later.reason != change.reason for later in rows[place + 1 :]):
-            lines += wrap(
-                shorten(change.reason, LONGEST), width, initial_indent=" " * (WORD + 3), subsequent_indent=" " * (WORD + 3)
-            )
+        lines += _indented("accepted" if change.accepted is not None else change.word, f"{metric:<{METRIC}} {numbers}", width)
+        later = [remark for other in rows[place + 1 :] for remark in remarks(other, several)]
+        for remark in remarks(change, several):
+            if remark not in later:
+                lines += wrap(shorten(remark, LONGEST), width, initial_indent=INDENT, subsequent_indent=INDENT)
     for (word, reason), metrics in brief.items():
         lines += _indented(word, ", ".join(metrics) + (f": {shorten(reason, LONGEST)}" if reason else ""), width)
     return lines
 
 
+def _ids(report: Report, changes: Sequence[Change], width: int) -> list[str]:
+    """The line that names what ``perf accept`` can be told, where there is something to accept."""
+    names: dict[str, str] = {}
+    for change in _sorted(changes):
+        if is_open(change) and is_committed(report):
+            names.setdefault(identity(report, change), metric_name(change.metric))
+    listed = ", ".join(f"{name} ({metric})" if len(names) > 1 else name for name, metric in names.items())
+    return wrap(f"accept: {listed}", width, initial_indent=INDENT, subsequent_indent=INDENT) if names else []
+
+
 def _brief(change: Change) -> bool:
-    """Whether naming the metric is enough: nothing was computed, or it stayed what it was and is not a time."""
+    """Whether naming the metric is enough: nothing was computed or found, or it stayed what it was and is not a time."""
+    if change.accepted is not None or change.finding or any(cluster.regressed for cluster in change.clusters or ()):
+        return False
     return change.effect is None or (change.word == "same" and change.metric not in TIMES)
 
 
@@ -132,11 +192,14 @@ def _indented(word: str, rest: str, width: int) -> list[str]:
 
 def _ending(report: Report, width: int) -> list[str]:
     old, new = revision(report.baseline), revision(report.target)
-    lines = wrap(f"{old or 'nothing'} -> {new or 'nothing'}: {summary(report)}", width, subsequent_indent="  ")
-    found = [(word, meaning) for word, meaning in MEANINGS if report.having(word)]
+    lines = wrap(title(report), width, subsequent_indent="  ")
+    counts = tally(report.changes)
+    found = [(word, meaning) for word, meaning in MEANINGS if word in counts]
     lines += [line for word, meaning in found for line in wrap(f"{word}: {meaning}", width, subsequent_indent="  ")]
-    if not found:
-        return lines
-    # Uncommitted changes have no name to ask for; the plain command measures them.
-    named = "" if new.endswith("+") else f" {old.rstrip('+')} {new}"
-    return [*lines, f"To settle it: perf check --measure{named}".rstrip()]
+    if found:
+        # Uncommitted changes have no name to ask for; the plain command measures them.
+        named = "" if new.endswith("+") else f" {old.rstrip('+')} {new}"
+        lines.append(f"To settle it: perf check --measure{named}".rstrip())
+    if "degradation" in counts and is_committed(report):
+        lines.append("A degradation that is wanted: perf accept ID --reason TEXT")
+    return lines

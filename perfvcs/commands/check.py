@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from perfvcs.reports.trial import Trial
+    from collections.abc import Sequence
+
+    from perfvcs.reports.trial import Form, Trial
     from perfvcs.repository import Repository
 
 
 @click.command()
-@click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET]")
+@click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B]")
 @click.option("--measure", is_flag=True, help="Measure what is not decided yet, both revisions in turns.")
 @click.option("--gate", is_flag=True, help="Fail only where the whole interval lies beyond delta.")
+@click.option("--audit", is_flag=True, help="Measure TARGET against itself and tell how often that raises a false alarm.")
 @click.option("--strict", is_flag=True, help="Exit 4 where a comparison stays inconclusive.")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
               help="The smallest change that counts.")  # fmt: skip
@@ -23,29 +26,53 @@ if TYPE_CHECKING:
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure: exactly so many pairs.")
 @click.option("--seed", type=int, help="With --measure: fixes the random order.")
 @click.option("--wait", is_flag=True, help="With --measure: wait for another measuring run.")
+@click.option("--again", is_flag=True, help="Print in full also what was printed before.")
 @click.option("-v", "--verbose", is_flag=True, help="List also what stayed the same.")
 @click.option("-q", "--quiet", is_flag=True, help="Print one line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 def command(
-    revisions: tuple[str, ...], measure: bool, gate: bool, strict: bool, delta: float, method: str,
+    revisions: tuple[str, ...], measure: bool, gate: bool, audit: bool, strict: bool, delta: float, method: str, again: bool,
     verbose: bool, quiet: bool, as_json: bool, markdown: bool, **asked: object,
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
-    Exit status 3: a degradation; 4: nothing to compare. The same revision twice is an A/A check of the set-up.
+    A..B judges every measured commit on the way from A to B against the one before it. A report that was printed already takes one
+    line, with the same exit status.
+
+    Exit status 3: a degradation that is not accepted; 4: nothing to compare. The same revision twice is an A/A check of the set-up.
     """
+    from perfvcs.reports.neighbours import neighbours
     from perfvcs.reports.trial import judge
     from perfvcs.repository import Repository
 
-    if len(revisions) > 2:
-        raise click.UsageError("at most a baseline and a target can be named")
+    form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"
+    span = next((revision for revision in revisions if ".." in revision), None)
+    if len(revisions) > (2 if span is None else 1):
+        raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
+    if span and measure:
+        raise click.UsageError(f"--measure takes two revisions; measure the range with `perf collect {span}`, then check it")
+    if audit:
+        _audit(revisions, asked, as_json=as_json, delta=delta / 100, method=method, other=measure or gate or markdown or quiet)
+        return
     repository = Repository.find(create=measure)
+    afresh = again or verbose or as_json or markdown
+    if span:
+        along = neighbours(repository, span, method=method, delta=delta / 100, afresh=afresh)
+        if gate:
+            _require_trust(repository, along.trials, delta=delta / 100, method=method)
+        click.echo(along.render(form, verbose=verbose))
+        click.get_current_context().exit(along.status(gate=gate, strict=strict))
     if measure:
-        trial = _measured(repository, revisions, asked, silent=quiet or as_json or markdown, method=method, delta=delta / 100)
+        trial = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=delta / 100)
     else:
-        trial = judge(repository, revisions, method=method, delta=delta / 100)
-    click.echo(trial.render("json" if as_json else "markdown" if markdown else "line" if quiet else "text", verbose=verbose))
+        trial = judge(repository, revisions, method=method, delta=delta / 100, afresh=afresh)
+    if gate:
+        _require_trust(repository, [trial], delta=delta / 100, method=method)
+    told = form == "text" and trial.told and not (afresh or measure)
+    click.echo(trial.render("repeat" if told else form, verbose=verbose))
+    if form == "text" and not told and not again:
+        trial.was_told(repository)
     click.get_current_context().exit(trial.status(gate=gate, strict=strict))
 
 
@@ -59,3 +86,34 @@ def _measured(
 
     with shown(quiet=silent) as progress:
         return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta)  # type: ignore[arg-type]
+
+
+def _require_trust(repository: Repository, trials: Sequence[Trial], *, delta: float, method: str) -> None:
+    """Refuse a gate whose stored audits show too many false alarms."""
+    from perfvcs.reports.audit import require
+
+    if trials:
+        changes = [change for trial in trials for change in trial.report.changes]
+        require(repository, trials[-1].target, changes, delta=delta, method=method)
+
+
+def _audit(
+    revisions: tuple[str, ...], asked: dict[str, object], *, as_json: bool, delta: float, method: str, other: bool
+) -> None:
+    """Measure one revision against itself, and print what all such measurements show."""
+    from perfvcs.measure.campaign import Request
+    from perfvcs.measure.progress import shown
+    from perfvcs.reports.audit import audit, measure
+    from perfvcs.repository import Repository
+
+    if len(revisions) > 1 or any(".." in revision for revision in revisions):
+        raise click.UsageError("--audit takes one revision, which is measured against itself")
+    if other:
+        raise click.UsageError("--audit stands alone: it takes neither --measure, --gate, --markdown nor --quiet")
+    revision = revisions[0] if revisions else "HEAD"
+    repository = Repository.find(create=True)
+    with shown(quiet=as_json) as progress:
+        outcome = measure(repository, revision, Request(**asked), progress, delta)  # type: ignore[arg-type]
+    found = audit(repository, revision, delta=delta, method=method)
+    click.echo(found.json() if as_json else "\n".join(found.lines()))
+    outcome.raise_failures()

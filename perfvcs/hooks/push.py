@@ -74,7 +74,7 @@ def check(project: Project, wanted: Sequence[Push]) -> Iterator[Checked]:
     """Run ``perf check --gate`` for each push, in a process of its own."""
     for push in wanted:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "check", "--gate", push.baseline, push.target],
+            [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "check", "--gate", "--again", push.baseline, push.target],
             env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
         said = [line for line in done.stderr.splitlines() if line.strip()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,8 @@ import msgspec
 
 from perfvcs.index.database import Database
 from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, unpack
+from perfvcs.index.findings import Findings
+from perfvcs.index.lines import Course, Line, courses, lines
 from perfvcs.index.verdicts import Verdict, Verdicts
 from perfvcs.profile import Environment, Job, Metric
 from perfvcs.store.place import Damaged
@@ -57,7 +59,9 @@ class Entry(NamedTuple):
 
 
 class Index:
-    """The cache of ``store`` in the file at ``path``; the last verdicts (``memory``) are in ``verdicts.db`` beside it.
+    """The cache of ``store`` in the file at ``path``.
+
+    The last verdicts (``memory``) are in ``verdicts.db`` beside it, the steps of series (``findings``) in ``steps.db``.
 
     Every method brings the index up to date when it was not yet; ``refresh`` does so again. A damaged file is made anew, and where it
     cannot be written, memory serves. Lists are ordered by commit as they were asked for (by name when none were), then by time.
@@ -67,6 +71,7 @@ class Index:
         self._store = store
         self._database = Database(path, SCHEMA, VERSION)
         self.memory = Verdicts(path.with_name("verdicts.db"))
+        self.findings = Findings(path.with_name("steps.db"))
         self._fresh: sqlite3.Connection | None = None
 
     def refresh(self) -> None:
@@ -215,6 +220,15 @@ class Index:
         order = _order(commits)
         return sorted(found, key=lambda entry: order(entry.commit))
 
+    def lines(self) -> dict[int, Line]:
+        """What can be followed through the history, by number: every unit and metric of every job in every environment."""
+        return self._database.attempt(lambda: lines(self._current()))
+
+    def courses(self, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
+        """The levels of some lines along commits, oldest first; no profile counts that has uncommitted changes."""
+        asked = list(numbers)
+        return self._database.attempt(lambda: courses(self._current(), asked, commits))
+
     def find(self, prefix: str) -> list[str]:
         """The paths that begin with ``prefix``, or whose commit, name or id does; damaged ones too. Less than 4 characters find nothing."""
         if len(prefix) < LEAST:  # what is found may be removed
@@ -243,6 +257,7 @@ class Index:
         self._fresh = None
         self._database.close()
         self.memory.close()
+        self.findings.close()
 
 
 class _Collected(msgspec.Struct):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from math import inf, log
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,10 +15,11 @@ from perfvcs.summary import Measured, Summary
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator, Sequence
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 4
+VERSION = 6
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = """
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -36,9 +39,20 @@ CREATE TABLE summaries (
     profile INTEGER NOT NULL, number INTEGER NOT NULL, uid INTEGER NOT NULL, metric INTEGER NOT NULL, size REAL, executions TEXT,
     binaries TEXT, sizes INTEGER NOT NULL, medians BLOB NOT NULL, PRIMARY KEY (profile, number)
 ) WITHOUT ROWID;
-CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL)
+CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL);
+CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, job INTEGER NOT NULL, environment INTEGER NOT NULL);
+CREATE INDEX lines_job ON lines (job, environment);
+CREATE TABLE levels (
+    line INTEGER NOT NULL, commit_id INTEGER NOT NULL, profile INTEGER NOT NULL, level REAL, PRIMARY KEY (line, commit_id, profile)
+) WITHOUT ROWID
 """
-TABLES = ("mirror", "commits", "jobs", "environments", "metrics", "names", "profiles", "summaries", "damaged")
+TABLES = ("mirror", "commits", "jobs", "environments", "metrics", "names", "profiles", "summaries", "damaged", "lines", "levels")
+
+PLACED = """
+SELECT p.id, p.commit_id, p.job, p.environment FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ? AND p.name = ?"""
+UNLEVEL = """
+DELETE FROM levels WHERE profile = ? AND commit_id = ?
+AND line IN (SELECT id FROM lines WHERE job = ? AND environment = ?)"""
 
 
 class Details(msgspec.Struct, frozen=True, array_like=True):
@@ -56,6 +70,7 @@ class Filling:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._known: dict[tuple[str, str], int] = {}
+        self._lines: dict[tuple[object, ...], int] = {}
 
     def add(self, path: str, document: bytes | Fault) -> None:
         """Index what the store has at ``path``; what is no profile becomes a row of ``damaged``."""
@@ -82,14 +97,17 @@ class Filling:
         if inserted.rowcount:
             rows = (self._summary(inserted.lastrowid, number, one) for number, one in enumerate(measured.summaries))
             self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            if header.dirty is None:  # what was never committed has no place in a history
+                levels = self._levels(measured, row[0], inserted.lastrowid, row[2], row[3])
+                self._connection.executemany("INSERT OR IGNORE INTO levels VALUES (?, ?, ?, ?)", levels)
 
     def remove(self, path: str) -> None:
         """Forget ``path``."""
         self._connection.execute("DELETE FROM damaged WHERE path = ?", (_storable(path),))
         match = PLACE.fullmatch(path)
         if match:
-            found = "SELECT p.id FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ? AND p.name = ?"
-            for (profile,) in self._connection.execute(found, (match[2], match[3])).fetchall():
+            for profile, *where in self._connection.execute(PLACED, (match[2], match[3])).fetchall():
+                self._connection.execute(UNLEVEL, (profile, *where))
                 self._connection.execute("DELETE FROM summaries WHERE profile = ?", (profile,))
                 self._connection.execute("DELETE FROM profiles WHERE id = ?", (profile,))
 
@@ -98,8 +116,9 @@ class Filling:
         for table in TABLES:
             self._connection.execute(f"DELETE FROM {table}")
         self._known.clear()
+        self._lines.clear()
 
-    def _number(self, table: str, text: str, *more: str) -> int:
+    def _number(self, table: str, text: str, *more: object) -> int:
         """The row number of a text that many profiles share."""
         known = self._known.get((table, text))
         if known is None:
@@ -111,6 +130,20 @@ class Filling:
             self._known[table, text] = known
         return known
 
+    def _levels(
+        self, measured: Measured, commit: int, profile: int | None, job: int, environment: int
+    ) -> Iterator[tuple[int, int, int | None, float | None]]:
+        """One row per summary for the tables that ``perfvcs.index.lines`` reads."""
+        for one in measured.summaries:
+            about = measured.header.metrics[one.metric]
+            line = (job, environment, one.uid, one.size, one.metric, about.unit, about.better)
+            number = self._lines.get(line)
+            if number is None:
+                if len(self._lines) >= REMEMBERED:
+                    self._lines.clear()
+                number = self._lines[line] = self._number("lines", _text(line), job, environment)
+            yield number, commit, profile, level(one.medians)
+
     def _summary(self, profile: int | None, number: int, one: Summary) -> tuple[object, ...]:
         count = len(one.executions)
         executions = None if one.executions == tuple(range(count)) else _text(one.executions)  # the usual ones take no room
@@ -118,6 +151,13 @@ class Filling:
         binaries = _text(one.binaries) if one.binaries else None
         medians = struct.pack(f"<{len(one.medians)}d", *one.medians)
         return profile, number, uid, metric, one.size, executions, binaries, one.sizes, medians
+
+
+def level(medians: Sequence[float]) -> float | None:
+    """The logarithm of the geometric mean of the executions' medians; None where one is 0 or below, or not finite."""
+    if not medians or not 0 < min(medians) <= max(medians) < inf:
+        return None
+    return fmean(map(log, medians))
 
 
 def _text(value: object) -> str:

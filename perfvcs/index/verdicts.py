@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,7 +97,7 @@ class Verdicts:
             return self._database.connection.execute(sql, (number,)).fetchall()
 
         number = (1 << 63) - 1
-        while rows := self._database.attempt(lambda: before(number)):
+        while rows := self._database.attempt(partial(before, number)):
             number = rows[0][0]
             yield Remembered(*rows[0][1:])
 

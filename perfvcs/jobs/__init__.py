@@ -14,7 +14,7 @@ from typing import Any
 from perfvcs.collectors import Collector
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
-from perfvcs.jobs.config import FILE, BadConfig, Config, Entry, JobTable, seconds, words
+from perfvcs.jobs.config import DEFAULT, FILE, AutoTable, BadConfig, Config, Entry, JobTable, seconds, words
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
 from perfvcs.postprocessors import Postprocessor
@@ -45,6 +45,7 @@ class Cell:
     shell: bool
     env: Mapping[str, str]
     python: str | None
+    auto: AutoTable | None = None  # executions are to be planned
 
     @property
     def params(self) -> dict[str, Value]:
@@ -115,9 +116,15 @@ def _cells(config: Config, table: JobTable) -> list[Cell]:
     for key, values in (("cmd", commands), ("args", table.args), ("workloads", workloads), ("collectors", table.collectors)):
         if not values:
             raise BadConfig(f"{place}: `{key}` is empty, so there is nothing to run")
-    for key, least, most in (("executions", 1, MAX_COUNT), ("warmup", 0, MAX_COUNT), ("binaries", 1, 1000)):
-        if not least <= getattr(table, key) <= most:
-            raise BadConfig(f"{place}: `{key}` is {getattr(table, key)}, but must be {least} to {most:,}")
+    executions, auto = _executions(table)
+    counts = (
+        ("executions", executions, 1, MAX_COUNT),
+        ("warmup", table.warmup, 0, MAX_COUNT),
+        ("binaries", table.binaries, 1, 1000),
+    )
+    for key, count, least, most in counts:
+        if not least <= count <= most:
+            raise BadConfig(f"{place}: `{key}` is {count}, but must be {least} to {most:,}")
     if len(table.name) > MAX_NAME:
         raise BadConfig(f"{place[:40]}...: `name` has over {MAX_NAME:,} characters: shorten it")
     for text in [*commands, *table.args]:
@@ -134,10 +141,17 @@ def _cells(config: Config, table: JobTable) -> list[Cell]:
         Cell(
             name=_name(table, command), cmd=command, args=args, workload=workload, python=python, shell=table.shell,
             collector_name=kind, options=options, collector=collector, postprocessors=postprocessors, timeout=timeout,
-            executions=table.executions, warmup=table.warmup, binaries=table.binaries, env=config.env | table.env,
+            executions=executions, warmup=table.warmup, binaries=table.binaries, env=config.env | table.env, auto=auto,
         )
         for command, args, workload, python, (kind, options, collector) in every
     ]  # fmt: skip
+
+
+def _executions(table: JobTable) -> tuple[int, AutoTable | None]:
+    """The number of executions, and what is to be found where it is to be planned from what is stored."""
+    if isinstance(table.executions, int):
+        return table.executions, None
+    return DEFAULT, table.executions if isinstance(table.executions, AutoTable) else AutoTable()
 
 
 def _name(table: JobTable, command: str) -> str:

@@ -14,6 +14,9 @@ from perfvcs.check.rules import Rule, Rules
 from perfvcs.errors import UsageError, nearest
 
 FILE = "perf.toml"
+DEFAULT = 10  # executions
+AUTO = "auto"
+COUNTS = 'a whole number, "auto", or a table such as { find = "5%", most = 50 }'
 _TYPES = {
     "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number", "object": "a table", "str": "a string",
 }  # fmt: skip
@@ -42,6 +45,19 @@ class KnobsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     padding: bool = True
 
 
+class AutoTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``executions = { find = "5%" }``: as many, between ``least`` and ``most``, as find a change of that size."""
+
+    find: str = "2%"
+    least: int = 5
+    most: int = 30
+
+    @property
+    def effect(self) -> float:
+        """The change to be found, as a share: 0.02 is 2 %."""
+        return percent(self.find)
+
+
 class JobTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One ``[[job]]``: a row of the matrix."""
 
@@ -51,7 +67,7 @@ class JobTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     workloads: tuple[Entry, ...] | None = None
     collectors: tuple[Entry, ...] = ("time",)
     postprocessors: tuple[Entry, ...] = ()
-    executions: int = 10
+    executions: int | str | AutoTable = DEFAULT
     warmup: int = 1
     binaries: int = 1
     timeout: str | int | float = "300s"
@@ -122,6 +138,8 @@ def read(table: Mapping[str, Any], name: str = FILE) -> Config:
     except msgspec.ValidationError as error:
         raise BadConfig(f"{name}: {_explain(str(error))}") from None
     seconds(config.build_timeout, "build_timeout")
+    for number, job in enumerate(config.job, 1):
+        _check_executions(job, f"{name}: [[job]] no. {number}, executions")
     for command in config.build:
         words(command, "build")
     for number, rule in enumerate(config.check, 1):
@@ -130,6 +148,32 @@ def read(table: Mapping[str, Any], name: str = FILE) -> Config:
         except UsageError as error:
             raise BadConfig(f"{name}: [[check]] no. {number}: {error}") from None
     return config
+
+
+def percent(text: str) -> float:
+    """A share written as ``"2%"`` or ``"0.5 %"``; raises ValueError unless it is above 0 and at most 1,000 %."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*%\s*", text)
+    if not found or not 0 < float(found[1]) <= 1000:
+        raise ValueError(f'{text!r} is not a size of a change; write it like "2%"')
+    return float(found[1]) / 100
+
+
+def _check_executions(job: JobTable, place: str) -> None:
+    """Raises BadConfig for a word that is not ``auto``, and for a plan that cannot be made."""
+    asked = job.executions
+    if isinstance(asked, int):
+        return
+    if isinstance(asked, str) and asked != AUTO:
+        raise BadConfig(f"{place}: {asked!r} is not known: give {COUNTS}")
+    if job.binaries > 1:
+        raise BadConfig(f"{place}: with several builds these are what counts: give a number; `perf plan` says how many builds")
+    if isinstance(asked, AutoTable):
+        try:
+            percent(asked.find)
+        except ValueError as error:
+            raise BadConfig(f"{place}, find: {error}") from None
+        if not 1 <= asked.least <= asked.most <= 1_000_000:
+            raise BadConfig(f"{place}: `least` is {asked.least} and `most` {asked.most}: give 1 <= least <= most <= 1,000,000")
 
 
 def _with_nul(value: object, key: str = "") -> str:
@@ -152,11 +196,16 @@ def _explain(message: str) -> str:
         where = f"[[{table}]] no. {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
     if unknown := re.search(r"unknown field `(.*)`", text):
         struct = {"job": JobTable, "check": Rule, "python": PythonTable, "knobs": KnobsTable}.get(table, Config)
+        struct = AutoTable if place.endswith("executions") else struct
         return f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"{where}`{missing[1]}` is missing"
-    text = re.sub(r"`([a-z |]+)`", lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null"), text)
-    text = re.sub(r"invalid enum value ('.*')", r"\1 is none of its values, which are in docs/perf-toml.md", text)
+    text = re.sub(
+        r"`([a-z |]+)`",
+        lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null"),
+        text,
+    )
+    text = re.sub(r"Invalid enum value ('.*')", r'\1 is neither "first" nor "all"', text)  # check_rules has the only one
     return where.replace("[...]", "") + text[:1].lower() + text[1:]
 
 

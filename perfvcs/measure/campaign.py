@@ -43,7 +43,8 @@ class Request:
         asked = {name: getattr(self, name) for name in ("pin", "aslr", "padding") if getattr(self, name) is not None}
         config = msgspec.structs.replace(config, knobs=msgspec.structs.replace(config.knobs, **asked))
         counts = {name: getattr(self, name) for name in ("executions", "warmup") if getattr(self, name) is not None}
-        return [replace(cell, **counts) for cell in matrix(config, self.jobs) if cell.label not in self.settled], config
+        cells = [replace(cell, **counts) for cell in matrix(config, self.jobs) if cell.label not in self.settled]
+        return cells if self.executions is None else [replace(cell, auto=None) for cell in cells], config
 
 
 @dataclass
@@ -101,6 +102,7 @@ def collect(repository: Repository, config: Config, commits: Sequence[str], requ
                 repository.promote(state.commit)
         if request.missing:
             states = [state for state in states if not _complete(repository, state, cells)]
+        cells = _planned(repository, cells, commits, progress) if states else cells
         for group in groups(versions(repository, states, committed=request.committed)):
             with _session(repository, config, cells, group, request, progress) as session:
                 blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
@@ -109,6 +111,18 @@ def collect(repository: Repository, config: Config, commits: Sequence[str], requ
                 session.run(blocks)
                 _keep(repository, session, outcome)
     return outcome
+
+
+def _planned(repository: Repository, cells: list[Cell], commits: Sequence[str], progress: Progress) -> list[Cell]:
+    """The cells with their automatic numbers of executions, by what is stored up to HEAD."""
+    if not any(cell.auto for cell in cells):
+        return cells
+    from perfvcs.plan.automatic import planned
+
+    found, lines = planned(repository, cells, repository.project.head or commits[-1])
+    for line in lines:
+        progress.say(line)
+    return found
 
 
 def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bool:
@@ -120,7 +134,7 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bo
 def settle(
     repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float
 ) -> tuple[Outcome, str]:
-    """Measure two revisions interleaved until every comparison is decided, looking after 5, 10, ... 30 pairs.
+    """Measure two revisions interleaved until every comparison is decided, looking after each of 5 to 30 pairs.
 
     The same revision twice is an A/A measurement. A number of executions in the request means that many pairs and one look. ``delta``
     is the smallest effect that counts. Returns what was stored, and the session.

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
+from datetime import date, datetime
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
+from perfvcs import __version__
+from perfvcs.check import register
+from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
+from perfvcs.profile import Malformed
 from perfvcs.repository import Repository, State
 
 if TYPE_CHECKING:
@@ -14,26 +23,40 @@ if TYPE_CHECKING:
 
 DEGRADED, OPEN = 3, 4
 DECIDED = ("degradation", "improvement", "same")
+UNCOMPARED = ("not comparable", "new", "missing")
+
+Form = Literal["text", "json", "markdown", "line", "repeat"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The report, and what was measured for it, if anything was."""
+    """The report on two states, and what was measured for it, if anything was.
 
+    ``basis`` names all that it was made from; empty where it is a part of what is stored. ``told`` is when the same report was printed
+    in full before (UTC, ISO 8601).
+    """
+
+    baseline: State
+    target: State
     report: Report
     outcome: Outcome | None = None
+    basis: str = ""
+    told: str = ""
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
-        """The exit status: 3 for a degradation (``gate``: a certain one), 4 where nothing was comparable or, ``strict``, decided."""
-        if any(change.gate or not gate for change in self.report.having("degradation")):
+        """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4 where nothing was comparable or,
+        ``strict``, decided.
+        """
+        if any(is_open(change) and (change.gate or not gate) for change in self.report.changes):
             return DEGRADED
         if self.outcome:
             self.outcome.raise_failures()
-        compared = [change for change in self.report.changes if change.word not in ("not comparable", "new", "missing")]
-        return OPEN if not compared or (strict and self.report.having("inconclusive", "suspected")) else 0
+        compared = [change for change in self.report.changes if change.word not in UNCOMPARED]
+        undecided = [change for change in self.report.having("inconclusive", "suspected") if change.accepted is None]
+        return OPEN if not compared or (strict and undecided) else 0
 
-    def render(self, form: Literal["text", "json", "markdown", "line"], *, verbose: bool = False) -> str:
-        """The report in a form."""
+    def render(self, form: Form, *, verbose: bool = False) -> str:
+        """The report in a form; ``repeat`` is what to say where it was told before."""
         if form == "json":
             from perfvcs.check.document import encode
 
@@ -42,22 +65,63 @@ class Trial:
             from perfvcs.check.markdown import markdown
 
             return markdown(self.report)
-        from perfvcs.check.text import summary, text
+        from perfvcs.check.text import summary, text, title
 
+        if form == "repeat":
+            when = f"{datetime.fromisoformat(self.told).astimezone():%Y-%m-%d %H:%M}"
+            return "\n".join(wrap(f"{title(self.report)}, as told on {when}: perf check --again shows it all", 80))
         return summary(self.report) if form == "line" else text(self.report, verbose=verbose)
 
+    def was_told(self, repository: Repository) -> None:
+        """Remember that the report was printed in full: asked again, it takes a line."""
+        repository.index.memory.note(self.baseline.commit, self.target.commit, self.basis, shown=True)
 
-def judge(repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float = 0.01) -> Trial:
+
+def judge(
+    repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float = 0.01, afresh: bool = False
+) -> Trial:
     """The trial, from what is stored, of a target (the last of ``revisions``, else HEAD) against a baseline.
 
-    The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. Raises NothingToCompare.
+    The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. What is remembered of the same
+    comparison is not computed again, unless ``afresh``. Raises NothingToCompare.
     """
     target = repository.state(revisions[-1] if revisions else "HEAD")
     baseline = repository.state(revisions[0]) if len(revisions) == 2 else repository.baseline(target)
     if baseline is None:
         cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a baseline"
         raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`")
-    return Trial(repository.compare(baseline, target, method=method, delta=delta))
+    return compared(repository, baseline, target, method=method, delta=delta, afresh=afresh)
+
+
+def compared(repository: Repository, baseline: State, target: State, *, method: str, delta: float, afresh: bool) -> Trial:
+    """The trial of two states; raises NothingToCompare."""
+    from perfvcs.check.document import decode
+
+    memory, pair = repository.index.memory, (baseline.commit, target.commit)
+    basis = _basis(repository, baseline, target, method, delta)
+    known = None if afresh else memory.recall(*pair)
+    if known and known.basis == basis:
+        try:
+            return Trial(baseline, target, decode(known.report), basis=basis, told=known.shown)
+        except Malformed:  # of another version, or a changed byte
+            pass
+    report = repository.compare(baseline, target, method=method, delta=delta)
+    memory.note(*pair, basis, shown=False)
+    now = memory.recall(*pair)  # an equal report stays told
+    return Trial(baseline, target, report, basis=basis, told=now.shown if now else "")
+
+
+def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float) -> str:
+    """The hash of all that a report from what is stored depends on: the profiles, the options, and the project's own files."""
+    from perfvcs.jobs.config import FILE
+
+    project = repository.project
+    files = [] if project.bare else [project.root / name for name in (FILE, register.FILE)]
+    texts = [path.read_bytes().hex() if path.is_file() else "" for path in files]
+    ended = [one.id for one in register.load(files[1]) if one.has_ended(date.today())] if files else []
+    states = [(state.commit, state.dirty) for state in (baseline, target)]
+    options = [__version__, method, delta, project.shallow]
+    return hashlib.sha256(msgspec.json.encode([repository.store.head(), states, options, texts, ended])).hexdigest()
 
 
 def measure(
@@ -91,12 +155,12 @@ def measure(
     settled = [] if request.executions else _settled(repository, baseline, target, method, delta)
     remaining = replace(request, settled=tuple(settled))
     if not remaining.apply(config)[0]:
-        return Trial(repository.compare(baseline, target, method=method, delta=delta))
+        return compared(repository, baseline, target, method=method, delta=delta, afresh=True)
     outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta)
     if not outcome.profiles:
         outcome.raise_failures()
     report = repository.compare(baseline, target, method=method, delta=delta, session=session, settled=settled)
-    return Trial(report, outcome)
+    return Trial(baseline, target, report, outcome)
 
 
 def _settled(repository: Repository, baseline: State, target: State, method: str, delta: float) -> list[str]:

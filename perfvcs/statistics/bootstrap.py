@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 DRAWS = 10_000
 CHUNK = 2_000_000  # measurements held at once
+LARGEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ def ratio(
     rng = np.random.default_rng(seed)
     under, over = _means(rng, old, draws), _means(rng, new, draws)
     known = under > 0
-    ratios = over[known] / under[known]
+    with np.errstate(over="ignore"):  # a mean next to 0 makes a ratio beyond a float, which as an infinity has no quantile
+        ratios = np.clip(over[known] / under[known], -LARGEST, LARGEST)
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Ratio(means[1] / means[0], float(low), float(high))
 

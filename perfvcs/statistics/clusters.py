@@ -36,6 +36,22 @@ class Clusters:
 
 
 @dataclass(frozen=True)
+class Matched:
+    """Two versions with their clusters matched in ascending order.
+
+    ``alike`` is False when the versions have different numbers of clusters, of which the smaller one was then taken for both. ``means`` and
+    ``shares`` hold, per version, each execution's mean of its values in each cluster (NaN without any) and their share, shape
+    (k, executions).
+    """
+
+    old: Clusters
+    new: Clusters
+    alike: bool
+    means: tuple[NDArray[np.float64], NDArray[np.float64]]
+    shares: tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
 class Compared:
     """Two versions cluster by cluster: ``difference`` has one group per cluster.
 
@@ -75,6 +91,9 @@ def fit(values: ArrayLike, k: int) -> Clusters:
     n, spread = len(y), float(y.std())
     if spread <= 8 * np.finfo(np.float64).eps * np.abs(y).max():
         return Clusters(y[:1].copy(), np.zeros(1), np.ones(1), np.zeros(n, dtype=np.int64), -np.inf)
+    if k == 1:
+        bic = n * (1 + log(2 * pi) + 2 * log(spread)) + 2 * log(n)
+        return Clusters(np.array([y.mean()]), np.array([spread]), np.ones(1), np.zeros(n, dtype=np.int64), bic)
     k = min(k, len(np.unique(y)))
     z = (y - y.mean()) / spread
     chance = np.zeros((n, k))
@@ -99,6 +118,41 @@ def fit(values: ArrayLike, k: int) -> Clusters:
     return Clusters(y.mean() + spread * centres, spread * np.sqrt(variances), shares, rank[chance.argmax(axis=1)], bic)
 
 
+def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST, visited: float = 0.0) -> Matched:
+    """Cluster two versions, each by itself, so that a shifted cluster stays one; see ``compare``.
+
+    A side of which some cluster has values from less than a share ``visited`` of its executions is taken as one cluster: executions that
+    differ as a whole make clusters, too.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.runs import stack
+
+    sides = [stack(old), stack(new)]
+    found = [clusters(side.values[side.there], most) for side in sides]
+    for number, side in enumerate(sides):
+        k = len(found[number].centres)
+        seen = np.zeros((len(side.counts), k), dtype=bool)
+        seen[np.repeat(np.arange(len(side.counts)), side.counts), found[number].labels] = True
+        if seen.mean(axis=0).min() < visited:
+            found[number] = fit(side.values[side.there], 1)
+    counts = [len(one.centres) for one in found]
+    k = min(counts)
+    if counts[0] != counts[1]:
+        found = [
+            one if len(one.centres) == k else fit(side.values[side.there], k) for one, side in zip(found, sides, strict=True)
+        ]
+    means, shares = [], []
+    for one, side in zip(found, sides, strict=True):
+        execution = np.repeat(np.arange(len(side.counts)), side.counts)
+        place = execution * k + one.labels
+        there = np.bincount(place, minlength=len(side.counts) * k)
+        total = np.bincount(place, side.values[side.there], len(side.counts) * k)
+        means.append(np.where(there > 0, total / np.maximum(there, 1), np.nan).reshape(-1, k).T)
+        shares.append((there.reshape(-1, k) / side.counts[:, None]).T)
+    return Matched(found[0], found[1], counts[0] == counts[1], (means[0], means[1]), (shares[0], shares[1]))
+
+
 def compare(old: Sequence[ArrayLike], new: Sequence[ArrayLike], confidence: float = 0.99, most: int = MOST) -> Compared:
     """Compare two versions cluster by cluster; either is a sequence of executions with their measurements, or logarithms of these.
 
@@ -108,29 +162,14 @@ def compare(old: Sequence[ArrayLike], new: Sequence[ArrayLike], confidence: floa
     """
     import numpy as np
 
-    from perfvcs.statistics.runs import stack
-
-    sides = [stack(old), stack(new)]
-    found = [clusters(side.values[side.there], most) for side in sides]
-    counts = [len(one.centres) for one in found]
-    k = min(counts)
-    if counts[0] != counts[1]:
-        found = [
-            one if len(one.centres) == k else fit(side.values[side.there], k) for one, side in zip(found, sides, strict=True)
-        ]
-    means = []
-    for one, side in zip(found, sides, strict=True):
-        execution = np.repeat(np.arange(len(side.counts)), side.counts)
-        place = execution * k + one.labels
-        there = np.bincount(place, minlength=len(side.counts) * k)
-        total = np.bincount(place, side.values[side.there], len(side.counts) * k)
-        means.append(np.where(there > 0, total / np.maximum(there, 1), np.nan).reshape(-1, k).T)
-    parts = [welch(_known(before), _known(after), confidence) for before, after in zip(*means, strict=True)]
+    found = match(old, new, most)
+    parts = [welch(_known(before), _known(after), confidence) for before, after in zip(*found.means, strict=True)]
     difference = Difference(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in Difference.__dataclass_fields__)
     )
-    shares = np.array([np.bincount(one.labels, minlength=k) / len(one.labels) for one in found])
-    return Compared(found[0], found[1], counts[0] == counts[1], shares, difference)
+    labels = [one.labels for one in (found.old, found.new)]
+    shares = np.array([np.bincount(label, minlength=len(parts)) / len(label) for label in labels])
+    return Compared(found.old, found.new, found.alike, shares, difference)
 
 
 def _known(row: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ TRANSFORMS = ("none", "log", "1/x", "1/sqrt x")
 FEWEST = 3
 MOST = 5000  # values from which the p of the test is no longer exact enough to be told
 LEVEL = 0.05
+SMALLEST = 1e-300  # 1/x of less is beyond a float
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(f"no transformation {name}; there are {', '.join(TRANSFORMS)}")
     if name == "none":
         return y
-    x = np.where(y > 0, y, np.nan)
+    x = np.where(y > SMALLEST, y, np.nan)
     found: NDArray[np.float64] = np.log(x) if name == "log" else 1 / x if name == "1/x" else 1 / np.sqrt(x)
     return found
 
@@ -61,10 +62,15 @@ def normality(values: ArrayLike) -> Normality:
         y = transform(values, name)
         groups, n = y.shape
         w[name], p[name] = np.full(groups, np.nan), np.full(groups, np.nan)
-        known = np.isfinite(y).all(axis=1) & (FEWEST <= n <= MOST)
-        for group in np.flatnonzero(known):
-            row = y[group]
-            if np.ptp(row) > 1e-10 * np.abs(row).max():  # below, the test counts rounding
-                # W does not depend on unit and origin, but the library's sums of squares do not reach as far as a float.
-                w[name][group], p[name][group] = stats.shapiro((row - row.mean()) / np.ptp(row))
+        if not FEWEST <= n <= MOST:
+            continue
+        known = np.asarray(np.isfinite(y).all(axis=1))
+        sure = np.where(known[:, None], y, 0.0)
+        width = np.ptp(sure, axis=1)
+        known = known & (width > 1e-10 * np.abs(sure).max(axis=1))  # below, the test counts rounding
+        if known.any():
+            # W does not depend on unit and origin, but the library's sums of squares do not reach as far as a float.
+            rows = (y[known] - y[known].mean(axis=1, keepdims=True)) / width[known, None]
+            found = stats.shapiro(rows, axis=1)
+            w[name][known], p[name][known] = found.statistic, found.pvalue
     return Normality(w, p)

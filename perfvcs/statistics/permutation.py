@@ -19,6 +19,7 @@ CHUNK = 4_000_000  # arrangements x groups held at once
 def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
     """Two-sided p of the difference of means of independent samples, shapes (groups, m) and (groups, k); result (groups,).
 
+    Of vectors, shapes (groups, m, d) and (groups, k, d), the difference is Hotelling's T^2.
     The share of arrangements whose difference is at least the observed one. All C(m+k, m) of them when they are at most
     ``EXACT``, else ``ARRANGEMENTS`` random ones, with the observed one counted in so that p is never 0. The values are finite.
     """
@@ -28,6 +29,8 @@ def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np
     m, k = a.shape[1], b.shape[1]
     pooled = np.concatenate([a, b], axis=1)
     pooled = pooled - pooled.mean(axis=1, keepdims=True)
+    if pooled.ndim == 3:
+        return _share_of_lengths(_memberships(m, k, seed), _whitened(pooled), m, exact=comb(m + k, m) <= EXACT)
     # With the pooled mean taken away, the difference is proportional to the first sample's sum.
     return _share(_memberships(m, k, seed), pooled, pooled[:, :m].sum(axis=1), exact=comb(m + k, m) <= EXACT)
 
@@ -35,12 +38,15 @@ def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np
 def sign_flips(gaps: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
     """Two-sided p of the mean of paired differences, shape (groups, n), under flips of their signs; result (groups,).
 
+    Of vectors, shape (groups, n, d), the mean's length is Hotelling's T^2.
     All 2**n flips when half of them are at most ``EXACT``, else ``ARRANGEMENTS`` random ones. The values are finite.
     """
     import numpy as np
 
     d = np.asarray(gaps, dtype=np.float64)
     n = d.shape[1]
+    if d.ndim == 3:
+        return _share_of_lengths(_signs(n, seed), _whitened(d), n, exact=2 ** (n - 1) <= EXACT)
     return _share(_signs(n, seed), d, d.sum(axis=1), exact=2 ** (n - 1) <= EXACT)
 
 
@@ -64,6 +70,37 @@ def _share(
         sums = arrangements @ values[here].T
         np.abs(sums, out=sums)
         reached[here] = np.count_nonzero(sums >= bar[here], axis=0)
+    return reached / count if exact else (1 + reached) / (1 + count)
+
+
+def _whitened(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Vectors (groups, n, d) turned so that their sum of squares about 0, the same in every arrangement, is the unit matrix.
+
+    T^2 rises with the squared length of the sum of these. Directions in which nothing varies are left out.
+    """
+    import numpy as np
+
+    scale = np.abs(values).max(axis=1, keepdims=True)
+    unit = values / np.where(scale > 0, scale, 1.0)
+    left, singular, _ = np.linalg.svd(unit, full_matrices=False)
+    found: NDArray[np.float64] = np.where(singular[:, None, :] > 1e-10 * singular[:, None, :1], left, 0.0)
+    return found
+
+
+def _share_of_lengths(
+    arrangements: NDArray[np.float64], values: NDArray[np.float64], first: int, *, exact: bool
+) -> NDArray[np.float64]:
+    """The share of arrangements in which the sum of the vectors (groups, n, d) is at least as long as that of the ``first`` of them."""
+    import numpy as np
+
+    count = len(arrangements)
+    bar = (values[:, :first].sum(axis=1) ** 2).sum(axis=1) * (1 - 1e-10)
+    step = max(1, CHUNK // (count * values.shape[2]))
+    reached = np.empty(len(values))
+    for start in range(0, len(values), step):
+        here = slice(start, start + step)
+        lengths = (np.einsum("an,gnd->agd", arrangements, values[here], optimize=True) ** 2).sum(axis=2)
+        reached[here] = np.count_nonzero(lengths >= bar[here], axis=0)
     return reached / count if exact else (1 + reached) / (1 + count)
 
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+VERSION = 2  # of what `steps` finds: results that were kept are used only under the same number
 NEAR = 2  # commits that detectors may be apart
+FAR = 30  # and how many at most, where the noise leaves the place open
 FEWEST = 4
 EDGE = 3  # fewer values than this at either end may be outliers: a running median of five cannot tell
 PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
@@ -41,22 +43,28 @@ class Step:
 
     def interval(self, confidence: float = 0.99) -> tuple[float, float]:
         """The confidence interval of the effect, by Student's t; infinite where no variance could be estimated."""
-        import numpy as np
+        return intervals([self], confidence)[0]
 
-        from perfvcs.statistics.student import quantile
 
-        if not self.df > 0:
-            return -inf, inf
-        half = float(quantile((1 + confidence) / 2, np.array([self.df]))[0]) * self.error
-        return self.effect - half, self.effect + half
+def intervals(found: Sequence[Step], confidence: float = 0.99) -> list[tuple[float, float]]:
+    """The confidence intervals of the effects of many steps, in one go."""
+    import numpy as np
+
+    from perfvcs.statistics.student import quantile
+
+    df = np.array([step.df for step in found], dtype=np.float64)
+    points = quantile((1 + confidence) / 2, np.where(df > 0, df, 1.0)) if found else df
+    halves = [point * step.error if step.df > 0 else inf for point, step in zip(points.tolist(), found, strict=True)]
+    return [(step.effect - half, step.effect + half) for step, half in zip(found, halves, strict=True)]
 
 
 def steps(series: ArrayLike) -> list[Step]:
     """Steps and drifts of a series (n,) of log medians, one per commit in their order; places that are NaN or infinite are skipped.
 
-    PELT, E-divisive and the weighted t-window look at it; where two of them agree within two commits, the likeliest place nearby is
-    reported, unless a straight line explains it: then it is a drift. Drifts that follow each other in the same direction are one, as are
-    steps that one ramp explains better. The first and the last two values are no level of their own, and before the last twelve the
+    PELT, E-divisive and the weighted t-window look at it; where two of them agree within two commits (of the places that are as plausible
+    as the one found, at most 30 away: a step of one standard deviation can hardly be placed within ten), the likeliest place nearby is
+    reported, unless a straight line explains it as well: then it is a drift. Drifts that follow each other in the same direction are one,
+    as are steps that one ramp explains better. The first and the last two values are no level of their own, and before the last twelve the
     t-window is blind: there PELT and E-divisive must agree. Levels, effect and p are of winsorised values up to the neighbouring steps,
     with the first-order dependence of the residuals taken into account. Fewer than four values, or constant ones, have no steps.
     """
@@ -69,10 +77,11 @@ def steps(series: ArrayLike) -> list[Step]:
     y = given[there]
     if len(y) < FEWEST:
         return []
-    agreed = agree(detect(y))
-    if not agreed:
+    found_by = detect(y)
+    if sum(map(bool, found_by.values())) < 2:
         return []
     clipped = winsorise(y)
+    agreed = agree(found_by, reach={name: _reach(clipped, places) for name, places in found_by.items()})
     settled = {where[0]: (*where, names) for where, (_, names) in zip(_settle(clipped, agreed), agreed, strict=True)}
     inner = [place for place in sorted(settled) if EDGE <= place <= len(y) - EDGE]
     found = _describe(clipped, [settled[place] for place in _confirm(clipped, inner)])
@@ -93,8 +102,12 @@ def detect(series: NDArray[np.float64]) -> dict[str, list[int]]:
     return {"pelt": pelt(series) if any(others.values()) else [], **others}
 
 
-def agree(found: dict[str, list[int]], near: int = NEAR) -> list[tuple[list[int], tuple[str, ...]]]:
+def agree(
+    found: dict[str, list[int]], near: int = NEAR, reach: dict[str, dict[int, tuple[int, int]]] | None = None
+) -> list[tuple[list[int], tuple[str, ...]]]:
     """Where at least two detectors are within ``near`` of each other: their places and names, ascending; no place counts twice.
+
+    ``reach`` gives, per detector and place, the first and last place that it may as well be: from these on ``near`` counts.
 
     The middles of the groups differ. The first detector's places come first, each with the nearest one of every other; then what the
     others have among themselves.
@@ -105,8 +118,9 @@ def agree(found: dict[str, list[int]], near: int = NEAR) -> list[tuple[list[int]
     for turn, name in enumerate(names):
         for place in sorted(left[name]):
             near_ones = {name: place}
+            low, high = (reach or {}).get(name, {}).get(place, (place, place))
             for other in names[turn + 1 :]:
-                close = [there for there in left[other] if abs(there - place) <= near]
+                close = [there for there in left[other] if low - near <= there <= high + near]
                 if close:
                     near_ones[other] = min(close, key=lambda there: (abs(there - place), there))
             if len(near_ones) > 1:
@@ -144,6 +158,15 @@ def _settle(series: NDArray[np.float64], agreed: Sequence[tuple[list[int], tuple
     return settled
 
 
+def _reach(series: NDArray[np.float64], places: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Per place of one detector the first and last that are as plausible, at most ``FAR`` away."""
+    settled = _settle(series, [([place], ()) for place in places])
+    return {
+        place: (min(place, max(first, place - FAR)), max(place, min(last, place + FAR)))
+        for place, (_, first, last) in zip(places, settled, strict=True)
+    }
+
+
 def _confirm(series: NDArray[np.float64], places: list[int]) -> list[int]:
     """The places whose p is small enough with the dependence of the residuals, which grows with every step that is taken away."""
     from perfvcs.statistics.pelt import prune
@@ -172,7 +195,7 @@ def _describe(series: NDArray[np.float64], settled: Sequence[tuple[int, int, int
     import numpy as np
 
     from perfvcs.statistics.pelt import chances
-    from perfvcs.statistics.trend import SIDE, trend
+    from perfvcs.statistics.trend import SIDE, stepped
 
     places = [place for place, *_ in settled]
     bounds = [0, *places, len(series)]
@@ -186,12 +209,12 @@ def _describe(series: NDArray[np.float64], settled: Sequence[tuple[int, int, int
         df = float(high - low - 2)
         lengths = 1 / (place - low) + 1 / (high - place)
         error = sqrt(float(squares[turn] + squares[turn + 1]) / df * lengths * inflation) if df > 0 else nan
-        stepped = trend(series, place, low, high).step
-        first, last = reach if stepped else (max(low, place - SIDE), min(high, place + SIDE) - 1)
+        sudden = stepped(series, place, low, high)
+        first, last = reach if sudden else (max(low, place - SIDE), min(high, place + SIDE) - 1)
         found.append(
             Step(
                 place, first, last, means[turn], means[turn + 1], float(size[turn]), error, df, float(p[turn]),
-                "step" if stepped else "drift", names,
+                "step" if sudden else "drift", names,
             )
         )  # fmt: skip
     return found
@@ -204,13 +227,13 @@ def _ramps(series: NDArray[np.float64], found: list[Step]) -> list[Step]:
     """
     import numpy as np
 
-    from perfvcs.statistics.trend import SIDE, ramp
+    from perfvcs.statistics.trend import SIDE, WIDE, ramp
 
     kept: list[Step] = []
     rest = list(found)
     while rest:
         stairs = [rest.pop(0)]
-        while rest and rest[0].effect * stairs[-1].effect > 0 and rest[0].place - stairs[-1].place <= SIDE:
+        while rest and rest[0].effect * stairs[-1].effect > 0 and rest[0].place - stairs[-1].place <= WIDE:
             stairs.append(rest.pop(0))
         low = max(kept[-1].place if kept else 0, stairs[0].place - SIDE)
         high = min(rest[0].place if rest else len(series), stairs[-1].place + SIDE)

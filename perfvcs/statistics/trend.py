@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 SIDE = 60
+WIDE = 4 * SIDE  # where the noise leaves it open
 EVIDENCE = 6.0
 
 
@@ -89,6 +90,25 @@ def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
     best = int(squares.argmin())
     before = float(y.mean() - height[best] * mean[best])
     return Ramp(int(first[best]), int(last[best]), before, before + float(height[best]), max(0.0, float(squares[best])))
+
+
+def stepped(values: ArrayLike, place: int, low: int, high: int) -> bool:
+    """Whether the change at ``place`` is a step, and not a drift: by ``trend``; where that leaves it open, by a ramp on longer sides.
+
+    Of a step of one standard deviation, 60 values on each side cannot tell. Then it is a step unless the best ramp on at most 240 values
+    on each side fits better by more than its additional corner costs (BIC: ln n).
+    """
+    import numpy as np
+
+    near = trend(values, place, low, high)
+    if near.step or near.evidence < -EVIDENCE:
+        return near.step
+    start, stop = max(low, place - WIDE), min(high, place + WIDE)
+    if place - start <= SIDE and stop - place <= SIDE:  # nothing more to see
+        return near.step
+    y = np.asarray(values, dtype=np.float64)[start:stop]
+    step = sum(_squares(side - side.mean()) for side in (y[: place - start], y[place - start :]))
+    return step <= 0 or len(y) * log(max(ramp(y).squares, step * 1e-9) / step) > -log(len(y))
 
 
 def _squares(values: NDArray[np.float64]) -> float:

@@ -201,9 +201,13 @@ class Project:
             raise UsageError(f"`{text}` has three dots: use `A..B`")
         return f"{self.resolve(old or 'HEAD')}..{self.resolve(new or 'HEAD')}"
 
-    def walk(self, revision: str) -> Iterator[str]:
-        """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as they are asked for."""
-        command = ["git", "rev-list", self._span(revision) if ".." in revision else self.resolve(revision)]
+    def walk(self, revision: str, *, straight: bool = False) -> Iterator[str]:
+        """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as they are asked for.
+
+        ``straight``: only along the first parents, without what was merged.
+        """
+        command = ["git", "rev-list", *(["--first-parent"] if straight else [])]
+        command.append(self._span(revision) if ".." in revision else self.resolve(revision))
         with subprocess.Popen(command, cwd=self.root, env=environment(), stdout=subprocess.PIPE, text=True) as process:
             try:
                 for line in process.stdout or ():

@@ -1,10 +1,11 @@
-"""The default: the exact rule for deterministic metrics, log-medians for sampled ones."""
+"""The default: for each case the rule that fits what was measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from perfvcs.check.case import prepare
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.deterministic import Deterministic
 from perfvcs.check.methods.log_median import LogMedian
@@ -14,19 +15,64 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
     from perfvcs.check.change import Change
+    from perfvcs.check.curve import Fitted
+
+Chosen = TypeVar("Chosen", bound=Method)
+FEWEST = 5  # sizes from which values may be a curve
 
 
 @dataclass(frozen=True)
 class Auto(Method):
-    """Chooses per case; the sampled ones are one family of comparisons."""
+    """Counters for profiles of counters, the exact rule for deterministic metrics, curves where models describe them, else log-medians.
+
+    A sampled case is a curve where it has at least five sizes on both sides and the best models have r2 >= .9 there; a constant is no
+    curve, but one side may be flat. Those judged by log-medians are one family of comparisons, the curves another. Only profiles of
+    counters and those with as many sizes are opened. Source for curves: Stupinsky 2018, 5.1.
+    """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
         """The changes of all cases."""
+        counters = [case for case in cases if case.counters]
         exact = [case for case in cases if not case.counters and case.about.kind == "deterministic"]
         sampled = [case for case in cases if not case.counters and case.about.kind != "deterministic"]
-        rules: tuple[tuple[type[Method], list[Case]], ...] = ((Deterministic, exact), (LogMedian, sampled))
         found: list[Change] = []
-        for rule, members in rules:
-            if members:
-                found += rule(self.delta, self.confidence, self.alpha).compare(members)
+        prepare([*counters, *(case for case in sampled if case.sizes >= FEWEST)])
+        if counters:
+            from perfvcs.check.methods.counters import Counters
+
+            found += self._with(Counters).compare(counters)
+        if any(case.sizes >= FEWEST for case in sampled):
+            changes, sampled = self._curves(sampled)
+            found += changes
+        if exact:
+            found += self._with(Deterministic).compare(exact)
+        if sampled:
+            found += self._with(LogMedian).compare(sampled)
         return found
+
+    def _curves(self, cases: list[Case]) -> tuple[list[Change], list[Case]]:
+        """The changes of the cases that are curves, and the other cases in their order."""
+        from perfvcs.check.curve import fitted, share
+        from perfvcs.check.methods.curves import Curves
+
+        sides, _ = share([case for case in cases if case.sizes >= FEWEST])
+        if not sides:
+            return [], cases
+        fits = fitted(sides)
+        places = [place for place in range(len(fits.sides)) if _is_curve(fits, place)]
+        changes, left = self._with(Curves).judge(fits, places)
+        judged = {id(fits.sides[place].case) for place in places} - {id(case) for case in left}
+        return changes, [case for case in cases if id(case) not in judged]
+
+    def _with(self, rule: type[Chosen]) -> Chosen:
+        """A rule with the same parameters."""
+        return rule(self.delta, self.confidence, self.alpha)
+
+
+def _is_curve(fits: Fitted, place: int) -> bool:
+    """Whether models describe both sides: each well, unless it is flat, and not both of them flat."""
+    from perfvcs.check.curve import GOOD
+
+    models, r2 = fits.models(place), fits.r2(place)
+    fine = [model == "constant" or share >= GOOD for model, share in zip(models, r2, strict=True)]
+    return all(fine) and models != ("constant", "constant")

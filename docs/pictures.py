@@ -1,0 +1,239 @@
+"""Makes the pictures of the pages: ``python docs/pictures.py [NAME ...]`` writes them to docs/images.
+
+The numbers are made up, always the same ones; what draws them are the tool's own views. It needs git, Chromium and chromedriver.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfvcs.check import compare
+from perfvcs.page import render
+from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
+from perfvcs.reports.exhibit import exhibit
+from perfvcs.repository import Repository
+from perfvcs.store import Store
+from perfvcs.vcs import git
+from perfvcs.views import Subject
+
+Array = NDArray[np.float64]
+
+IMAGES = Path(__file__).parent / "images"
+BASELINE, TARGET = "1f0e2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b", "8c7f6a1d0e5b4c3f2a1908172635445362718090"
+SECONDS = {"wall": Metric("s")}
+ENVIRONMENT = Environment({"cpu": "AMD EPYC 7B13", "kernel": "6.1.0"}, "9b1c6d0f42aa")
+COLOURS = 128  # of a picture: it looks the same, and the file has a third of the size
+LARGEST = 80_000  # bytes
+MARGIN = 4  # pixels of the page around a figure
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn: the first figure that a view makes of a subject, on a page of so many pixels ``width``."""
+
+    subject: Callable[[Path], Subject]
+    view: str
+    width: int = 760
+
+
+def profile(
+    name: str, values: Array, *, commit: str = TARGET, session: str = "20261120T093000-4f2a91", turns: bool = True, version: int = 1,
+    versions: Sequence[str] = (BASELINE, TARGET),
+) -> Profile:  # fmt: skip
+    """The profile of one benchmark on one commit; seconds of shape (executions, measurements)."""
+    executions, inner = values.shape
+    rows = Resources(
+        [name], [0] * values.size, np.repeat(np.arange(executions), inner).tolist(),
+        iteration=np.tile(np.arange(inner), executions).tolist() if inner > 1 else None, metrics={"wall": values.ravel().tolist()},
+    )  # fmt: skip
+    when = f"{session[:4]}-{session[4:6]}-{session[6:11]}:{session[11:13]}:{session[13:15]}Z"
+    design = Design(executions, order="interleaved" if turns else "sequential", version=version, versions=list(versions), seed=7)
+    return Profile(
+        commit=commit, job=Job(name, "time", f"./{name}", engine="launcher/1"), environment=ENVIRONMENT, metrics=SECONDS, resources=rows,
+        collected=Collected(session, when, when, "perfvcs"), design=design,
+    )  # fmt: skip
+
+
+def executions(_: Path) -> Subject:
+    """Measurements that agree inside an execution, and executions that do not."""
+    rng = np.random.default_rng(11)
+    found = 0.0131 * np.exp(0.035 * rng.standard_normal((10, 1)) + 0.008 * rng.standard_normal((10, 20)))
+    return Subject("one revision", [profile("sort", found)])
+
+
+def warm(slots: Array, rng: np.random.Generator) -> Array:
+    """What the same program takes, one execution in each slot of time, on a machine that gets slower by a tenth."""
+    found: Array = 0.0131 * np.exp(0.1 * slots[:, None] / 20 + 0.005 * rng.standard_normal((len(slots), 1)))
+    return found
+
+
+def apart(_: Path) -> Subject:
+    """Equal programs, all executions of the one before those of the other, while the machine gets slower."""
+    rng, slots = np.random.default_rng(5), np.arange(10.0)
+    before = [profile("sort", warm(slots, rng), commit=BASELINE, session="20261120T093000-000001", turns=False, version=0)]
+    after = [profile("sort", warm(slots + 10, rng), session="20261120T094000-000002", turns=False, version=0)]
+    return Subject("one after the other", after, before)
+
+
+def turns(_: Path) -> Subject:
+    """The same in turns."""
+    rng, first = np.random.default_rng(5), np.random.default_rng(8).integers(0, 2, 10)
+    slots = 2 * np.arange(10.0)
+    before = [profile("sort", warm(slots + first, rng), commit=BASELINE, version=0)]
+    return Subject("in turns", [profile("sort", warm(slots + 1 - first, rng))], before)
+
+
+def effects(_: Path) -> Subject:
+    """A degradation, one that stayed the same, one that is open, and an improvement, side by side."""
+    rng = np.random.default_rng(3)
+    sides: tuple[list[Profile], list[Profile]] = ([], [])
+    for name, centre, effect, noise in (
+        ("sort", 0.0131, 0.085, 0.007), ("parse", 0.0308, -0.042, 0.006), ("render", 0.0094, 0.0, 0.03), ("merge", 0.022, 0.0, 0.004),
+    ):  # fmt: skip
+        for number, commit in enumerate((BASELINE, TARGET)):
+            found = centre * (1 + number * effect) * np.exp(noise * rng.standard_normal((10, 1)))
+            sides[number].append(profile(name, found, commit=commit, version=number))
+    return Subject("two revisions", sides[1], sides[0], compare(*sides))
+
+
+def history(folder: Path) -> Subject:
+    """Forty commits, each measured in turns with the one before it, with one that is slower for good."""
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    for number in range(40):
+        when = f"2026-{1 + number // 20:02}-{1 + number % 20:02}T10:00:00Z"
+        person = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+        dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+        git(folder, *person, "commit", "--quiet", "--allow-empty", "-m", f"Change {number}", extra=dates)
+    commits = git(folder, "rev-list", "--reverse", "HEAD").split()
+    rng = np.random.default_rng(14)
+    repository = Repository.find(folder, create=True)
+    Store.create(folder / ".perf/store").add(list(sessions(commits, rng)), "A history")
+    repository.refresh()
+    return exhibit(repository, ["sort"])
+
+
+def sessions(commits: Sequence[str], rng: np.random.Generator) -> Iterator[Profile]:
+    """Each commit with its parent, in eight blocks."""
+    for number in range(1, len(commits)):
+        between, blocks = 0.004 * rng.standard_normal(), 0.003 * rng.standard_normal((8, 1))
+        pair = commits[number - 1 : number + 1]
+        for version, commit in enumerate(pair):
+            level = 0.0131 * (1.07 if number - 1 + version >= 27 else 1.0)
+            found = level * np.exp(between + blocks + 0.003 * rng.standard_normal((8, 1)))
+            name = f"2026{1 + number // 20:02}{1 + number % 20:02}T100000-{number:06x}"
+            yield profile("sort", found, commit=commit, session=name, version=version, versions=pair)
+
+
+def dendrogram(_: Path) -> Subject:
+    """A shop whose new version reads more from the disk for each request than the old one did."""
+    rng = np.random.default_rng(4)
+    return Subject("a shop", [shop(rng, 1, 2.2, TARGET)], [shop(rng, 5, 1.0, BASELINE)])
+
+
+def shop(rng: np.random.Generator, runs: int, reads: float, commit: str) -> Profile:
+    """Counters of a shop, every second for a minute, in so many runs."""
+    count = 60 * runs
+    load, orders, memory = (centre + rng.normal(0, spread, count) for centre, spread in ((100, 15), (20, 4), (300, 60)))
+    columns = {
+        "requests": load, "web CPU": 0.4 * load, "sent bytes": 9 * load, "latency": 4 + 0.1 * load, "db reads": reads * 0.5 * orders,
+        "db writes": 0.8 * orders, "db CPU": 0.3 * orders, "web memory": memory, "web heap": 0.7 * memory, "threads": np.full(count, 8.0),
+    }  # fmt: skip
+    values: dict[str, list[float | None]] = {
+        name: (column * np.exp(0.07 * rng.standard_normal(count)) if column.std() else column) for name, column in columns.items()
+    }
+    rows = Resources(
+        ["shop"], [0] * count, np.repeat(np.arange(runs), 60).tolist(), iteration=np.tile(np.arange(60), runs).tolist(),
+        metrics={name: column.tolist() for name, column in values.items()},
+    )  # fmt: skip
+    when = "2026-11-20T09:30:00Z"
+    return Profile(
+        commit=commit, job=Job("shop", "counters", "./shop"), environment=ENVIRONMENT, resources=rows, design=Design(runs),
+        metrics={name: Metric("", "none") for name in values}, collected=Collected(f"of {commit[:4]}", when, when, "perfvcs"),
+    )  # fmt: skip
+
+
+PICTURES = {
+    "executions": Picture(executions, "executions"),
+    "runsequence": Picture(executions, "runsequence"),
+    "apart": Picture(apart, "comparison", width=520),
+    "turns": Picture(turns, "comparison", width=520),
+    "effects": Picture(effects, "effects"),
+    "history": Picture(history, "history"),
+    "dendrogram": Picture(dendrogram, "dendrogram"),
+}
+
+
+def browser(folder: Path) -> Any:
+    """A headless Chromium with a profile folder of its own."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    flags = ["headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "disable-background-networking", "hide-scrollbars"]
+    for flag in [*flags, f"user-data-dir={folder / 'chromium'}"]:
+        options.add_argument(f"--{flag}")
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+
+
+def shoot(driver: Any, picture: Picture, folder: Path) -> bytes:
+    """The first figure of the picture's page as PNG, twice as fine as the page."""
+    from PIL import Image
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    folder.mkdir()
+    page = folder / "page.html"
+    page.write_text(render(picture.subject(folder), picture.view), encoding="utf-8")
+    metrics = {"width": picture.width, "height": 2000, "deviceScaleFactor": 2, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    light = {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", light)
+    driver.get(page.as_uri())
+    driver.execute_script("document.querySelector('.figure').scrollIntoView({block: 'center'})")
+    WebDriverWait(driver, 60).until(lambda page: page.execute_script("return Number(document.documentElement.dataset.drawn) > 0"))
+    driver.execute_script("for (const one of Bokeh.documents) for (const root of one.roots()) root.toolbar.visible = false")
+    driver.execute_script("return new Promise(done => requestAnimationFrame(() => setTimeout(done, 300)))")
+    box = driver.execute_script(
+        "const box = document.querySelector('.figure').getBoundingClientRect();"
+        "return {x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height}"
+    )
+    clip = {
+        "x": box["x"] - MARGIN,
+        "y": box["y"] - MARGIN,
+        "width": box["width"] + 2 * MARGIN,
+        "height": box["height"] + 2 * MARGIN,
+    }
+    shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip | {"scale": 1}, "captureBeyondViewport": True})
+    small = io.BytesIO()
+    whole = Image.open(io.BytesIO(b64decode(shot["data"]))).convert("RGB")
+    whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    return small.getvalue()
+
+
+def main() -> None:
+    """Draw the named pictures, or all."""
+    chosen = sys.argv[1:] or list(PICTURES)
+    with TemporaryDirectory() as folder:
+        driver = browser(Path(folder))
+        try:
+            for name in chosen:
+                found = shoot(driver, PICTURES[name], Path(folder) / name)
+                if len(found) > LARGEST:
+                    sys.exit(f"{name}: {len(found):,} bytes, over {LARGEST:,}: draw less, or lower COLOURS")
+                (IMAGES / f"{name}.png").write_bytes(found)
+                print(f"{name}: {len(found):,} bytes")
+        finally:
+            driver.quit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The numbers behind verdicts on curves: differences at both ends and over all sizes, and the chance of the whole."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from perfvcs.statistics import difference, sessions
+from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.past import Past
+    from perfvcs.check.replication import Lines
+
+VETO = 0.01
+FEWEST = 5  # executions a side from which offset and slope are tested together
+
+Three = tuple[float, float, float]
+PARTS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Target minus baseline at the smallest, at the largest and over all sizes, with their intervals, infinite for one execution a side.
+
+    ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it is NaN. ``between`` is what is known
+    of sessions that were apart.
+    """
+
+    theta: Three
+    low: Three
+    high: Three
+    p: float
+    permutation_p: float
+    veto: float
+    between: sessions.Spread | None
+
+    def part(self, bar: float) -> int:
+        """Where the curve changed: 1 at the largest sizes, else 0 at the smallest, else 2 over all; if none tells, the likeliest."""
+
+        def tells(place: int) -> tuple[bool, bool, float]:
+            theta, half = abs(self.theta[place]), (self.high[place] - self.low[place]) / 2
+            return theta >= bar, theta > half, 0.0 if theta > half else theta / half if half > 0 else 0.0
+
+        return max((1, 0, 2), key=tells)
+
+
+def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Past]]], confidence: float, alpha: float) -> list[Contrast]:
+    """One contrast per curve: its lines, whether they are paired, and what earlier sessions show; in their order.
+
+    Curves with equally many executions are computed together. Only those with p <= ``alpha`` are permuted.
+    """
+    buckets: dict[tuple[bool, int, int], list[int]] = defaultdict(list)
+    for place, (lines, paired, _) in enumerate(members):
+        buckets[paired, *lines.counts].append(place)
+    found: dict[int, Contrast] = {}
+    for (paired, *_), places in buckets.items():
+        found |= zip(places, _bucket([members[place] for place in places], paired, confidence, alpha), strict=True)
+    return [found[place] for place in range(len(members))]
+
+
+def _bucket(
+    members: Sequence[tuple[Lines, bool, Sequence[Past]]], paired: bool, confidence: float, alpha: float
+) -> list[Contrast]:
+    import numpy as np
+
+    from perfvcs.statistics.hotelling import hotelling
+
+    lines = [one for one, *_ in members]
+    first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
+    m, k = first.shape[1], second.shape[1]
+    between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
+    parts = [_difference(first[..., part], second[..., part], paired, between, confidence) for part in PARTS]
+    p = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
+    first, second = first[..., :2], second[..., :2]
+    if min(m, k) >= FEWEST:
+        alone = np.array([one is None for one in between])
+        p = np.where(alone, hotelling(first, second, paired), p)
+    permuted = np.full(len(lines), np.nan)
+    promising = np.flatnonzero(p <= alpha)
+    if len(promising):
+        old, new = first[promising], second[promising]
+        permuted[promising] = sign_flips(new - old) if paired else two_sample(old, new)
+    veto = max(VETO, smallest(m) if paired else smallest(m, k))
+    found = []
+    for place, spread in enumerate(between):
+        theta, low, high = (
+            (float(column[0][place]), float(column[1][place]), float(column[2][place]))
+            for column in ([getattr(part, name) for part in parts] for name in ("estimate", "low", "high"))
+        )
+        found.append(Contrast(theta, low, high, float(p[place]), float(permuted[place]), veto, spread))
+    return found
+
+
+def _difference(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    paired: bool,
+    between: Sequence[sessions.Spread | None],
+    confidence: float,
+) -> difference.Difference:
+    import numpy as np
+
+    if paired:
+        return difference.paired(first, second, confidence)
+    # what sessions differ by comes once from each side
+    extra = np.array([2 * one.variance if one else 0.0 for one in between])
+    return difference.welch(first, second, confidence, extra, np.array([one.df if one else 1.0 for one in between]))
+
+
+def _between(pasts: Sequence[Past], lines: Lines) -> sessions.Spread | None:
+    """The largest between-session variance that the histories of the curve's sizes show; None where they are too short."""
+    within = fmean(float(side[:, 0].var(ddof=1)) / len(side) if len(side) > 1 else 0.0 for side in (lines.first, lines.second))
+    known = [sessions.between(past.means, past.commits, within) for past in pasts]
+    return max((one for one in known if one), key=lambda one: one.variance, default=None)

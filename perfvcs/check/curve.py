@@ -1,0 +1,261 @@
+"""The curves of a case: both sides over the sizes that they share, the models fitted to them, and words for what differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from perfvcs.check.case import UNUSABLE, Case, Points, decided_change, prepare
+from perfvcs.check.change import Change, Curve, Word
+from perfvcs.check.statement import finite
+from perfvcs.quantity import number
+from perfvcs.statistics.models import order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.choice import Choice, Rule
+    from perfvcs.statistics.kind import Kind
+    from perfvcs.statistics.pairs import Pairs
+
+    Floats = NDArray[np.float64]
+    Numbers = NDArray[np.int64]
+    Columns = tuple[Floats, Floats, Floats, Floats, Numbers, Numbers]
+    Grouped = tuple[Floats, Floats, Floats]
+
+GOOD = 0.9  # r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
+
+UNSIZED = "one side has no sizes"
+APART = "sizes {} to {} and {} to {} have nothing in common"
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Both sides' rows of a case at the sizes from ``low`` to ``high`` that they share.
+
+    ``sized`` is False where the case has no sizes; then all are 1. Values are divided by ``unit``, the largest magnitude of both, so that
+    nothing computed from them overflows.
+    """
+
+    case: Case
+    baseline: Points
+    target: Points
+    low: float
+    high: float
+    sized: bool
+    unit: float
+
+    @property
+    def executions(self) -> tuple[int, int]:
+        """How many there are a side."""
+        return self.baseline.executions, self.target.executions
+
+    @cached_property
+    def grouped(self) -> tuple[Grouped, Grouped]:
+        """Of either side the distinct sizes, the mean of the values at each, and how many these are."""
+        return _grouped(self.baseline), _grouped(self.target)
+
+    @cached_property
+    def means(self) -> tuple[float, float]:
+        """The means of all values."""
+        return float(self.baseline.value.mean()), float(self.target.value.mean())
+
+    @cached_property
+    def equal(self) -> bool:
+        """Whether each value of either side is the same."""
+        import numpy as np
+
+        values = np.concatenate([self.baseline.value, self.target.value])
+        return bool((values == values[0]).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The curves of many cases at once: the group of a number is the case at that place of ``sides``."""
+
+    sides: Sequence[Sides]
+    baseline: Choice
+    target: Choice
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The values of both sides brought together size by size."""
+        import numpy as np
+
+        from perfvcs.statistics.pairs import pair
+
+        with np.errstate(all="ignore"):
+            return pair(*_columns(self.sides), len(self.sides))
+
+    @cached_property
+    def kinds(self) -> Kind:
+        """The kind of error of each case, by the values and not by the models."""
+        return kinds(self.sides)
+
+    def models(self, place: int) -> tuple[str, str]:
+        """The best model of either side."""
+        return self.baseline.model(place) or "constant", self.target.model(place) or "constant"
+
+    def shapes(self, place: int) -> tuple[float, float]:
+        """The second coefficients: the exponent of a power, the base of an exponential."""
+        return float(self.baseline.coefficients[place, 1]), float(self.target.coefficients[place, 1])
+
+    def r2(self, place: int) -> tuple[float, float]:
+        """The share of the variance that either model explains; 0 where that is unknown."""
+        return finite(float(self.baseline.r2[place])) or 0.0, finite(float(self.target.r2[place])) or 0.0
+
+    def good(self, place: int) -> bool:
+        """Whether the models of both sides may stand for the values (Stupinsky 2018, 5.1)."""
+        return min(self.r2(place)) >= GOOD
+
+    def sizes(self, place: int) -> NDArray[np.float64]:
+        """The sizes, or the middles of narrow ranges of sizes, at which both sides have values."""
+        return self.pairs.x[self._rows(place)]
+
+    def values(self, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both sides' values at ``sizes``: of the models where both are good, else the means of what was measured."""
+        if self.good(place):
+            return self.predicted(place, self.sizes(place))
+        return self.measured(place)
+
+    def measured(self, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The means of what was measured at ``sizes``."""
+        rows = self._rows(place)
+        before = self.pairs.baseline[rows]
+        return before, before + self.pairs.difference[rows]
+
+    def predicted(self, place: int, sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both models' values at these sizes."""
+        return self.baseline.predict(sizes, place), self.target.predict(sizes, place)
+
+    def curve(self, place: int) -> Curve:
+        """What a change says of its curves."""
+        sides, kind = self.sides[place], self.kinds
+        models = self.models(place)
+        scaled = (finite(float(column[place]) * sides.unit) for column in (kind.coefficient, kind.low, kind.high))
+        coefficient, low, high = scaled
+        shapes = self.shapes(place)
+        return Curve(
+            models=models, orders=(order(models[0], shapes[0]), order(models[1], shapes[1])), r2=self.r2(place),
+            sizes=(sides.low, sides.high), kind=kind.name(place) or "none", coefficient=coefficient, low=low, high=high,
+        )  # fmt: skip
+
+    def _rows(self, place: int) -> slice:
+        import numpy as np
+
+        start, end = np.searchsorted(self.pairs.group, [place, place + 1]).tolist()
+        return slice(start, end)
+
+
+def kinds(sides: Sequence[Sides]) -> Kind:
+    """The kind of error of each case, from the means at each size as if these were independent."""
+    import numpy as np
+
+    from perfvcs.statistics.kind import kind
+
+    with np.errstate(all="ignore"):
+        return kind(*_columns(sides), groups=len(sides))
+
+
+def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
+    """The cases whose sides share sizes, and the changes of the others; profiles of counters are left out. Rows are read in one go."""
+    wanted = [case for case in cases if not case.counters]
+    prepare(wanted)
+    found: list[Sides] = []
+    decided: list[Change] = []
+    for case in wanted:
+        one = _share(case)
+        if isinstance(one, Sides):
+            found.append(one)
+        else:
+            decided.append(one)
+    return found, decided
+
+
+def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
+    """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.choice``.
+
+    "r2", the published rule, fits all values as they are. "aicc" fits the means at each size, weighted by how many values they are of
+    and by their level, since times scatter in proportion to themselves: an execution moves all of its values, they count as one.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.choice import choose
+    from perfvcs.statistics.fitting import fit
+    from perfvcs.statistics.level import level
+    from perfvcs.statistics.models import MODELS
+
+    choices = []
+    with np.errstate(all="ignore"):
+        for side in (0, 1):
+            if rule == "r2":
+                points = [(one.baseline, one.target)[side] for one in sides]
+                (size, value), group = _stacked([(one.size, one.value) for one in points])
+                weights = None
+            else:
+                (size, value, count), group = _stacked([one.grouped[side] for one in sides])
+                weights = count / level(size, value, group) ** 2
+            choices.append(choose(fit(size, value, group, weights, groups=len(sides), models=MODELS), rule))
+    return Fitted(sides, *choices)
+
+
+def _share(case: Case) -> Sides | Change:
+    import numpy as np
+
+    sides = case.points()
+    if not all(len(side.value) for side in sides):
+        return _decided(case, "inconclusive", UNUSABLE)
+    known = [np.isfinite(side.size) for side in sides]
+    sized = [bool(column.any()) for column in known]
+    if sized[0] != sized[1]:
+        return _decided(case, "not comparable", UNSIZED)
+    low = high = 1.0
+    if sized[0]:
+        ranges = [
+            (float(side.size[column].min()), float(side.size[column].max())) for side, column in zip(sides, known, strict=True)
+        ]
+        low, high = max(ranges[0][0], ranges[1][0]), min(ranges[0][1], ranges[1][1])
+        kept = [column & (side.size >= low) & (side.size <= high) for side, column in zip(sides, known, strict=True)]
+        if not (kept[0].any() and kept[1].any()):
+            return _decided(case, "not comparable", APART.format(*(number(bound) for both in ranges for bound in both)))
+        first, second = (_within(side, column) for side, column in zip(sides, kept, strict=True))
+    else:
+        first, second = (Points(np.ones(len(side.value)), side.value, side.execution, side.builds) for side in sides)
+    unit = float(max(np.abs(first.value).max(), np.abs(second.value).max())) or 1.0
+    scaled = [Points(side.size, side.value / unit, side.execution, side.builds) for side in (first, second)]
+    return Sides(case, scaled[0], scaled[1], low, high, sized[0], unit)
+
+
+def _within(points: Points, kept: NDArray[np.bool_]) -> Points:
+    return Points(points.size[kept], points.value[kept], points.execution[kept], points.builds)
+
+
+def _decided(case: Case, word: Word, reason: str) -> Change:
+    return decided_change(case.header, case.uid, None, case.metric, word, reason)
+
+
+def _columns(sides: Sequence[Sides]) -> Columns:
+    """Sizes and means of the baseline, of the target, and the group of each of either; as ``kind`` and ``pair`` take them."""
+    before, after = (_stacked([one.grouped[side][:2] for one in sides]) for side in (0, 1))
+    return before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1]
+
+
+def _grouped(points: Points) -> Grouped:
+    import numpy as np
+
+    distinct, place = np.unique(points.size, return_inverse=True)
+    count = np.bincount(place).astype(np.float64)
+    return distinct, np.bincount(place, points.value) / count, count
+
+
+def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Numbers]:
+    """The columns of all groups one after the other, and the number of the group of each row."""
+    import numpy as np
+
+    group = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    width = len(parts[0]) if parts else 3
+    return [np.concatenate([np.empty(0), *(part[column] for part in parts)]) for column in range(width)], group

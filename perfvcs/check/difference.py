@@ -1,0 +1,69 @@
+"""What the two methods share that look at the difference of two models."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from perfvcs.check.judgement import CurveMethod, effect, graded, judged
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.change import Change
+    from perfvcs.check.curve import Fitted
+
+AGREE = 0.05  # coefficients within this share are the same
+CHANGED = 0.25
+POINTS = 201
+
+
+@dataclass(frozen=True)
+class DifferenceMethod(CurveMethod):
+    """By the mean relative difference of the best models: beyond 25 % changed, else suspected; the same where the models agree."""
+
+    name: ClassVar[str]
+
+    def judge(self, fits: Fitted, place: int) -> Change:
+        """The change of the case at that place."""
+        sides = fits.sides[place]
+        found = effect(*fits.predicted(place, self._grid(fits, place)))
+        curve = fits.curve(place) if sides.sized else None
+        if _agree(fits, place) or sides.equal:
+            return judged(sides, self.name, "same", effect=found, curve=curve)
+        word, reason = graded(sides, found, 0.0, CHANGED)
+        reason = f"the models differ by at most {100 * CHANGED:g} %" if word == "suspected" else reason
+        return judged(
+            sides, self.name, word, reason, effect=found, delta=self.delta, finding=self.finding(fits, place), curve=curve
+        )
+
+    @abstractmethod
+    def finding(self, fits: Fitted, place: int) -> str:
+        """The kind of difference, in words."""
+
+    def error(self, fits: Fitted, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sizes all over the common range, and the difference of the best models there, where it is known."""
+        import numpy as np
+
+        grid = self._grid(fits, place)
+        before, after = fits.predicted(place, grid)
+        known = np.isfinite(before) & np.isfinite(after)
+        return grid[known], (after - before)[known]
+
+    def _grid(self, fits: Fitted, place: int) -> NDArray[np.float64]:
+        import numpy as np
+
+        sides = fits.sides[place]
+        return np.linspace(sides.low, sides.high, POINTS if sides.high > sides.low else 1)
+
+
+def _agree(fits: Fitted, place: int) -> bool:
+    """Whether both best models are the same one with nearly the same coefficients."""
+    if fits.models(place)[0] != fits.models(place)[1]:
+        return False
+    import numpy as np
+
+    old, new = fits.baseline.coefficients[place], fits.target.coefficients[place]
+    return bool(np.isclose(new, old, rtol=AGREE, atol=0.0, equal_nan=True).all())

@@ -1,0 +1,62 @@
+"""What a method found beyond the effect, in words: ``+10 ns per element (linear), O(log n) -> O(n)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfvcs.check.statement import finite
+from perfvcs.quantity import number, quantity
+from perfvcs.statistics.models import ORDERS, growth
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Curve
+
+STEEPER = 0.25  # difference of two exponents from which two orders of growth differ; a fitted exponent is never exact
+
+PER = {
+    "constant": "whatever the size",
+    "logarithmic": "per ln of the size",
+    "linear": "per element",
+    "linearithmic": "per element times its ln",
+    "quadratic": "per element squared",
+    "cubic": "per element cubed",
+}
+
+
+def sentence(kind: str, coefficient: float, unit: str, shape: float | None = None) -> str:
+    """A kind of error with its size: ``+10 ns per element (linear)``; empty for none."""
+    if kind == "none" or finite(coefficient) is None:
+        return ""
+    sign = "-" if coefficient < 0 else "+"
+    if kind == "power":
+        per = f"times size^{number(shape or 0.0)}"
+    elif kind == "exponential":
+        per = f"times {number(shape or 0.0)}^size"
+    else:
+        per = PER[kind]
+    return f"{sign}{quantity(abs(coefficient), unit)} {per} ({kind})"
+
+
+def orders(curve: Curve) -> str:
+    """``O(log n) -> O(n)`` where the kind of error grows faster than the side without it, else empty.
+
+    The models' own orders say too little: of two curves nearly alike the fit takes now this model and now that.
+    """
+    if curve.kind in ("none", "power", "exponential") or curve.coefficient is None:
+        return ""
+    side = 0 if curve.coefficient > 0 else 1
+    slower = growth(curve.models[side], _exponent(curve.orders[side]))
+    faster = growth(curve.kind)
+    if faster[0] - slower[0] < STEEPER and not (faster[0] == slower[0] and faster[1] > slower[1]):
+        return ""
+    steps = [curve.orders[side], ORDERS[curve.kind]]
+    return " -> ".join(steps if side == 0 else steps[::-1])
+
+
+def _exponent(order: str) -> float | None:
+    """The exponent or base that is written in an order of a power or an exponential."""
+    if order.startswith("O(n^") and order.count("^") == 1:
+        return float(order[4:-1])
+    if order.endswith("^n)"):
+        return float(order[2:-3])
+    return None

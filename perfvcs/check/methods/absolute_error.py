@@ -1,0 +1,47 @@
+"""The absolute error of the target's curve against the baseline's, and of which kind it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from perfvcs.check.finding import sentence
+from perfvcs.check.judgement import CurveMethod, effect, judged, unknown
+from perfvcs.check.statement import direction
+from perfvcs.quantity import quantity
+from perfvcs.statistics import errors
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Change
+    from perfvcs.check.curve import Fitted
+
+FEW = "fewer than 3 sizes: an error of one kind cannot be told from noise"
+
+
+@dataclass(frozen=True)
+class AbsoluteError(CurveMethod):
+    """Changed where the errors f(x) - f_b(x) follow a curve: constant, linear or quadratic; the same where they are only noise.
+
+    The kind of error is told by F-tests at .8 % on what was measured at each size (``statistics.kind``); all values count as
+    independent, so that an execution whose start moved all of its values is taken for a constant error. Below three sizes it has no
+    answer. The effect is the mean relative difference of the best models where both have r2 >= .9, else of the means at each size.
+    Source: Stupinsky 2018, 5.1 and formulas 5.1 and 5.3, chapter 6.
+    """
+
+    def judge(self, fits: Fitted, place: int) -> Change:
+        """The change of the case at that place."""
+        sides, values = fits.sides[place], fits.values(place)
+        kind, found = fits.kinds.name(place), effect(*values)
+        if kind is None or sides.equal:
+            return judged(sides, "absolute-error", *unknown(sides, FEW), effect=found)
+        if kind == "none":
+            return judged(sides, "absolute-error", "same", effect=found, curve=fits.curve(place), p=float(fits.kinds.p[place]))
+        mean = float(fits.kinds.predict(fits.sizes(place), place).mean())
+        squared = float(errors.mean_squared(values[1], values[0]))
+        size = quantity(sqrt(max(squared, 0.0)) * sides.unit, sides.case.about.unit)
+        said = sentence(kind, float(fits.kinds.coefficient[place]) * sides.unit, sides.case.about.unit)
+        return judged(
+            sides, "absolute-error", direction(sides.case.about, mean), effect=found, delta=self.delta,
+            curve=fits.curve(place), p=float(fits.kinds.p[place]), finding=f"{said}; root mean square error {size}",
+        )  # fmt: skip

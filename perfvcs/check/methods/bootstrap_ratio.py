@@ -1,0 +1,51 @@
+"""The bootstrap interval of the ratio of two means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from perfvcs.check.sampled import Batch, Outcome, SampledMethod
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.sampled import Sample
+
+
+@dataclass(frozen=True)
+class BootstrapRatio(SampledMethod):
+    """Changed where the 99 % interval of the ratio of the means excludes 1.
+
+    The interval holds the middle of 10,000 ratios, each from executions drawn with replacement and measurements drawn inside them; where
+    builds were repeated, from builds and the means of their executions. With few executions it is too narrow: at five a side it raises
+    3.4 % of false alarms. It takes 5 to 20 ms a comparison. Source: Kalibera, Jones 2013.
+    """
+
+    name: ClassVar[str] = "bootstrap-ratio"
+
+    def outcomes(self, batch: Batch) -> list[Outcome]:
+        """One per sample."""
+        return [self._outcome(sample) for sample in batch.samples]
+
+    def _outcome(self, sample: Sample) -> Outcome:
+        from perfvcs.statistics.bootstrap import ratio
+
+        base, target = (float(side.mean()) for side in sample.replicates)
+        if min(base, target) <= 0:
+            return Outcome(target - base)
+        found = ratio(_nested(sample, 0), _nested(sample, 1), self.stated)
+        shift, low, high = ((each - 1) * base for each in (found.ratio, found.low, found.high))
+        return Outcome(shift, low, high, changed=found.low > 1 or found.high < 1)
+
+
+def _nested(sample: Sample, number: int) -> Sequence[NDArray[np.float64]]:
+    """The two levels that are drawn from."""
+    side = sample.sides[number]
+    if not sample.pair.builds:
+        return side.runs()
+    means = side.means()
+    return [means[side.build == build] for build in range(side.build.max() + 1)]

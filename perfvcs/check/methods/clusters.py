@@ -1,0 +1,262 @@
+"""Comparison cluster by cluster, where an operation takes one of several times, as a cache hits or misses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from math import expm1, inf, log1p, nan
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import Change, Word
+from perfvcs.check.methods import PairMethod
+from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEW, FEWEST, NO_RATIO, WIDE
+from perfvcs.check.sampled import Sample, grouped_means, samples
+from perfvcs.check.scale import LARGEST_EXPONENT, LARGEST_SHARE
+from perfvcs.check.statement import direction, state
+from perfvcs.quantity import number, percent, scale
+from perfvcs.statistics.clusters import MOST, Matched, match
+from perfvcs.statistics.multiplicity import q_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.case import Pair
+
+VALUES = 10  # measurements a side for each cluster that is looked for
+VISITED = 0.5  # share of the executions that a cluster has values from; fewer make it a difference between executions
+CURVE = "a unit of many sizes: its clusters would be the sizes"
+APART = "measured apart, and the rule knows nothing of how much sessions differ"
+UNALIKE = "not the same number of clusters on both sides"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One difference on the scale of a view, target minus baseline, with its interval and p; unknown as it starts."""
+
+    theta: float = nan
+    low: float = -inf
+    high: float = inf
+    p: float = nan
+
+
+@dataclass(frozen=True)
+class View:
+    """A sample's clusters: of logarithms, or where a value is 0 or below of shares of the baseline's mean ``base``.
+
+    ``gaps`` are the differences of the clusters, ``shares`` those of their shares (none for one cluster), ``total`` that of all values.
+    """
+
+    sample: Sample
+    matched: Matched
+    logarithmic: bool
+    base: float
+    gaps: tuple[Gap, ...] = ()
+    shares: tuple[Gap, ...] = ()
+    total: Gap = Gap()
+
+    @property
+    def p(self) -> float:
+        """The smallest p, times the number of tests."""
+        known = [gap.p for gap in (*self.gaps, *self.shares) if gap.p == gap.p]
+        return min(1.0, min(known) * self.tests) if known else nan
+
+    @property
+    def tests(self) -> int:
+        """How many differences are tested."""
+        return len(self.gaps) + len(self.shares)
+
+    def relative(self, difference: float) -> float:
+        """A difference as target/baseline - 1; infinite where it is beyond a float."""
+        if not self.logarithmic or abs(difference) == inf:
+            return difference
+        return expm1(difference) if difference <= LARGEST_EXPONENT else inf
+
+    def centres(self, place: int) -> tuple[float, float]:
+        """A cluster's means on both sides, in the metric's unit."""
+        import numpy as np
+
+        found = [float(np.nanmean(means[place])) for means in self.matched.means]
+        raw = [float(np.exp(each)) if self.logarithmic else each * self.base for each in found]
+        return raw[0] * self.sample.unit, raw[1] * self.sample.unit
+
+
+@dataclass(frozen=True)
+class Clusters(PairMethod):
+    """Changed where a cluster of measurements moved by at least ``delta``, or where the clusters' shares moved by as many points.
+
+    Each side's measurements are a mixture of normal distributions of their logarithms, as many as BIC likes best, or one where a cluster
+    has values from less than half of the executions. Clusters are matched in ascending order, and each compared by Welch's t on the
+    executions' means in it (builds' means, where builds were repeated): p <= ``alpha`` after Bonferroni for the clusters, and Benjamini
+    and Hochberg at 5 % for the pairs. The effect is that of the cluster that moved most, the worse ones first; of moved shares that of
+    the mean. With fewer than five executions, other numbers of clusters on the two sides, or sides measured apart a change is only
+    ``suspected``. Sources: Kalibera 2006, ch. 3.4 (which left the number of clusters to the reader); Fraley, Raftery 2002.
+    """
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Change]:
+        """One change per pair, in their order."""
+        import numpy as np
+
+        views = self._views(samples(pairs))
+        q = q_values(np.array([nan if isinstance(view, Change) else view.p for view in views])).tolist()
+        return [view if isinstance(view, Change) else self._judge(view, each) for view, each in zip(views, q, strict=True)]
+
+    def _views(self, found: Sequence[Sample]) -> list[View | Change]:
+        """Each sample's view with its differences, or its change where there is nothing to cluster."""
+        views = [self._view(sample) for sample in found]
+        rows: list[tuple[NDArray[np.float64], NDArray[np.float64], float]] = []
+        for view in views:
+            if isinstance(view, View):
+                rows += _rows(view, self.confidence)
+        gaps = iter(_gaps(rows))
+        complete: list[View | Change] = []
+        for view in views:
+            if isinstance(view, Change):
+                complete.append(view)
+                continue
+            k = len(view.matched.means[0])
+            means = tuple(next(gaps) for _ in range(k))
+            shares = tuple(next(gaps) for _ in range(k)) if k > 1 else ()
+            complete.append(replace(view, gaps=means, shares=shares, total=next(gaps)))
+        return complete
+
+    def _view(self, sample: Sample) -> View | Change:
+        first, second = sample.sides
+        base = float(first.means().mean())
+        if min(sample.counts) < 2:
+            return self._plain(sample, "inconclusive", ALONE.format(sample.kind))
+        if min(first.values.min(), second.values.min()) == max(first.values.max(), second.values.max()):
+            return self._plain(sample, "same", "")
+        if sample.pair.size is None and sample.pair.case.sizes:
+            return self._plain(sample, "inconclusive", CURVE)
+        logarithmic = min(first.values.min(), second.values.min()) > 0
+        if not logarithmic and base <= 1 / LARGEST_SHARE:
+            return self._plain(sample, "inconclusive", NO_RATIO)
+        runs = [[run if logarithmic else run / base for run in side.runs(logarithms=logarithmic)] for side in sample.sides]
+        most = max(1, min(MOST, min(len(first.values), len(second.values)) // VALUES))
+        return View(sample, match(runs[0], runs[1], most, VISITED), logarithmic, base)
+
+    def _judge(self, view: View, q: float) -> Change:
+        bar = log1p(self.delta) if view.logarithmic else self.delta
+        sure = q <= DISCOVERIES
+        moved = [place for place, gap in enumerate(view.gaps) if sure and self._differs(view, gap) and abs(gap.theta) >= bar]
+        shifted = [gap for gap in view.shares if sure and self._differs(view, gap) and abs(gap.theta) >= self.delta]
+        about = view.sample.pair.about
+        candidates = [(view.gaps[place], view.centres(place)) for place in moved]
+        if shifted and view.total.theta:
+            candidates.append((view.total, self._means(view.sample)))
+        word: Word = "same"
+        reason = ""
+        if candidates:
+            worse = [each for each in candidates if direction(about, each[0].theta) == "degradation"]
+            gap, centres = max(worse or candidates, key=lambda each: abs(each[0].theta))
+            word, reason = self._sure(view, direction(about, gap.theta))
+        else:
+            place = max(range(len(view.gaps)), key=lambda each: max(view.gaps[each].high, -view.gaps[each].low))
+            gap, centres = view.gaps[place], view.centres(place)
+            if not view.sample.pair.paired:
+                word, reason = "inconclusive", APART
+            elif not view.matched.alike:
+                word, reason = "inconclusive", UNALIKE
+            elif shifted or min(view.sample.counts) < FEWEST or not -bar <= gap.low <= gap.high <= bar:
+                word, reason = "inconclusive", WIDE.format(100 * self.delta)
+        return state(
+            view.sample.pair, word=word, method="clusters", centres=centres, delta=self.delta, confidence=self.confidence,
+            effects=(view.relative(gap.theta), view.relative(gap.low), view.relative(gap.high)), chances=(view.p, q, None),
+            gate=word == "degradation" and (gap.low > bar or gap.high < -bar), reason=reason,
+            builds=view.sample.counts if view.sample.pair.builds else None, finding=_finding(view, moved, bool(shifted), bar),
+        )  # fmt: skip
+
+    def _differs(self, view: View, gap: Gap) -> bool:
+        return gap.p * view.tests <= self.alpha
+
+    def _sure(self, view: View, word: Word) -> tuple[Word, str]:
+        """The word of a change, as far as the design carries it."""
+        fewest = min(view.sample.counts)
+        if fewest < FEWEST:
+            return "suspected", FEW.format(fewest, view.sample.kind)
+        if not view.sample.pair.paired:
+            return "suspected", APART
+        return (word, "") if view.matched.alike else ("suspected", UNALIKE)
+
+    def _means(self, sample: Sample) -> tuple[float, float]:
+        first, second = (float(side.mean()) * sample.unit for side in sample.replicates)
+        return first, second
+
+    def _plain(self, sample: Sample, word: Word, reason: str) -> Change:
+        base, target = self._means(sample)
+        effects = (0.0, 0.0, 0.0) if word == "same" else (target / base - 1 if base > 0 else None, None, None)
+        return state(
+            sample.pair, word=word, method="clusters", centres=(base, target), effects=effects, delta=self.delta,
+            confidence=self.confidence, builds=sample.counts if sample.pair.builds else None, reason=reason,
+        )  # fmt: skip
+
+
+def _rows(view: View, confidence: float) -> Iterable[tuple[NDArray[np.float64], NDArray[np.float64], float]]:
+    """What is to be compared, and with what confidence: the means in each cluster, the shares of each, and all values."""
+    import numpy as np
+
+    matched, sides = view.matched, view.sample.sides
+    several = len(matched.means[0]) > 1
+    builds = [side.build if view.sample.pair.builds else np.arange(len(side.build)) for side in sides]
+    tests = 2 * len(matched.means[0]) if several else 1
+    for columns in (matched.means, matched.shares) if several else (matched.means,):
+        for first, second in zip(*columns, strict=True):
+            yield _known(first, builds[0]), _known(second, builds[1]), 1 - (1 - confidence) / tests
+    scale_ = 1.0 if view.logarithmic else view.base
+    means = [np.log(side.means()) if view.logarithmic else side.means() / scale_ for side in sides]
+    yield _known(means[0], builds[0]), _known(means[1], builds[1]), confidence
+
+
+def _known(row: NDArray[np.float64], builds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The replicates of what is not NaN."""
+    import numpy as np
+
+    there = np.isfinite(row)
+    return grouped_means(row[there], np.unique(builds[there], return_inverse=True)[1])
+
+
+def _gaps(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64], float]]) -> list[Gap]:
+    """Welch's difference of each row; those of equal counts at once. Fewer than two replicates on a side are unknown."""
+    import numpy as np
+
+    from perfvcs.statistics.difference import welch
+
+    buckets: dict[tuple[int, int, float], list[int]] = defaultdict(list)
+    for place, (first, second, confidence) in enumerate(rows):
+        if min(len(first), len(second)) > 1:
+            buckets[len(first), len(second), confidence].append(place)
+    found = [Gap()] * len(rows)
+    for (*_, confidence), places in buckets.items():
+        first, second = (np.stack([rows[place][number] for place in places]) for number in (0, 1))
+        tested = welch(first, second, confidence)
+        columns = zip(*(column.tolist() for column in (tested.estimate, tested.low, tested.high, tested.p)), strict=True)
+        for place, column in zip(places, columns, strict=True):
+            found[place] = Gap(*column)
+    return found
+
+
+def _finding(view: View, moved: Sequence[int], shifted: bool, bar: float) -> str:
+    """The clusters in words: ``2 clusters: 10.1 ms same, 14.9 -> 17 ms +14.1 %; shares 80, 20 -> 65, 35 %``."""
+    k = len(view.gaps)
+    if k == 1 and view.matched.alike:
+        return ""
+    parts = []
+    for place, gap in enumerate(view.gaps):
+        old, new = view.centres(place)
+        chosen = scale(max(abs(old), abs(new)), view.sample.pair.about.unit)
+        if place in moved:
+            step = f"{number(old * chosen.factor)} -> {number(new * chosen.factor)} {chosen.unit}".rstrip()
+            parts.append(f"{step} {percent(view.relative(gap.theta))}")
+        else:
+            settled = -bar <= gap.low and gap.high <= bar
+            parts.append(f"{number(old * chosen.factor)} {chosen.unit}".rstrip() + (" same" if settled else " open"))
+    text = f"{k} cluster{'s' * (k > 1)}{'' if view.matched.alike else ' on one side, more on the other'}: {', '.join(parts)}"
+    if shifted:
+        before, after = (
+            ", ".join(number(round(100 * share, 1)) for share in side.mean(axis=1).tolist()) for side in view.matched.shares
+        )
+        text += f"; shares {before} -> {after} %"
+    return text

@@ -1,0 +1,122 @@
+"""Many counters over time: which of them no longer move together as they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.check.case import prepare
+from perfvcs.check.change import Change, Cluster, Word
+from perfvcs.check.methods import Method
+from perfvcs.check.statement import finite
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.case import Case
+    from perfvcs.check.rows import Table
+    from perfvcs.statistics.counters import Compared
+    from perfvcs.summary import Measured
+
+FEWEST = 5  # observations of either side
+METRICS = 3  # of a benchmark whose metrics have a direction
+NAMED = 3  # counters in the finding
+
+FEW = "too few observations with all counters: {} and {}, at least {} each"
+METERED = "{} metrics: at least {} are needed to move together"
+NOTHING = "no counter changes over time"
+
+
+@dataclass(frozen=True)
+class Counters(Method):
+    """``degradation`` where a cluster of counters is no longer predicted as before; else ``same``; one change per unit.
+
+    Counters have no direction: the word means that the new version behaves otherwise. Counters that move together are a cluster; one
+    stands for it and is predicted by the others with a linear model of the old version (``statistics.counters.compare``). The cluster
+    regressed where the mean relative error is above the threshold: what good runs of the old version show, each predicted by the others
+    (executions, or sessions where an execution is one observation), or 30 % where there is one run only. The gate takes only what a
+    learned threshold finds. It judges every benchmark of at least three metrics, or of two where none has a direction, from its rows;
+    below five observations a side it has no answer. Source: Shang et al. 2015, section 4.
+    """
+
+    def compare(self, cases: Sequence[Case]) -> list[Change]:
+        """One change per unit of each benchmark."""
+        benchmarks = list({id(case.chosen): case for case in cases}.values())
+        prepare(benchmarks)
+        return [change for case in benchmarks for change in _judge(case)]
+
+
+def _judge(case: Case) -> Iterator[Change]:
+    sides = case.chosen.sides
+    names = [name for name in case.header.metrics if all(name in one.header.metrics for side in sides for one in side)]
+    least = 2 if case.counters else METRICS
+    units = [list(dict.fromkeys(uid for one in side for uid in case.rows.units(one))) for side in sides]
+    for uid in dict.fromkeys([*units[0], *units[1]]):
+        if uid not in units[0] or uid not in units[1]:
+            yield _change(case, uid, "missing" if uid in units[0] else "new")
+        elif len(names) < least:
+            yield _change(case, uid, "inconclusive", METERED.format(len(names), least))
+        else:
+            yield _compared(case, uid, names)
+
+
+def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
+    import numpy as np
+
+    from perfvcs.statistics.counters import compare
+
+    old, new = ([run for one in side for run in _runs(case, one, uid, names)] for side in case.chosen.sides)
+    counts = len(old), len(new)
+    try:
+        found = compare(old, np.concatenate([np.empty((0, len(names))), *new]), names)
+    except ValueError:  # a version without a complete observation
+        return _change(case, uid, "inconclusive", FEW.format(*_complete(old, new), FEWEST), counts)
+    if min(found.observations) < FEWEST:
+        return _change(case, uid, "inconclusive", FEW.format(*found.observations, FEWEST), counts)
+    if not found.clusters and found.structure.unknown:
+        return _change(case, uid, "inconclusive", FEW.format(*_complete(old, new), FEWEST), counts)
+    word: Word = "degradation" if any(cluster.regressed for cluster in found.clusters) else "same"
+    return _change(case, uid, word, "" if found.clusters else NOTHING, counts, found)
+
+
+def _runs(case: Case, one: Measured, uid: str, names: Sequence[str]) -> list[NDArray[np.float64]]:
+    """The runs of a profile, each (times, counters): its executions, or all of it where an execution is one observation."""
+    import numpy as np
+
+    table: Table = case.rows.table(one, uid)
+    values = np.stack([table.metrics[name] for name in names], axis=1)
+    keys, place = np.unique(np.stack([table.binary, table.execution], axis=1), axis=0, return_inverse=True)
+    order = np.lexsort((table.iteration, place.reshape(-1)))
+    if len(values) < 2 * len(keys):
+        return [values[order]] if len(values) else []
+    return np.split(values[order], np.cumsum(np.bincount(place.reshape(-1)))[:-1])
+
+
+def _complete(old: Sequence[NDArray[np.float64]], new: Sequence[NDArray[np.float64]]) -> tuple[int, int]:
+    import numpy as np
+
+    first, second = (sum(int(np.isfinite(run).all(axis=1).sum()) for run in side) for side in (old, new))
+    return first, second
+
+
+def _change(
+    case: Case, uid: str, word: Word, reason: str = "", executions: tuple[int, int] = (0, 0), found: Compared | None = None
+) -> Change:
+    every = found.clusters if found else ()
+    regressed = [one.target for one in every if one.regressed]
+    listed = ", ".join(regressed[:NAMED]) + (f" and {len(regressed) - NAMED} more" if len(regressed) > NAMED else "")
+    clusters = [
+        Cluster(
+            counters=list(one.counters), target=one.target, error=finite(one.error), threshold=finite(one.threshold) or 0.0,
+            regressed=one.regressed,
+        )
+        for one in every
+    ]  # fmt: skip
+    return Change(
+        word=word, job=case.job, uid=uid, metric="counters", unit="", better="none", series=case.series, executions=executions,
+        paired=case.chosen.paired, method="counters", reason=reason, clusters=clusters if found else None,
+        gate=any(one.regressed and len(one.errors) > 1 for one in every),
+        finding=f"{len(regressed)} of {len(every)} clusters of counters behave otherwise: {listed}" if regressed else "",
+    )  # fmt: skip

@@ -1,0 +1,196 @@
+"""The default verdict on curves: the executions' offsets and slopes against the common curve, and what kind of error it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import expm1, log1p
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check.change import Change, Curve, Word
+from perfvcs.check.contrast import Contrast, contrasts
+from perfvcs.check.curve import Fitted, Sides, fitted, share
+from perfvcs.check.finding import orders, sentence
+from perfvcs.check.methods import Method
+from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FEW, FEWEST, WIDE, LogMedian
+from perfvcs.check.past import Past, Unit
+from perfvcs.check.replication import Lines, coefficients, lines
+from perfvcs.check.scale import LARGEST_EXPONENT
+from perfvcs.check.statement import direction, finite
+from perfvcs.quantity import number, percent
+from perfvcs.statistics.multiplicity import q_values
+from perfvcs.statistics.sessions import aa_floor
+
+if TYPE_CHECKING:
+    from perfvcs.check.case import Case
+
+STARTED = "the start of a single {} may have moved all of it: at least 5, better 10"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case with what is known of it, and how small an effect counts, as a share."""
+
+    sides: Sides
+    lines: Lines
+    contrast: Contrast
+    place: int
+    delta: float
+
+    def relative(self, difference: float) -> float:
+        """A difference of the lines as target/baseline - 1."""
+        if not self.lines.logarithmic:
+            return difference / (1 - difference / 2) if abs(difference) < 2 else float("inf")
+        return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else float("inf")
+
+    @property
+    def bar(self) -> float:
+        """The smallest effect that counts, as a difference of the lines."""
+        return log1p(self.delta) if self.lines.logarithmic else self.delta
+
+
+@dataclass(frozen=True)
+class Curves(Method):
+    """Whether the whole curve shifted, with the execution as what is repeated; one change a case.
+
+    Of each execution the logarithms of the values less those of the common curve are a straight line over the logarithm of the size: an
+    offset and a slope. Both together are compared by Hotelling's T^2, in pairs where the sides were measured in turns. A change needs
+    all of: Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p of T^2 is at most 1 %, or the smallest
+    that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the effect is at least ``delta``,
+    which is never below the A/A floor. It is ``same`` where the intervals of all three lie within ``delta``. Below five executions a
+    side, and where the sides were measured apart without a history, a change is only ``suspected``; with a history, the variance between
+    sessions is added, and below five executions nothing is, and the three are tested one by one at a third of the level each. A single
+    execution a side is suspected where ``statistics.kind`` tells its rows apart. The effect is that at the largest sizes, if the curve
+    changed there, else at the smallest, else over all. The kind of error comes from the means at each size, its coefficient and interval
+    from the executions. Where a value is 0 or below, shares of the common curve take the place of logarithms; cases of fewer than three
+    common sizes, or whose curve is not above 0, are judged by ``log-median``.
+    Where builds were repeated, they take the place of executions. Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
+    """
+
+    def compare(self, cases: Sequence[Case]) -> list[Change]:
+        """One change per case; several where it is judged size by size."""
+        sides, decided = share(cases)
+        if not sides:
+            return decided
+        changes, rest = self.judge(fitted(sides), range(len(sides)))
+        if rest:
+            changes += LogMedian(self.delta, self.confidence, self.alpha).compare(rest)
+        return [*changes, *decided]
+
+    def judge(self, fits: Fitted, places: Iterable[int]) -> tuple[list[Change], list[Case]]:
+        """One change per case at these places, and the cases that cannot be judged as a curve."""
+        import numpy as np
+
+        known = [(place, fits.sides[place], lines(fits.sides[place])) for place in places]
+        rest = [sides.case for _, sides, one in known if one is None]
+        able = [(place, sides, one, _pasts(sides.case)) for place, sides, one in known if one is not None]
+        found = contrasts([(one, sides.case.chosen.paired, past) for _, sides, one, past in able], self.confidence, self.alpha)
+        q = q_values(np.array([one.p for one in found])).tolist()
+        changes = []
+        for (place, sides, one, past), contrast, each in zip(able, found, q, strict=True):
+            delta = max([self.delta, *(expm1(aa_floor(part.audits)) for part in past)])
+            changes.append(self._change(fits, Judged(sides, one, contrast, place, delta), each))
+        return changes, rest
+
+    def _change(self, fits: Fitted, one: Judged, q: float) -> Change:
+        kind = fits.kinds.name(one.place) or "none"
+        word, reason = self._word(one, q, kind)
+        sides, contrast, part = one.sides, one.contrast, one.contrast.part(one.bar)
+        moved = word in ("degradation", "improvement", "suspected")
+        curve = self._curve(fits, one) if moved else _without_kind(fits.curve(one.place))
+        estimate, low, high = (finite(one.relative(each[part])) for each in (contrast.theta, contrast.low, contrast.high))
+        centre = _centre(one, part)
+        target = None if centre is None or estimate is None else finite(centre * (1 + estimate))
+        case = sides.case
+        beyond = contrast.low[part] > one.bar or contrast.high[part] < -one.bar
+        shifts = [None if centre is None or each is None else finite(centre * each) for each in (estimate, low, high)]
+        return Change(
+            word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
+            series=case.series, effect=estimate, low=low, high=high, shift=shifts[0], shift_low=shifts[1], shift_high=shifts[2],
+            baseline=centre, target=target, p=finite(contrast.p), q=finite(q), permutation_p=finite(contrast.permutation_p),
+            delta=one.delta, confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
+            builds=one.lines.counts if one.lines.builds else None, gate=word == "degradation" and beyond, method="curves",
+            reason=reason, finding=_finding(one, curve, part) if moved else "", curve=curve,
+        )  # fmt: skip
+
+    def _word(self, one: Judged, q: float, kind: str) -> tuple[Word, str]:
+        contrast, bar = one.contrast, one.bar
+        fewest, unit = min(one.lines.counts), "build" if one.lines.builds else "execution"
+        largest = max(map(abs, contrast.theta))
+        apart = not one.sides.case.chosen.paired and contrast.between is None
+        if one.sides.equal and fewest > 1:
+            return "same", ""
+        if fewest < 2:
+            told = kind != "none" and largest >= bar
+            return ("suspected", STARTED.format(unit)) if told else ("inconclusive", ALONE.format(unit))
+        changed = q <= DISCOVERIES and contrast.p <= self.alpha and contrast.permutation_p <= contrast.veto and largest >= bar
+        if fewest < FEWEST:
+            return ("suspected" if changed else "inconclusive"), FEW.format(fewest, unit)
+        if changed:
+            return ("suspected", APART) if apart else (direction(one.sides.case.about, contrast.theta[contrast.part(bar)]), "")
+        if -bar <= min(contrast.low) and max(contrast.high) <= bar:
+            return ("inconclusive", APART) if apart else ("same", "")
+        return "inconclusive", APART if apart else WIDE.format(100 * one.delta)
+
+    def _curve(self, fits: Fitted, one: Judged) -> Curve:
+        """The curve with the kind's coefficient as the executions repeat it, where there are several."""
+        import numpy as np
+
+        from perfvcs.statistics import difference
+
+        curve = fits.curve(one.place)
+        if curve.kind == "none" or min(one.lines.counts) < 2:
+            return curve
+        through = curve.kind == "constant" or float(fits.kinds.offset[one.place]) == 0
+        first, second = coefficients(one.lines, curve.kind, through=through)
+        if not (np.isfinite(first).all() and np.isfinite(second).all()):
+            return curve
+        compared = difference.paired if one.sides.case.chosen.paired else difference.welch
+        found = compared(first[None], second[None], self.confidence)
+        unit = one.sides.unit
+        values = [finite(float(part[0]) * unit) for part in (found.estimate, found.low, found.high)]
+        return msgspec.structs.replace(curve, coefficient=values[0], low=values[1], high=values[2])
+
+
+def _pasts(case: Case) -> list[Past]:
+    """What the history says of the case: as a whole, or of each of its sizes."""
+    environment = case.header.environment.fingerprint
+    units = [Unit(case.series, environment, case.uid, size, case.metric) for size in case.after]
+    return [case.history[unit] for unit in units if unit in case.history]
+
+
+def _without_kind(curve: Curve) -> Curve:
+    """The curve without a kind of error: what did not change has none."""
+    return msgspec.structs.replace(curve, kind="none", coefficient=None, low=None, high=None)
+
+
+def _centre(one: Judged, part: int) -> float | None:
+    """The mean of the baseline's values there, in the metric's unit; geometric where logarithms were compared."""
+    import numpy as np
+
+    size, value, *_ = one.lines.rows[0]
+    low, high = one.lines.ends
+    there = value[(size <= low, size >= high, size > -np.inf)[part]]
+    if not len(there):
+        return None
+    return finite(float(np.exp(np.log(there).mean()) if one.lines.logarithmic else there.mean()) * one.sides.unit)
+
+
+def _finding(one: Judged, curve: Curve, part: int) -> str:
+    """The kind of error, the orders of growth where they changed, and at which sizes the effect is."""
+    said = sentence(curve.kind, curve.coefficient, one.sides.case.about.unit) if curve.coefficient is not None else ""
+    where = f"effect {_sizes(one, part)}"
+    if part < 2:
+        other = one.contrast.theta[1 - part]
+        if abs(other) >= one.bar and (other > 0) != (one.contrast.theta[part] > 0):
+            where += f", {_sizes(one, 1 - part)} {percent(one.relative(other))}"
+    return "; ".join(each for each in (", ".join(each for each in (said, orders(curve)) if each), where) if each)
+
+
+def _sizes(one: Judged, part: int) -> str:
+    """``at sizes 4,510 to 5,000``."""
+    sides, ends = one.sides, one.lines.ends
+    low, high = ((sides.low, ends[0]), (ends[1], sides.high), (sides.low, sides.high))[part]
+    return f"at size {number(low)}" if low == high else f"at sizes {number(low)} to {number(high)}"

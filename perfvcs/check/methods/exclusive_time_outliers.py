@@ -1,0 +1,114 @@
+"""Which units of a job changed by far more than the others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import Change, Word
+from perfvcs.check.curve import Sides, share
+from perfvcs.check.judgement import judged
+from perfvcs.check.methods import Method
+from perfvcs.check.statement import direction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.case import Case
+
+SCORE = 3.5  # of the modified z-score
+QUARTILES = 1.5  # interquartile ranges beyond a quartile
+DEVIATIONS = 2.0  # standard deviations of the rest
+NORMAL = 0.6745  # median absolute deviation of a normal distribution, in standard deviations
+MEAN = 0.7979  # mean absolute deviation
+FEWEST = 5
+
+FEW = "too few units ({}): outliers among them need at least {}"
+SEVERE = "far outside what the other units did (modified z-score {:+.1f})"
+ORDINARY = "outside what the other units did (interquartile range)"
+PERHAPS = "at the edge of what the other units did (standard deviation)"
+
+
+@dataclass(frozen=True)
+class ExclusiveTimeOutliers(Method):
+    """Changed where a unit's difference is an outlier among those of all units of the same job and metric.
+
+    The difference is that of the mean totals of an execution. Outliers: a modified z-score beyond 3.5, or more than 1.5 interquartile
+    ranges outside the quartiles; of the rest, those beyond two of their standard deviations are suspected. An outlier that moved less
+    than the others moved, or the other way, did not change by itself. Below five units it has no answer. The effect is the relative
+    difference of the totals; noise does not enter. It is meant for functions with their exclusive times. Sources: Perun, exclusive time
+    outliers; Iglewicz, Hoaglin 1993 for the modified z-score; Tukey 1977.
+    """
+
+    def compare(self, cases: Sequence[Case]) -> list[Change]:
+        """One change per unit."""
+        sides, decided = share(cases)
+        jobs: dict[tuple[int, str], list[Sides]] = defaultdict(list)
+        for one in sides:
+            jobs[id(one.case.chosen), one.case.metric].append(one)
+        return [*(change for units in jobs.values() for change in self._judge(units)), *decided]
+
+    def _judge(self, units: list[Sides]) -> list[Change]:
+        import numpy as np
+
+        totals = np.array([[_total(unit, "baseline"), _total(unit, "target")] for unit in units])
+        largest = max(unit.unit for unit in units)
+        scale = np.array([unit.unit / largest for unit in units])
+        words = _words((totals[:, 1] - totals[:, 0]) * scale)
+        found = []
+        for unit, (old, new), (changed, reason) in zip(units, totals.tolist(), words, strict=True):
+            word: Word = "same"
+            if changed == "few" and not unit.equal:
+                word = "inconclusive"
+            elif changed in ("surely", "perhaps"):
+                word = direction(unit.case.about, new - old) if changed == "surely" else "suspected"
+            found.append(
+                judged(
+                    unit,
+                    "exclusive-time-outliers",
+                    word,
+                    reason if word != "same" else "",
+                    delta=self.delta,
+                    effect=new / old - 1 if old > 0 else None,
+                    centres=(old * unit.unit, new * unit.unit),
+                )
+            )
+        return found
+
+
+def _total(unit: Sides, side: str) -> float:
+    """The mean over the executions of the sum of an execution's values."""
+    points = getattr(unit, side)
+    return float(points.value.sum() / max(1, len(set(points.execution.tolist()))))
+
+
+def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
+    """Of each difference, whether it is an outlier, and by which rule."""
+    import numpy as np
+
+    if len(deltas) < FEWEST:
+        return [("few", FEW.format(len(deltas), FEWEST))] * len(deltas)
+    middle = float(np.median(deltas))
+    away = np.abs(deltas - middle)
+    # Where most units did the same, the median distance is 0 and the mean one stands in, as Iglewicz and Hoaglin say.
+    median, mean = float(np.median(away)), float(away.mean())
+    spread = median / NORMAL if median > 0 else mean / MEAN
+    scores = (deltas - middle) / (spread if spread > 0 else 1.0)
+    lower, upper = np.percentile(deltas, (25, 75))
+    reach = QUARTILES * (upper - lower)
+    severe = np.abs(scores) > SCORE
+    ordinary = ((deltas < lower - reach) | (deltas > upper + reach)) & ~severe
+    rest = deltas[~severe & ~ordinary]
+    deviation = float(rest.std(ddof=1)) if len(rest) > 1 else 0.0
+    perhaps = ~severe & ~ordinary & (np.abs(deltas) > DEVIATIONS * deviation) & (deviation > 0)
+    alone = (np.sign(deltas) == np.sign(deltas - middle)) & (np.abs(deltas) > abs(middle))
+    found = []
+    for score, far, out, edge, own in zip(scores.tolist(), severe, ordinary, perhaps, alone, strict=True):
+        if own and (far or out):
+            found.append(("surely", SEVERE.format(score) if far else ORDINARY))
+        else:
+            found.append(("perhaps", PERHAPS) if own and edge else ("not", ""))
+    return found

@@ -1,0 +1,48 @@
+"""The areas under both models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.check.judgement import CurveMethod, graded, judged
+from perfvcs.check.statement import finite
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.change import Change
+    from perfvcs.check.curve import Fitted
+
+SAME = 0.10
+CHANGED = 0.25
+POINTS = 1001
+
+
+@dataclass(frozen=True)
+class Integral(CurveMethod):
+    """Changed where the areas under the best models over the common sizes differ by more than 25 %, the same up to 10 %, else suspected.
+
+    The effect is the relative difference of the areas, which the largest values decide. Without sizes it is that of the means. Noise
+    does not enter, nor whether the models fit. Source: Perun, integral comparison (Stupinsky 2019).
+    """
+
+    def judge(self, fits: Fitted, place: int) -> Change:
+        """The change of the case at that place."""
+        import numpy as np
+
+        sides = fits.sides[place]
+        grid = np.linspace(sides.low, sides.high, POINTS if sides.high > sides.low else 1)
+        areas = [_area(values) for values in fits.predicted(place, grid)]
+        found = finite(areas[1] / areas[0] - 1) if areas[0] > 0 else 0.0 if sides.equal else None
+        word, reason = graded(sides, found, SAME, CHANGED)
+        return judged(
+            sides, "integral", word, reason, effect=found, delta=self.delta,
+            curve=fits.curve(place) if sides.sized else None,
+        )  # fmt: skip
+
+
+def _area(values: NDArray[np.float64]) -> float:
+    """By trapezoids, in units of the grid's step; of one value, the value."""
+    return float(values.sum() - (values[0] + values[-1]) / 2) if len(values) > 1 else float(values[0])

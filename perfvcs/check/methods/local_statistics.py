@@ -1,0 +1,104 @@
+"""The two curves window by window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import Change, Word
+from perfvcs.check.judgement import CurveMethod, effect, judged
+from perfvcs.check.statement import direction
+from perfvcs.quantity import number
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.curve import Fitted, Sides
+
+WINDOWS = 20
+FEWEST = 2  # sizes in a window
+SAME = 0.10  # of a statistic's relative difference
+CHANGED = 0.25
+SOME = 0.2  # of the statistics, and of the windows: above, suspected
+MOST = 0.5  # from here, changed
+
+DIFFERENT = "some windows changed, and not all in one direction"
+PART = "{} of {} windows changed"
+
+
+@dataclass(frozen=True)
+class LocalStatistics(CurveMethod):
+    """Changed where half of up to 20 windows of sizes changed, suspected above a fifth, else the same.
+
+    In each window seven statistics of either side's values are compared: integral, mean, median, least, largest and both quartiles. One
+    changed beyond 25 %, and perhaps beyond 10 %; the window changed where half of them did in one direction, perhaps where more than a
+    fifth did at least perhaps. A window that perhaps changed counts as half. Windows hold equally many of the common sizes, at least
+    two; without sizes there is one. The effect is the mean relative difference at the common sizes. Source: Perun, local statistics
+    (Stupinsky 2019), whose windows are reported one by one; the word for all of them follows the same two shares.
+    """
+
+    def judge(self, fits: Fitted, place: int) -> Change:
+        """The change of the case at that place."""
+        import numpy as np
+
+        sides = fits.sides[place]
+        distinct = fits.sizes(place)
+        count = max(1, min(WINDOWS, len(distinct) // FEWEST))
+        edges = [part[0] for part in np.array_split(distinct, count)][1:] if len(distinct) else []
+        scores = np.array(_scores(sides, edges))
+        found = effect(*fits.measured(place))
+        total = float(scores.mean())
+        word: Word = "same"
+        reason = ""
+        if abs(total) >= MOST:
+            word = direction(sides.case.about, total)
+        elif np.abs(scores).mean() > SOME:
+            word = "suspected"
+            reason = PART.format(np.count_nonzero(scores), len(scores)) if abs(total) > SOME else DIFFERENT
+        return judged(
+            sides, "local-statistics", word, reason, effect=found, delta=self.delta,
+            finding=_windows(scores, [sides.low, *edges, sides.high]) if word != "same" and sides.sized else "",
+            curve=fits.curve(place) if sides.sized else None,
+        )  # fmt: skip
+
+
+def _scores(sides: Sides, edges: list[float]) -> list[float]:
+    """Of each window: 1 where it rose, 0.5 where perhaps, 0 where it stayed, negative where it fell."""
+    import numpy as np
+
+    both = [(side, np.searchsorted(edges, side.size, side="right")) for side in (sides.baseline, sides.target)]
+    found = []
+    for window in range(len(edges) + 1):
+        parts = [(side.size[where == window], side.value[where == window]) for side, where in both]
+        if min(len(parts[0][0]), len(parts[1][0])) == 0:
+            continue
+        old, new = (_statistics(*part) for part in parts)
+        known = (old > 0) & np.isfinite(new)
+        moved = np.where(known, new / np.where(known, old, 1.0) - 1, np.where(new == old, 0.0, np.sign(new - old)))
+        if not sides.sized:
+            moved = moved[1:]
+        surely = np.sign(moved) * (np.abs(moved) > CHANGED)
+        perhaps = np.sign(moved) * (np.abs(moved) > SAME)
+        sure, maybe = float(surely.mean()), float(perhaps.mean())
+        found.append(np.sign(sure) if abs(sure) >= MOST else 0.5 * np.sign(maybe) if abs(maybe) > SOME else 0.0)
+    return found or [0.0]
+
+
+def _statistics(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Integral over the sizes (per size), mean, median, least, largest, lower and upper quartile."""
+    import numpy as np
+
+    distinct, place = np.unique(sizes, return_inverse=True)
+    means = np.bincount(place, values) / np.bincount(place)
+    width = np.diff(distinct)
+    area = float((width * (means[1:] + means[:-1]) / 2).sum() / width.sum()) if len(width) else float(means.mean())
+    lower, median, upper = np.percentile(values, (25, 50, 75))
+    return np.array([area, values.mean(), median, values.min(), values.max(), lower, upper])
+
+
+def _windows(scores: NDArray[np.float64], edges: list[float]) -> str:
+    """How many windows moved, and from which size to which."""
+    moved = scores.nonzero()[0].tolist()
+    first, last = edges[moved[0]], edges[min(moved[-1] + 1, len(edges) - 1)]
+    return f"{len(moved)} of {len(scores)} windows, sizes {number(first)} to {number(last)}"

@@ -1,0 +1,34 @@
+"""The mean relative error of the target's curve against the baseline's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.check.judgement import CurveMethod, effect, graded, judged
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Change
+    from perfvcs.check.curve import Fitted
+
+SAME = 0.05
+CHANGED = 0.25
+
+
+@dataclass(frozen=True)
+class RelativeError(CurveMethod):
+    """Changed where the mean of f(x) / f_b(x) - 1 over the common sizes is beyond 25 %, the same up to 5 %, suspected between.
+
+    f are the best models where both have r2 >= .9, else the means at each size; the effect is that mean. Without sizes it is the
+    relative difference of the means. Noise does not enter. Source: Stupinsky 2018, 5.1 and formula 5.2, which name no limits: these are
+    those of Perun, the tool in which the thesis was built.
+    """
+
+    def judge(self, fits: Fitted, place: int) -> Change:
+        """The change of the case at that place."""
+        sides, found = fits.sides[place], effect(*fits.values(place))
+        word, reason = graded(sides, found, SAME, CHANGED)
+        return judged(
+            sides, "relative-error", word, reason, effect=found, delta=self.delta,
+            curve=fits.curve(place) if sides.sized else None,
+        )  # fmt: skip

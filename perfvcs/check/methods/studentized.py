@@ -1,0 +1,78 @@
+"""The errors of the target's curve in their own standard deviations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from perfvcs.check.finding import sentence
+from perfvcs.check.judgement import CurveMethod, effect, judged, unknown
+from perfvcs.check.statement import direction
+from perfvcs.quantity import number
+from perfvcs.statistics import errors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.change import Change
+    from perfvcs.check.curve import Fitted
+
+LEVEL = 0.01
+OUTSTANDING = 3.0
+NAMED = 5  # sizes that are listed
+FEWEST = 3
+
+FEW = "fewer than 3 sizes: residuals cannot be studentized"
+NOISE = "the residuals have no direction"
+
+
+@dataclass(frozen=True)
+class Studentized(CurveMethod):
+    """Changed where the externally studentized residuals of the target against the baseline have a direction.
+
+    An error of one sign gives residuals about 1 (or -1), noise as many above as below 0: their mean is tested by Student at 1 %. Sizes
+    whose residual is beyond 3 are named. The residuals are those of the means at each size; below three sizes it has no answer. The
+    effect is the mean relative difference of these means. Source: Stupinsky 2018, formulas 5.4 to 5.6; the thesis names no limit, the
+    test and the 3 are the usual ones.
+    """
+
+    def judge(self, fits: Fitted, place: int) -> Change:
+        """The change of the case at that place."""
+        import numpy as np
+
+        from perfvcs.statistics.student import two_sided
+
+        sides, (before, after), sizes = fits.sides[place], fits.measured(place), fits.sizes(place)
+        found = effect(before, after)
+        if len(sizes) < FEWEST or sides.equal:
+            return judged(sides, "studentized", *unknown(sides, FEW), effect=found)
+        residuals = errors.studentized(after, before)
+        known = residuals[np.isfinite(residuals)]
+        spread = float(known.std(ddof=1)) if len(known) > 1 else 0.0
+        mean = float(known.mean()) if len(known) else 0.0
+        chance = two_sided(mean / (spread or 1.0) * sqrt(len(known)), max(1.0, len(known) - 1.0))
+        p = float(chance) if spread > 0 else float(mean == 0)
+        curve = fits.curve(place)
+        if p > LEVEL:
+            return judged(
+                sides, "studentized", "same", NOISE, effect=found, curve=curve, p=p, finding=_outstanding(sizes, residuals)
+            )
+        kind = sentence(curve.kind, curve.coefficient or 0.0, sides.case.about.unit) if curve.coefficient else ""
+        return judged(
+            sides, "studentized", direction(sides.case.about, mean), effect=found, delta=self.delta, curve=curve, p=p,
+            finding="; ".join(part for part in (kind, _outstanding(sizes, residuals)) if part),
+        )  # fmt: skip
+
+
+def _outstanding(sizes: NDArray[np.float64], residuals: NDArray[np.float64]) -> str:
+    """The sizes whose residual is beyond 3, in words."""
+    import numpy as np
+
+    places = np.flatnonzero(np.abs(residuals) > OUTSTANDING).tolist()
+    if not places:
+        return ""
+    listed = ", ".join(number(float(sizes[place])) for place in places[:NAMED])
+    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    return f"outstanding at size {listed}{more}"

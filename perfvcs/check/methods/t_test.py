@@ -1,0 +1,27 @@
+"""Welch's t-test on the means of executions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from perfvcs.check.sampled import Batch, Outcome, SampledMethod
+
+
+@dataclass(frozen=True)
+class TTest(SampledMethod):
+    """Changed where Welch's t on the means of the executions has p < .01; the interval is the test's own, at 99 %.
+
+    Source: Reichelt, Kuehne 2018, section 3.3; Welch 1947.
+    """
+
+    name: ClassVar[str] = "t-test"
+    level: ClassVar[float | None] = 0.01
+
+    def outcomes(self, batch: Batch) -> list[Outcome]:
+        """One per sample."""
+        from perfvcs.statistics.difference import welch
+
+        found = welch(batch.baseline, batch.target, self.stated)
+        rows = zip(*(column.tolist() for column in (found.estimate, found.low, found.high, found.p)), strict=True)
+        return [Outcome(shift, low, high, changed=p < 1 - self.stated, p=p) for shift, low, high, p in rows]

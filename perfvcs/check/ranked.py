@@ -1,0 +1,60 @@
+"""What the tests by rank share: the medians of executions, the size of a shift, and what is said about normality."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from perfvcs.check.sampled import Batch, Outcome, SampledMethod
+
+if TYPE_CHECKING:
+    from perfvcs.statistics.ranks import Tested
+
+LEVEL = 0.05
+NORMAL = {
+    "none": "the values look normal", "log": "the values look normal after log(x)", "1/x": "the values look normal after 1/x",
+    "1/sqrt x": "the values look normal after 1/sqrt(x)", None: "the values look normal neither as they are nor transformed",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RankedMethod(SampledMethod):
+    """A test of the medians of executions at 5 %; the size is Hodges and Lehmann's shift with its exact 95 % interval.
+
+    What is found beside it is whether Shapiro and Wilk's test takes both sides for normal, as they are or after log, 1/x or 1/sqrt(x):
+    then Student's t is to be trusted, too. Source: Kalibera 2006, ch. 3.3.
+    """
+
+    level: ClassVar[float | None] = LEVEL
+    medians: ClassVar[bool] = True
+
+    def outcomes(self, batch: Batch) -> list[Outcome]:
+        """One per sample."""
+        from perfvcs.statistics.ranks import shift
+
+        found = shift(batch.baseline, batch.target, self.stated)
+        p = self.test(batch).p.tolist()
+        rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), p, _normal(batch), strict=True)
+        return [
+            Outcome(gap, low, high, changed=chance < LEVEL, p=chance, finding=finding) for gap, low, high, chance, finding in rows
+        ]
+
+    @abstractmethod
+    def test(self, batch: Batch) -> Tested:
+        """Statistic and p per sample."""
+
+
+def _normal(batch: Batch) -> list[str]:
+    """In words what both sides look like; empty where there is too little to tell."""
+    import numpy as np
+
+    from perfvcs.statistics.normality import TRANSFORMS, normality
+
+    sides = normality(batch.baseline), normality(batch.target)
+    p = np.array([[side.p[name] for name in TRANSFORMS] for side in sides]).min(axis=0)
+    told = np.isfinite(p[0])
+    accepted = [
+        next((name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= LEVEL), None) for row in p.T.tolist()
+    ]
+    return [NORMAL[name] if known else "" for name, known in zip(accepted, told.tolist(), strict=True)]

@@ -1,0 +1,226 @@
+"""perf-accepted.toml: the accepted changes of a project, versioned with it, written by ``perf accept`` and edited by people."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from perfvcs.check.acceptance import Acceptance
+from perfvcs.errors import UsageError, nearest
+from perfvcs.quantity import escaped
+
+FILE = "perf-accepted.toml"
+LARGEST = 1 << 24  # bytes
+TOP = """\
+# Degradations that this project has accepted: `perf check` lists them apart, and does not fail for them.
+# Written by `perf accept`; edit it as you like, and commit it with the code.
+"""
+_CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |\r?$)", re.MULTILINE)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_TYPES = {
+    "str": "a string", "float": "a number", "int": "a whole number", "date": "a date such as 2027-01-31", "datetime": "a time",
+    "null": "nothing", "object": "a table", "array": "a list", "bool": "true or false",
+}  # fmt: skip
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class BadRegister(UsageError):
+    """perf-accepted.toml cannot be used; the message names the place and the cure."""
+
+
+def load(path: Path) -> list[Acceptance]:
+    """The acceptances in a file, none where there is no file; raises BadRegister."""
+    text = read(path)
+    return parse(text, path.name) if text else []
+
+
+def read(path: Path) -> str:
+    """The text of the file, empty where there is none; raises BadRegister."""
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # a pipe would wait for its writer
+            raise BadRegister(f"{path.name} cannot be read: it is not a plain file, move it away")
+        if about.st_size > LARGEST:
+            raise BadRegister(f"{path.name} has more than {LARGEST:,} bytes: remove what is over with `git checkout {path.name}`")
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise BadRegister(f"{path.name} is not UTF-8 ({error.reason} at byte {error.start}): save it as UTF-8") from None
+    except OSError as error:
+        raise BadRegister(f"{path.name} cannot be read: {error.strerror}") from None
+
+
+def parse(text: str, name: str = FILE) -> list[Acceptance]:
+    """The acceptances in a text, in its order; raises BadRegister with the place of the first thing wrong."""
+    import tomllib
+
+    if mark := _CONFLICT.search(text):
+        line = text.count("\n", 0, mark.start()) + 1
+        raise BadRegister(
+            f"{name} has the marks of a merge conflict (line {line}): remove these lines, and keep those of both sides"
+        )
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        cure = "; what two branches wrote under one id stands there twice, keep one" if "overwrite" in str(error) else ""
+        raise BadRegister(f"{name} is not TOML: {error}{cure}") from None
+    except RecursionError:
+        raise BadRegister(f"{name} is not TOML that can be read: it is nested too deeply") from None
+    return [_acceptance(key, value, name) for key, value in tables.items()]
+
+
+def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
+    """Write to the file, which is made where there is none, in place of those with the same ids; whole or not at all.
+
+    Raises BadRegister for a file that is damaged.
+    """
+    text, new = read(path), list(acceptances)
+    kept = parse(text, path.name)
+    renewed = [one.id for one in kept if any(one.id == other.id for other in new)]
+    if renewed:
+        text, kept, _ = _without(text, renewed, path.name)
+    text = text.rstrip("\r\n") + "\n" if text.strip() else TOP
+    for form in (table, _headed):  # below a heading of somebody's own the usual form would belong to it
+        whole = "\n".join([text, *map(form, new)])
+        with suppress(BadRegister):
+            if parse(whole, path.name) == [*kept, *new]:
+                _replace(path, whole)
+                return
+    raise BadRegister(f"{path.name} was edited in a way that nothing can be added: put the tables of its ids in order by hand")
+
+
+def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
+    """Take out the acceptances with these ids and return them; all else in the file stays as it is.
+
+    Raises UsageError where there is no such id.
+    """
+    text = read(path)
+    known = parse(text, path.name)
+    for name in ids:
+        if all(one.id != name for one in known):
+            hint = nearest(name, dict.fromkeys(one.id for one in known)) if known else f"; {path.name} has none"
+            raise UsageError(f"nothing is accepted as `{name}`{hint}")
+    left, _, taken = _without(text, ids, path.name)
+    _replace(path, left)
+    return taken
+
+
+def table(one: Acceptance) -> str:
+    """One acceptance as TOML, its id before every key: no line is like one of another entry, so that any merge by lines keeps both."""
+    return "".join(f"{_key(one.id)}.{line}\n" for line in _lines(one))
+
+
+def _headed(one: Acceptance) -> str:
+    return "".join([f"[{_key(one.id)}]\n", *(f"{line}\n" for line in _lines(one))])
+
+
+def _lines(one: Acceptance) -> list[str]:
+    fields = [(field, getattr(one, field.name)) for field in msgspec.structs.fields(one) if field.name != "id"]
+    return [f"{field.name} = {_value(value)}" for field, value in fields if field.required or value != field.default]
+
+
+def _key(text: str) -> str:
+    return text if _BARE.fullmatch(text) else _value(text)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds").replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    # JSON's strings are TOML's, but for DEL; a float of Python is one of TOML
+    return escaped(json.dumps(value, ensure_ascii=False)) if isinstance(value, str) else repr(value)
+
+
+def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Acceptance], list[Acceptance]]:
+    """The text without the entries of these ids and the comments right above them; what is left in it, and what was taken out.
+
+    Raises BadRegister where their lines cannot be told from the others.
+    """
+    starts = tuple(f"{_key(one)}." for one in ids)
+    kept: list[str] = []
+    above: list[str] = []  # comments that may belong to what follows
+    cut = False
+    for line in text.splitlines(keepends=True):
+        if line.startswith(starts):
+            # a comment at the top that no empty line parts from the first entry is the file's own
+            kept, above, cut = kept if kept else above, [], True
+        elif line.startswith("#"):
+            above.append(line)
+        elif line.strip() or above or not cut or not kept or kept[-1].strip():
+            kept, above, cut = [*kept, *above, line], [], False
+    left = "".join([*kept, *above])
+    before = parse(text, name)
+    expected = [one for one in before if one.id not in ids]
+    with suppress(BadRegister):
+        if parse(left, name) == expected:
+            return left, expected, [one for one in before if one.id in ids]
+    raise BadRegister(f"{name} was edited in a way that one entry cannot be told from the next: remove it by hand")
+
+
+def _replace(path: Path, text: str) -> None:
+    goal = path.resolve()  # a symbolic link stays one
+    part = goal.with_name(f".{goal.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if goal.exists():
+            part.chmod(goal.stat().st_mode & 0o777)
+        part.replace(goal)
+    except FileNotFoundError:
+        raise BadRegister(f"{path.name} is a link into a folder that does not exist: remove it, or make {goal.parent}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _acceptance(key: str, value: Any, name: str) -> Acceptance:
+    where = f"{name}: {key}"
+    if not isinstance(value, dict):
+        raise BadRegister(f"{where} is no acceptance: every line begins with the id of one, such as `3f9c2a1.reason = ...`")
+    try:
+        if "id" in value:
+            raise BadRegister(f"{where}: there is no key `id`, it stands before every key")
+        found = msgspec.convert(value | {"id": key}, Acceptance)
+    except msgspec.ValidationError as error:
+        raise BadRegister(f"{where}: {_explain(str(error))}") from None
+    if problem := _problem(found):
+        raise BadRegister(f"{where}: {problem}")
+    return found
+
+
+def _problem(one: Acceptance) -> str:
+    """What the types cannot say; empty where all is well."""
+    for name in ("baseline", "target"):
+        if not _COMMIT.fullmatch(getattr(one, name)):
+            return f"{name}: {getattr(one, name)[:80]!r} is not a full commit id"
+    for name in ("effect", "shift", "size"):
+        value = getattr(one, name)
+        if value is not None and not math.isfinite(value):
+            return f"{name}: {value} is not a finite number"
+    if one.effect is not None and one.effect <= -1:
+        return f"effect: {one.effect:g} is not above -1; write 0.1 for +10 %"
+    return "" if one.reason.strip() else "reason: say why it is accepted"
+
+
+def _explain(message: str) -> str:
+    """msgspec's message as a TOML writer would say it, with the nearest right key."""
+    text, _, place = message.partition(" - at ")
+    where = f"{place.strip('`').removeprefix('$.')}: " if place else ""
+    if unknown := re.search(r"unknown field `(.*)`", text):
+        known = [name for name in Acceptance.__struct_fields__ if name != "id"]
+        return f"there is no key `{unknown[1]}`{nearest(unknown[1], known)}"
+    if missing := re.search(r"missing required field `(.*)`", text):
+        return f"`{missing[1]}` is missing"
+    text = re.sub(r"`([a-z |]+)`", lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ")), text)
+    return where + text[:1].lower() + text[1:]

@@ -1,0 +1,201 @@
+"""A curve as its executions repeat it: of each, how far it lies above the common curve, and how that grows with the size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.case import Points
+    from perfvcs.check.curve import Sides
+    from perfvcs.statistics.models import Fit
+
+    Floats = NDArray[np.float64]
+
+FEWEST_SIZES = 3
+ENOUGH = 0.8  # of either side's rows at sizes that half of the executions of both sides have: the others are left out
+TENTH = 10
+KNOTS = 6  # of the common curve where the executions had sizes of their own
+ROUNDING = 1e-13  # a distance below this share of the values is their rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The lines of both sides' executions, or of builds where they were repeated; shape (executions, 4).
+
+    A line is the distance from the common curve over the size (its logarithm where all sizes are above 0): of logarithms where
+    ``logarithmic``, else in shares of the common curve. Its columns: the offset at the centre of the sizes, the slope, and the mean
+    distances at both ends as they were, whatever the line says: over the tenth of the sizes up to ``ends[0]``, and from ``ends[1]``.
+    ``rows`` are size, value, execution and expected value of either side's rows that count; ``members`` the numbers of the
+    executions that count, and ``groups`` the profile and build of each.
+    """
+
+    first: Floats
+    second: Floats
+    ends: tuple[float, float]
+    logarithmic: bool
+    builds: bool
+    rows: tuple[tuple[Floats, Floats, NDArray[np.int64], Floats], tuple[Floats, Floats, NDArray[np.int64], Floats]]
+    members: tuple[NDArray[np.intp], NDArray[np.intp]]
+    groups: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many there are a side."""
+        return len(self.first), len(self.second)
+
+
+def lines(sides: Sides) -> Lines | None:
+    """The lines of a case; None where a side has fewer than three sizes in common, or the baseline's curve is not above 0.
+
+    Executions with fewer than three rows, or with one size, are left out, in pairs where the case is paired.
+    """
+    import numpy as np
+
+    points = sides.baseline, sides.target
+    z = [_along(side, sides.low) for side in points]
+    logarithmic = all(float(side.value.min()) > 0 for side in points)
+    values = [np.log(side.value) if logarithmic else side.value for side in points]
+    expected = _expected(points, z, values)
+    if expected is None or not (logarithmic or all((part[np.isfinite(part)] > 0).all() for part in expected)):
+        return None
+    kept = [np.isfinite(part) for part in expected]
+    centre = float(np.concatenate([part[here] for part, here in zip(z, kept, strict=True)]).mean())
+    distinct = np.unique(np.concatenate([side.size[here] for side, here in zip(points, kept, strict=True)]))
+    tenth = max(1, len(distinct) // TENTH)
+    ends = float(distinct[tenth - 1]), float(distinct[-tenth])
+    found = []
+    for side, along, value, level, here in zip(points, z, values, expected, kept, strict=True):
+        away = value[here] - level[here] if logarithmic else value[here] / level[here] - 1
+        away[np.abs(away) <= ROUNDING * max(1.0, float(np.abs(value).max()))] = 0.0
+        line = _lines(along[here] - centre, away, side.execution[here], side.executions)
+        tails = side.size[here] <= ends[0], side.size[here] >= ends[1]
+        found.append(_with_ends(line, along[here] - centre, away, side.execution[here], tails))
+    groups = points[0].builds, points[1].builds
+    known = [np.isfinite(part).all(axis=1) for part in found]
+    if sides.case.chosen.paired:
+        known = [known[0] & known[1]] * 2
+    several = any(len(np.unique(group, axis=0)) > len(np.unique(group[:, 0])) for group in groups)
+    members = np.flatnonzero(known[0]), np.flatnonzero(known[1])
+    both = groups[0][members[0]], groups[1][members[1]]
+    counted = [_counted(part[here], group, several) for part, here, group in zip(found, members, both, strict=True)]
+    rows = [
+        (side.size[here], side.value[here], side.execution[here], np.exp(level[here]) if logarithmic else level[here])
+        for side, level, here in zip(points, expected, kept, strict=True)
+    ]
+    return Lines(counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both)
+
+
+def coefficients(found: Lines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
+    """Of each execution, or build, the size of an error of that kind, as ``statistics.kind`` names them, against the common curve.
+
+    ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / expected^2. NaN where unknown.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.fitting import fit
+    from perfvcs.statistics.models import transform
+
+    sides = []
+    for (size, value, execution, level), members, groups in zip(found.rows, found.members, found.groups, strict=True):
+        error, weights, count = value - level, 1 / level**2, int(execution.max(initial=0)) + 1
+        if kind == "constant" or not through:
+            model: Fit = fit(size, error, execution, weights, groups=count, models=[kind])[kind]
+            every = model.coefficients[:, 0 if kind == "constant" else 1]
+        else:
+            f = transform(kind, size)
+            length = np.bincount(execution, weights * f * f, count)
+            above = np.bincount(execution, weights * f * error, count)
+            every = np.where(length > 0, above / np.where(length > 0, length, 1.0), np.nan)
+        sides.append(_counted(every[members, None], groups, found.builds)[:, 0])
+    return sides[0], sides[1]
+
+
+def _along(side: Points, low: float) -> Floats:
+    import numpy as np
+
+    return np.log(side.size) if low > 0 else side.size
+
+
+def _expected(points: tuple[Points, Points], z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats] | None:
+    """The common curve at each row of either side, NaN for rows that do not count; None where there are too few sizes.
+
+    Where the executions had the same sizes it is the middle of both sides' means at each; else a smooth curve, since the mean of a few
+    rows would follow each of them.
+    """
+    import numpy as np
+
+    distinct, place = np.unique(np.concatenate([side.size for side in points]), return_inverse=True)
+    split = len(points[0].size)
+    places = place[:split], place[split:]
+    rows = np.stack([np.bincount(part, minlength=len(distinct)) for part in places])
+    both = rows.min(axis=0) > 0
+    common = (rows >= np.array([[side.executions / 2] for side in points])).all(axis=0) & both
+    if all(common[part].sum() >= ENOUGH * len(part) for part in places):
+        if common.sum() < FEWEST_SIZES:
+            return None
+        sums = [np.bincount(part, value, len(distinct)) for part, value in zip(places, values, strict=True)]
+        level = np.where(common, sum(total / np.maximum(count, 1) for total, count in zip(sums, rows, strict=True)) / 2, np.nan)
+        return level[places[0]], level[places[1]]
+    if min((count > 0).sum() for count in rows) < FEWEST_SIZES:
+        return None
+    return _smooth(z, values)
+
+
+def _smooth(z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats]:
+    """A curve of straight pieces through both sides, each side with a level and a tilt of its own; the middle of the two."""
+    import numpy as np
+
+    along, value = np.concatenate(z), np.concatenate(values)
+    target = np.repeat([-0.5, 0.5], [len(part) for part in z])
+    low, high = along.min(), along.max()
+    x = (along - low) / ((high - low) or 1.0)
+    inner = np.unique(np.quantile(x, np.linspace(0, 1, KNOTS + 2)[1:-1]))
+    basis = np.stack([np.ones(len(x)), x, *(np.maximum(x - knot, 0.0) for knot in inner[(inner > 0) & (inner < 1)])], axis=1)
+    columns = np.concatenate([basis, target[:, None], (target * x)[:, None]], axis=1)
+    solution = np.linalg.lstsq(columns, value, rcond=None)[0]
+    curve = basis @ solution[: basis.shape[1]]
+    return curve[: len(z[0])], curve[len(z[0]) :]
+
+
+def _lines(z: Floats, away: Floats, execution: NDArray[np.int64], count: int) -> Floats:
+    """Offset at z = 0 and slope of each execution by least squares; NaN for fewer than three rows or one size."""
+    import numpy as np
+
+    n = np.bincount(execution, minlength=count)
+    some = np.maximum(n, 1)
+    middle, mean = np.bincount(execution, z, count) / some, np.bincount(execution, away, count) / some
+    apart = z - middle[execution]
+    spread = np.bincount(execution, apart * apart, count)
+    able = (n >= FEWEST_SIZES) & (spread > 1e-12 * np.maximum(middle**2, 1e-300) * some)
+    slope = np.bincount(execution, apart * (away - mean[execution]), count) / np.where(able, spread, 1.0)
+    return np.where(able[:, None], np.stack([mean - slope * middle, slope], axis=1), np.nan)
+
+
+def _with_ends(
+    line: Floats, z: Floats, away: Floats, execution: NDArray[np.int64], tails: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+) -> Floats:
+    """The lines, and of each execution the mean distance over the smallest and the largest sizes; by the line where it has none there."""
+    import numpy as np
+
+    columns = [line]
+    for tail in tails:
+        count = np.bincount(execution[tail], minlength=len(line))
+        mean = np.bincount(execution[tail], away[tail], len(line)) / np.maximum(count, 1)
+        end = float(z[tail].mean()) if tail.any() else 0.0
+        columns.append(np.where(count > 0, mean, line[:, 0] + line[:, 1] * end)[:, None])
+    return np.concatenate(columns, axis=1)
+
+
+def _counted(values: Floats, groups: NDArray[np.int64], builds: bool) -> Floats:
+    """What counts of values (executions, n): they themselves, or the mean of each build, in the order of profiles and builds."""
+    import numpy as np
+
+    if not builds:
+        return values
+    _, place = np.unique(groups, axis=0, return_inverse=True)
+    where = place.reshape(-1)
+    return np.stack([np.bincount(where, column) / np.bincount(where) for column in values.T], axis=1)

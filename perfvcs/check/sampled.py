@@ -1,0 +1,280 @@
+"""What the published methods for samples share: one number per execution of both sides, and their rule's outcome as a change."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict
+from dataclasses import dataclass
+from math import frexp, inf, isinf
+from statistics import median
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+
+from perfvcs.check.methods import PairMethod
+from perfvcs.check.methods.log_median import ALONE, NO_RATIO, WIDE
+from perfvcs.check.scale import mean
+from perfvcs.check.statement import UNKNOWN, direction, finite, state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.case import Executions, Pair
+    from perfvcs.check.change import Change, Word
+    from perfvcs.summary import Measured
+
+SHORT = "too few {}s for an interval"
+SHAPE = "the distributions differ, their centres do not"
+APART = "measured apart, which this rule makes no allowance for"
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side's finite ``values``, the number of the ``execution`` of each (from 0, ascending), and the ``build`` of each execution."""
+
+    values: NDArray[np.float64]
+    execution: NDArray[np.int64]
+    build: NDArray[np.int64]
+
+    def runs(self, logarithms: bool = False) -> list[NDArray[np.float64]]:
+        """The values of each execution."""
+        import numpy as np
+
+        values = np.log(self.values) if logarithms else self.values
+        return np.split(values, np.searchsorted(self.execution, np.arange(1, len(self.build))))
+
+    def means(self) -> NDArray[np.float64]:
+        """The mean of each execution."""
+        return grouped_means(self.values, self.execution)
+
+    def replicates(self, builds: bool) -> NDArray[np.float64]:
+        """What is compared: the means of the executions, or with ``builds`` each build's mean of these."""
+        return grouped_means(self.means(), self.build) if builds else self.means()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A pair with its numbers in ``unit``s of the metric's unit: a power of two that keeps squares within a float.
+
+    There is one replicate per execution; where builds were repeated one per build, the mean of its executions, since these share its
+    variance (Kalibera 2006, eq. 16).
+    """
+
+    pair: Pair
+    sides: tuple[Side, Side]
+    replicates: tuple[NDArray[np.float64], NDArray[np.float64]]
+    unit: float
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Executions, or builds, on both sides."""
+        return len(self.replicates[0]), len(self.replicates[1])
+
+    @property
+    def kind(self) -> str:
+        """What the replicates are."""
+        return "build" if self.pair.builds else "execution"
+
+    @property
+    def identical(self) -> bool:
+        """Whether all replicates of both sides are equal."""
+        first, second = self.replicates
+        return bool(min(first.min(), second.min()) == max(first.max(), second.max()))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a rule says of a sample: ``shift`` is target minus baseline in the sample's unit, with its interval.
+
+    ``same`` where the rule itself says so; otherwise that is read from the interval.
+    """
+
+    shift: float
+    low: float = -inf
+    high: float = inf
+    changed: bool = False
+    same: bool = False
+    p: float | None = None
+    permutation_p: float | None = None
+    reason: str = ""
+    finding: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Samples with equal counts; their replicates as ``baseline`` (samples, m) and ``target`` (samples, k)."""
+
+    samples: list[Sample]
+    baseline: NDArray[np.float64]
+    target: NDArray[np.float64]
+
+    @property
+    def paired(self) -> bool:
+        """Whether replicates of one number belong together."""
+        return self.samples[0].pair.paired
+
+
+@dataclass(frozen=True)
+class SampledMethod(PairMethod):
+    """A published rule, which decides by its own level, whatever ``delta`` is, and knows of no sessions.
+
+    What is not changed is ``same`` where the interval lies within ``delta``, or all values are equal, else ``inconclusive``. ``gate``
+    needs the interval beyond ``delta``. Where the sides were not measured in turns the rule answers all the same, and a reason warns.
+    """
+
+    name: ClassVar[str]
+    level: ClassVar[float | None] = None  # the rule's own; else what ``confidence`` leaves
+    medians: ClassVar[bool] = False  # of an execution's measurements and of the executions, instead of means
+
+    @property
+    def stated(self) -> float:
+        """The confidence of the interval."""
+        return self.confidence if self.level is None else 1 - self.level
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Change]:
+        """One change per pair, in their order."""
+        found = samples(pairs, medians=self.medians)
+        outcomes: dict[int, Outcome] = {}
+        for batch in _batches(found):
+            outcomes |= zip(map(id, batch.samples), self.outcomes(batch), strict=True)
+        return [self._conclude(sample, outcomes.get(id(sample))) for sample in found]
+
+    @abstractmethod
+    def outcomes(self, batch: Batch) -> list[Outcome]:
+        """One outcome per sample, each of at least two replicates a side, not all of them equal."""
+
+    def _conclude(self, sample: Sample, outcome: Outcome | None) -> Change:
+        """The outcome in words; a sample without one is of equal values, or has a single replicate on a side."""
+        base, target = ((median if self.medians else mean)(side.tolist()) for side in sample.replicates)
+        if outcome is None:
+            outcome = Outcome(0.0, 0.0, 0.0) if min(sample.counts) > 1 else Outcome(target - base)
+        relative = (outcome.shift / base, outcome.low / base, outcome.high / base) if base > 0 else None
+        word, reason = self._word(sample, outcome, relative)
+        beyond = relative is not None and (relative[1] > self.delta or relative[2] < -self.delta)
+        warned = not sample.pair.paired and min(sample.counts) > 1
+        change = state(
+            sample.pair, word=word, method=self.name, centres=(base * sample.unit, target * sample.unit), delta=self.delta,
+            effects=UNKNOWN if relative is None else relative, chances=(outcome.p, None, outcome.permutation_p),
+            confidence=self.stated, gate=word == "degradation" and beyond, builds=sample.counts if sample.pair.builds else None,
+            reason="; ".join(part for part in (reason, APART if warned else "") if part), finding=outcome.finding,
+        )  # fmt: skip
+        # also where a share of the baseline has no meaning
+        shift, low, high = (finite(each * sample.unit) for each in (outcome.shift, outcome.low, outcome.high))
+        return msgspec.structs.replace(change, shift=shift, shift_low=low, shift_high=high)
+
+    def _word(self, sample: Sample, outcome: Outcome, relative: tuple[float, float, float] | None) -> tuple[Word, str]:
+        if min(sample.counts) < 2:
+            return "inconclusive", ALONE.format(sample.kind)
+        if outcome.changed:
+            return (direction(sample.pair.about, outcome.shift), "") if outcome.shift else ("inconclusive", SHAPE)
+        if sample.identical or outcome.same:
+            return "same", outcome.reason
+        if relative is None:
+            return "inconclusive", outcome.reason or NO_RATIO
+        if -self.delta <= relative[1] and relative[2] <= self.delta:
+            return "same", outcome.reason
+        wide = SHORT.format(sample.kind) if isinf(outcome.high - outcome.low) else WIDE.format(100 * self.delta)
+        return "inconclusive", outcome.reason or wide
+
+
+def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[Sample]:
+    """The pairs' measurements and replicates; with ``medians`` an execution has its median alone, and no profile is opened."""
+    import numpy as np
+
+    if not medians:
+        _prepare(pairs)
+    found = []
+    for pair in pairs:
+        first, second = (_medians(each) if medians else _measurements(pair, number, each)
+                         for number, each in enumerate((pair.before, pair.after)))  # fmt: skip
+        largest = float(max(np.abs(first.values).max(), np.abs(second.values).max()))
+        unit = 2.0 ** (frexp(largest)[1] - 1) if largest else 1.0
+        sides = (
+            Side(first.values / unit, first.execution, first.build),
+            Side(second.values / unit, second.execution, second.build),
+        )
+        builds = pair.builds is not None
+        found.append(Sample(pair, sides, (sides[0].replicates(builds), sides[1].replicates(builds)), unit))
+    return found
+
+
+def _prepare(pairs: Sequence[Pair]) -> None:
+    """Read all profiles that will be asked for in one go."""
+    wanted: dict[int, Measured] = {}
+    for chosen in {id(pair.case.chosen): pair.case.chosen for pair in pairs}.values():
+        wanted |= {id(one): one for side in chosen.sides for one in side}
+    if wanted:
+        pairs[0].case.rows.prepare(wanted.values())
+
+
+def _medians(executions: Executions) -> Side:
+    import numpy as np
+
+    values = np.array([execution.value for session in executions for execution in session])
+    return Side(values, np.arange(len(values)), _builds(executions))
+
+
+def _measurements(pair: Pair, number: int, executions: Executions) -> Side:
+    """The measurements of one side, those of each execution together."""
+    import numpy as np
+
+    profiles = pair.case.chosen.sides[number]
+    values, places, before = [], [], 0
+    for session in executions:
+        table = pair.case.rows.table(profiles[session[0].profile], pair.case.uid)
+        value = table.metrics[pair.case.metric]
+        usable = np.isfinite(value) if pair.size is None else np.isfinite(value) & (table.size == pair.size)
+        by_build: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for ordinal, execution in enumerate(session, before):
+            by_build[execution.place[0]].append((execution.place[1], ordinal))
+        for build, members in by_build.items():
+            known, place_of = (np.array(column, dtype=np.int64) for column in zip(*sorted(members), strict=True))
+            rows = np.flatnonzero(usable & (table.binary == build))
+            at = np.minimum(np.searchsorted(known, table.execution[rows]), len(known) - 1)
+            wanted = known[at] == table.execution[rows]
+            values.append(value[rows[wanted]])
+            places.append(place_of[at[wanted]])
+        before += len(session)
+    numbers = np.concatenate(places)
+    order = np.argsort(numbers, kind="stable")
+    return Side(np.concatenate(values)[order], numbers[order], _builds(executions))
+
+
+def _builds(executions: Executions) -> NDArray[np.int64]:
+    """The build of each execution, counted through all sessions in the order of their numbers, so that pairs have the same."""
+    import numpy as np
+
+    keys = [(number, execution.place[0]) for number, session in enumerate(executions) for execution in session]
+    numbers = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return np.array([numbers[key] for key in keys], dtype=np.int64)
+
+
+def grouped_means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of each group; equal values are their own mean, without rounding."""
+    import numpy as np
+
+    counts = np.bincount(group)
+    if len(counts) == len(values):  # one each
+        found: NDArray[np.float64] = values[np.argsort(group)]
+        return found
+    low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
+    np.minimum.at(low, group, values)
+    np.maximum.at(high, group, values)
+    clipped: NDArray[np.float64] = np.clip(np.bincount(group, values) / counts, low, high)
+    return clipped
+
+
+def _batches(found: Sequence[Sample]) -> Iterator[Batch]:
+    """The samples that can be tested, those with equal counts together."""
+    import numpy as np
+
+    buckets: dict[tuple[bool, tuple[int, int]], list[Sample]] = defaultdict(list)
+    for sample in found:
+        if min(sample.counts) > 1 and not sample.identical:
+            buckets[sample.pair.paired, sample.counts].append(sample)
+    for members in buckets.values():
+        first, second = (np.stack([sample.replicates[number] for sample in members]) for number in (0, 1))
+        yield Batch(members, first, second)

@@ -1,0 +1,59 @@
+"""``perf accept``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@click.command()
+@click.argument("changes", nargs=-1, metavar="CHANGE...")
+@click.option("-r", "--reason", metavar="TEXT", help="Why it is wanted, for those who come later.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
+              help="The first day (YYYY-MM-DD) on which it is not accepted any more.")  # fmt: skip
+@click.option("--list", "listing", is_flag=True, help="List what is accepted.")
+@click.option("--remove", "removed", multiple=True, metavar="ID", help="Take an acceptance back; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    changes: tuple[str, ...], reason: str | None, until: datetime | None, listing: bool, removed: tuple[str, ...], as_json: bool
+) -> None:
+    """Accept degradations that `perf check` reported, so that they do not fail any more.
+
+    CHANGE is an id that the report prints, or BENCHMARK or BENCHMARK:METRIC of the last report. What is accepted is kept in
+    perf-accepted.toml: commit it.
+    """
+    from datetime import date
+    from textwrap import wrap
+
+    from perfvcs.reports import consent
+    from perfvcs.repository import Repository
+
+    asked = [bool(changes), bool(removed), listing]
+    if sum(asked) > 1 or not (any(asked) or as_json):
+        raise click.UsageError("name what to accept, or use one of --list and --remove")
+    if changes and reason is None:
+        raise click.UsageError("say why with --reason TEXT")
+    if not changes and (reason is not None or until is not None):
+        raise click.UsageError("--reason and --until are for what is accepted now: name it")
+    repository = Repository.find()
+    if changes:
+        found = consent.accept(repository, changes, reason or "", until.date() if until else None)
+    elif removed:
+        found = consent.take_back(repository, removed)
+    else:
+        found = consent.accepted(repository)
+    if as_json:
+        click.echo(consent.json(found, date.today()))
+        return
+    if not (changes or removed):
+        listed = list(consent.lines(found, date.today()))
+        click.echo("\n".join(listed) or "nothing is accepted")
+        return
+    for one in found:
+        said = f"{'accepted' if changes else 'not accepted any more:'} {one.id}  {consent.described(one)}"
+        click.echo("\n".join(wrap(said, consent.COLUMNS, subsequent_indent="    ")))
+    click.echo("commit perf-accepted.toml, so that it holds for everybody")

@@ -1,0 +1,27 @@
+"""``perf history``."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]")
+@click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.")
+@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="How many steps.")
+@click.option("-a", "--all", "everything", is_flag=True, help="All steps, however many.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(names: tuple[str, ...], metric: str, number: int, everything: bool, as_json: bool) -> None:
+    """List the commits at which benchmarks became slower or faster for good, and drifts.
+
+    All benchmarks, or those whose name is or begins with BENCHMARK, up to a revision (HEAD) or within a range.
+    """
+    from perfvcs.reports.annals import annals
+    from perfvcs.reports.narrative import json, lines
+    from perfvcs.repository import Repository
+
+    if len(names) > 2:
+        raise click.UsageError("at most a benchmark and a revision or range can be named")
+    found = annals(Repository.find(), names, metric=metric)
+    most = None if everything else number
+    click.echo(json(found, most) if as_json else "\n".join(lines(found, most)))

@@ -1,0 +1,93 @@
+"""``executions = "auto"``: as many as the change to be found needs, by what is stored of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from perfvcs.plan.design import FEW, MOST, Rule, needed
+from perfvcs.plan.survey import newest_series, recent
+from perfvcs.plan.variation import Variation, spreads
+from perfvcs.quantity import metric_name, number, shorten
+
+if TYPE_CHECKING:
+    from perfvcs.jobs import Cell
+    from perfvcs.jobs.config import AutoTable
+    from perfvcs.repository import Repository
+    from perfvcs.summary import Measured
+
+UNKNOWN = 10  # executions where nothing is stored yet
+COMPUTING = 0.8  # share of CPU time in wall time, of the fastest executions, from which the one tells what the other does
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A number of executions, and why."""
+
+    executions: int
+    reason: str
+
+
+def planned(repository: Repository, cells: Sequence[Cell], revision: str) -> tuple[list[Cell], list[str]]:
+    """The cells with their automatic numbers of executions chosen, and a line about each; from what is stored up to ``revision``."""
+    if not any(cell.auto for cell in cells):
+        return list(cells), []
+    series = newest_series(recent(repository, revision))
+    known = {(one[-1].header.job.label, one[-1].header.job.collector): one for one in series}
+    family = sum(variation.difference is not None for one in series for variation in spreads(one))
+    found, lines = [], []
+    for cell in cells:
+        if cell.auto is None:
+            found.append(cell)
+            continue
+        stored = known.get((cell.label, cell.collector_name), [])
+        choice = choose(stored if stored and _alike(cell, stored[-1]) else [], cell.auto, family)
+        found.append(replace(cell, executions=choice.executions))
+        lines.append(f"{shorten(cell.label, 40)}: {choice.executions} execution{'s' * (choice.executions != 1)}, {choice.reason}")
+    return found, lines
+
+
+def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Choice:
+    """The executions that find what ``auto`` asks for in every unit of a series, between its least and its most.
+
+    A unit's wall time decides, or its CPU time where that is the steadier and nearly all of it; other metrics where it has neither.
+    """
+    rule = Rule(family=family)
+    unknown = min(max(UNKNOWN, auto.least), auto.most)
+    units: dict[tuple[str, float | None], list[Variation]] = {}
+    for one in spreads(series):
+        if one.difference is not None and one.df > FEW:
+            units.setdefault((one.uid, one.size), []).append(one)
+    if not units:
+        return Choice(unknown, "since too little is stored to plan from")
+    decisive = [_steadiest(members) for members in units.values()]
+    counts = [(needed(one, auto.effect, rule.below(auto.effect))[0] or MOST, one) for one in decisive]
+    count, one = max(counts, key=lambda pair: pair[0])
+    unit = "" if one.uid == series[-1].header.job.name else f"{shorten(one.uid, 20)}: "
+    varies = f"{unit}{metric_name(one.metric)} varies by {number(float(f'{100 * (one.deviation or 0):.2g}'))} %"
+    effect = f"{100 * auto.effect:g} %"
+    if count > auto.most:
+        return Choice(auto.most, f"the most allowed: {effect} would need {'over ' * (count >= MOST)}{count} ({varies})")
+    return Choice(max(count, auto.least), f"which find {effect} ({varies})")
+
+
+def _steadiest(members: Sequence[Variation]) -> Variation:
+    """What decides about a unit."""
+    by_metric = {one.metric: one for one in members}
+    wall, cpu = by_metric.get("wall"), by_metric.get("cpu")
+    if wall is None:
+        return cpu or max(members, key=_noise)
+    if cpu is None or (cpu.least or 0.0) < COMPUTING * (wall.least or 0.0):
+        return wall
+    return min(wall, cpu, key=_noise)
+
+
+def _noise(one: Variation) -> float:
+    return one.difference or 0.0
+
+
+def _alike(cell: Cell, stored: Measured) -> bool:
+    """Whether what is stored was measured with the cell's command and options; its files and engine are not known before it runs."""
+    wanted, job = cell.job({}, engine=False), stored.header.job
+    return (wanted.cmd, wanted.args, wanted.options, wanted.params) == (job.cmd, job.args, job.options, job.params)

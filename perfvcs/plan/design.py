@@ -1,0 +1,183 @@
+"""What a design finds, and the design that finds a given change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import expm1, isfinite, log1p, sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perfvcs.plan.survey import Survey
+    from perfvcs.plan.variation import Variation
+
+EFFECTS = (0.01, 0.02, 0.05, 0.10)
+POWER = 0.8
+LEAST = 5  # executions (or builds) that a verdict needs
+MOST = 9999  # executions that are still planned
+ALPHA = 0.01
+DISCOVERIES = 0.05  # of Benjamini and Hochberg, as in check
+FEW = 2  # degrees of freedom up to which nothing can be promised
+TIMES = 4  # the most that a number of measurements is raised by
+CLEAR = 0.75  # share of an effect that delta may be; the estimate of an effect of delta itself is below it half of the time
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The rule that a plan is for: the smallest change that counts, and how many comparisons a check makes at once."""
+
+    delta: float = 0.01
+    family: int = 1
+
+    @property
+    def alpha(self) -> float:
+        """The p-value that a lone change needs: 1 %, or less where Benjamini and Hochberg's correction asks for it."""
+        return min(ALPHA, DISCOVERIES / max(1, self.family))
+
+    def below(self, effect: float) -> Rule:
+        """The rule for finding ``effect``: an effect that is not well above delta is found only with a smaller one."""
+        return self if self.delta <= effect * CLEAR else Rule(effect / 2, self.family)
+
+    def bar(self) -> float:
+        """Delta on the logarithmic scale."""
+        return log1p(self.delta)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The smallest effect that is found with a power of 80 %; ``low`` and ``high`` as the noise is known to 80 %."""
+
+    effect: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Option:
+    """What finds ``effect`` with a power of 80 %: so many ``replicates`` (executions, or builds with the present executions each).
+
+    ``low`` and ``high``: as few and as many as it may really take, the noise known to 80 %. None where ``MOST`` do not do. ``delta`` is the
+    one to ask ``perf check`` for. ``seconds`` is what one revision costs. ``best_measurements`` per execution (n0), with the replicates and
+    seconds that they need; None where another number of measurements makes no difference or cannot be told.
+    """
+
+    effect: float
+    delta: float
+    replicates: int | None
+    low: int | None
+    high: int | None
+    seconds: float | None
+    best_measurements: int | None = None
+    best_replicates: int | None = None
+    best_seconds: float | None = None
+
+
+def finding(one: Variation, count: int, rule: Rule) -> Finding | None:
+    """What ``count`` pairs find of a unit; None where that is unknown."""
+    from perfvcs.statistics.power import detectable
+
+    if one.difference is None or one.df < 1 or count < 2:
+        return None
+    found = [detectable(deviation, count, rule.alpha, rule.bar(), POWER) for deviation in _deviations(one)]
+    effect, low, high = (expm1(min(value or 0.0, 700.0)) for value in found)
+    return Finding(effect, low, high)
+
+
+def needed(one: Variation, effect: float, rule: Rule, most: int = MOST) -> tuple[int | None, int | None, int | None]:
+    """The pairs that find ``effect``, and the fewest and most that it may really take, the noise known to 80 %."""
+    from perfvcs.statistics.power import pairs
+
+    count, low, high = (
+        pairs(log1p(effect), deviation, rule.alpha, rule.bar(), POWER, LEAST, most) for deviation in _deviations(one)
+    )
+    return count, low, high
+
+
+def options(one: Variation, survey: Survey, rule: Rule, effects: Sequence[float] = EFFECTS) -> list[Option]:
+    """One option per effect; none where nothing can be planned."""
+    if one.difference is None:
+        return []
+    best = measurements(one, survey)
+    found = []
+    for effect in effects:
+        chosen = rule.below(effect)
+        count, low, high = needed(one, effect, chosen)
+        option = Option(effect, chosen.delta, count, low, high, seconds(survey, count, one.measurements, one.measurements))
+        if best is not None and best != one.measurements and count is not None:
+            other = needed(_with(one, best), effect, chosen)[0]
+            spent = seconds(survey, other, best, one.measurements)
+            option = replace(option, best_measurements=best, best_replicates=other, best_seconds=spent)
+        found.append(option)
+    return found
+
+
+def measurements(one: Variation, survey: Survey) -> int | None:
+    """The best number of measurements per execution, n0 = sqrt(w S_E^2 / S_B^2), rounded; at most ``TIMES`` the present one.
+
+    The variance between executions is that of their medians, as a verdict takes them, without what comes from inside. None where
+    nothing is known of the inside, or of the costs.
+    """
+    from perfvcs.statistics.counts import measurements as best
+
+    if one.inside is None or not one.inside.within or one.deviation is None or survey.binaries > 1:
+        return None
+    cost, n = survey.cost, one.measurements
+    if cost.execution is None or not cost.measurement or n < 2:
+        return None
+    start = max(0.0, cost.execution - n * cost.measurement) / cost.measurement + one.inside.warmup
+    found = float(best(one.inside.single(n), _between(one), start))
+    if not isfinite(found):
+        return TIMES * n
+    return max(1, min(TIMES * n, round(found)))
+
+
+def builds(one: Variation, survey: Survey) -> int | None:
+    """The best number of executions per build, m0 = sqrt(b S_B^2 / (w S_V^2)), rounded, at least 1; None where it cannot be told."""
+    from perfvcs.statistics.counts import executions as best
+
+    inside, cost = one.inside, survey.cost
+    if one.deviation is None or survey.binaries < 2 or not cost.execution or cost.preparation is None or inside is None:
+        return None
+    if inside.executions is None or inside.builds is None:
+        return None
+    found = float(best(inside.executions**2, inside.builds**2, cost.execution, cost.preparation))
+    return max(1, round(found)) if isfinite(found) else None
+
+
+def seconds(survey: Survey, count: int | None, measurements: int, present: int) -> float | None:
+    """What one revision costs with ``count`` replicates, warm-up executions and, for several builds, their preparation included."""
+    cost = survey.cost
+    if count is None or cost.execution is None:
+        return None
+    execution = cost.execution + (measurements - present) * (cost.measurement or 0.0)
+    if survey.binaries > 1:
+        return count * ((survey.executions + survey.warmup) * execution + (cost.preparation or 0.0))
+    return (count + survey.warmup) * execution
+
+
+def _deviations(one: Variation) -> tuple[float, float, float]:
+    """The deviation of a pair's difference to plan with, and the interval in which it is with 80 %.
+
+    A variance from few executions is as likely too small as too large, and one that is too small misses more than one that is too
+    large costs: with df degrees of freedom it is taken df / (df - 2) times, its expectation given what was seen. In a simulation that
+    brings the power, averaged over what was seen, from 66-83 % to 80-87 % (benchmarks/planning.py).
+    """
+    from perfvcs.statistics.power import limits
+
+    known = one.difference or 0.0
+    low, high = limits(known, one.df)
+    return known * (sqrt(one.df / (one.df - 2)) if one.df > FEW else 1.0), low, high
+
+
+def _between(one: Variation) -> float:
+    """The variance that executions add by themselves to that of their medians."""
+    inner = one.inside.single(one.measurements) / one.measurements if one.inside else 0.0
+    return max(0.0, (one.deviation or 0.0) ** 2 - inner)
+
+
+def _with(one: Variation, count: int) -> Variation:
+    """The variation if every execution measured ``count`` times: the difference of pairs shrinks or grows as the medians do."""
+    if one.inside is None or not one.difference:
+        return one
+    between, now, then = _between(one), one.inside.single(one.measurements) / one.measurements, one.inside.single(count) / count
+    return replace(one, difference=one.difference * sqrt((between + then) / (between + now)))

@@ -1,0 +1,161 @@
+"""What the measurements inside executions show: levels of variance, impact of starting again, warm-up, dependence."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan, pi, sqrt
+from typing import TYPE_CHECKING
+
+from perfvcs.profile import REPEATED, Profile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.impact import Impact
+
+Key = tuple[str, float | None, str]  # uid, size, metric
+Place = tuple[int, int]  # build and execution
+Runs = dict[Place, list[float]]  # the measurements of each execution, in their order
+
+CONVINCING = 3  # executions that a warm-up is told from
+SERIES = 8  # measurements in a row that a dependence is told from
+NOTABLE = 0.3  # lag 1 autocorrelation
+MOST_DEPENDENT = 0.95
+RESAMPLES = 2000  # of the impact factor, whose median then has two digits
+MEDIAN = pi / 2  # variance of a median over that of a mean, for many normal values
+
+
+@dataclass(frozen=True)
+class Inside:
+    """All deviations are relative: 0.02 is 2 %; what is unknown is None.
+
+    ``within`` is the deviation between the measurements of one execution, ``executions`` what executions add, ``builds`` what builds add
+    (Kalibera 2006, eq. 14-16, separated by expected mean squares). ``factor`` is the impact factor of starting again, ``control`` the
+    same without the executions' means, each None with too few executions or measurements. ``warmup``: how many first measurements
+    most executions need to become steady. ``dependence``: the mean autocorrelation at lag 1.
+    """
+
+    within: float | None
+    executions: float | None
+    builds: float | None
+    factor: float | None
+    control: float | None
+    warmup: int
+    dependence: float | None
+
+    def single(self, measurements: int) -> float:
+        """The variance of one measurement as it counts in a median of so many, in squared relative deviations.
+
+        Dependence enlarges it by (1 + r) / (1 - r), and the median of three and more by pi / 2.
+        """
+        r = min(self.dependence or 0.0, MOST_DEPENDENT)
+        enlarged = (1 + r) / (1 - r) if r > NOTABLE else 1.0
+        return (MEDIAN if measurements > 2 else 1.0) * enlarged * (self.within or 0.0) ** 2
+
+
+def runs(profile: Profile, keys: Collection[Key]) -> dict[Key, Runs]:
+    """The measurements of some units and metrics, execution by execution; values that are not finite are left out."""
+    rows = profile.resources
+    units = {(uid, size) for uid, size, _ in keys}
+    sizes: Sequence[float | None] = rows.size if rows.size is not None else [None] * len(rows)
+    places = list(zip(rows.integers("binary"), rows.execution, strict=True))
+    where: dict[tuple[str, float | None], list[int]] = defaultdict(list)
+    for number, (code, size, mark) in enumerate(zip(rows.uid, sizes, rows.integers("mark"), strict=True)):
+        if mark != REPEATED:
+            unit = (rows.names[code], size)
+            where[unit if unit in units else (unit[0], None)].append(number)
+    found: dict[Key, Runs] = {}
+    for key in keys:
+        column, grouped = rows.metrics.get(key[2]), defaultdict[Place, list[float]](list)
+        for number in where[key[0], key[1]] if column is not None else ():
+            value = column[number] if column is not None else None
+            if value is not None and isfinite(value):
+                grouped[places[number]].append(value)
+        if grouped:
+            found[key] = dict(grouped)
+    return found
+
+
+def inside(sessions: Sequence[Runs]) -> Inside | None:
+    """What the executions of several profiles show, newest last; None where no execution has two measurements.
+
+    Where all values are positive their logarithms are taken, whose deviations are relative ones; else values are divided by the mean
+    of their profile. Warm-up is left out of everything else. Warm-up, dependence and impact are those of the newest profile.
+    """
+    import numpy as np
+
+    if not any(len(run) > 1 for found in sessions for run in found.values()):
+        return None
+    newest = list(sessions[-1].values())
+    warmup = _warmup(newest)
+    kept = [{place: run[warmup:] for place, run in found.items() if len(run) > warmup} for found in sessions]
+    last = [np.array(run) for run in (kept[-1] or sessions[-1]).values()]
+    within, executions, builds = _levels([found for found in kept if found])
+    factors = _impact(last)
+    return Inside(within, executions, builds, _finite(factors.factor), _finite(factors.control), warmup, _dependence(last))
+
+
+def _warmup(found: Sequence[Sequence[float]]) -> int:
+    import numpy as np
+
+    from perfvcs.statistics.warmup import warmup
+
+    if len(found) < CONVINCING or min(map(min, found)) <= 0:
+        return 0
+    seen = warmup(found)
+    return int(np.median(seen.counts[seen.steady])) if seen.steady.sum() >= CONVINCING else 0
+
+
+def _levels(sessions: Sequence[Runs]) -> tuple[float | None, float | None, float | None]:
+    """The relative deviations that the three levels add, pooled over the sessions by degrees of freedom."""
+    import numpy as np
+
+    from perfvcs.statistics.components import components
+
+    columns: list[tuple[float, int, int, int]] = []
+    positive = all(value > 0 for found in sessions for run in found.values() for value in run)
+    for group, found in enumerate(sessions):
+        centre = np.mean([value for run in found.values() for value in run])
+        if not positive and not centre > 0:
+            continue
+        for (build, execution), run in found.items():
+            columns += [(float(np.log(value) if positive else value / centre), execution, build, group) for value in run]
+    if not columns:
+        return None, None, None
+    values, execution_, build_, group_ = (np.array(column) for column in zip(*columns, strict=True))
+    seen = components(values, execution_, build_, group_)
+    parts = seen.separate()
+    pooled = ((parts.within, seen.within_df), (parts.executions, seen.executions_df), (parts.binaries, seen.binaries_df))
+    one, two, three = (_pool(*pair) for pair in pooled)
+    return one, two, three
+
+
+def _pool(variances: NDArray[np.float64], df: NDArray[np.float64]) -> float | None:
+    import numpy as np
+
+    known = np.isfinite(variances) & (df > 0)
+    return sqrt(float(np.average(variances[known], weights=df[known]))) if known.any() else None
+
+
+def _impact(found: Sequence[NDArray[np.float64]]) -> Impact:
+    from perfvcs.statistics.impact import impact
+
+    return impact(found, iterations=RESAMPLES)
+
+
+def _dependence(found: Sequence[NDArray[np.float64]]) -> float | None:
+    """The mean autocorrelation at lag 1; None where no execution has enough measurements, or nothing varies."""
+    import numpy as np
+
+    from perfvcs.statistics.autocorrelation import autocorrelation
+
+    seen = [autocorrelation(run[None, :], lags=1).coefficients[0, 1] for run in found if run.size >= SERIES]
+    known = [float(value) for value in seen if not isnan(value)]
+    return float(np.mean(known)) if known else None
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None

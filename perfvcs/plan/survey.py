@@ -1,0 +1,146 @@
+"""What is stored of a job, as far as planning needs it: its newest comparable sessions, their design and cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from math import isfinite
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.errors import UsageError, nearest
+from perfvcs.plan.variation import Variation, spreads, variations
+from perfvcs.summary import Measured
+
+if TYPE_CHECKING:
+    from perfvcs.profile import Profile
+    from perfvcs.repository import Repository
+    from perfvcs.summary import Header
+
+COMMITS = 20  # the newest with profiles, in which the sessions of a job are looked for
+PROFILES = 10  # of a series; older ones tell of another machine's load
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one ``execution`` as it is, of one round of its ``measurement`` alone, and of preparing one build; None where unknown."""
+
+    execution: float | None = None
+    measurement: float | None = None
+    preparation: float | None = None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One series: the benchmark's label (``job``) and its job's ``name``, the last design, what it costs, and how its units vary."""
+
+    job: str
+    name: str
+    collector: str
+    series: str
+    sessions: int
+    profiles: int
+    binaries: int
+    executions: int
+    warmup: int
+    cost: Cost
+    variations: Sequence[Variation]
+
+
+def surveys(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = ()) -> list[Survey]:
+    """The surveys of all jobs (or of those named) that were measured on ``revision`` or before; raises NothingToCompare."""
+    measured = recent(repository, revision)
+    if not measured:
+        raise NothingToCompare(f"nothing is stored up to {revision} to plan from: run `perf collect` first")
+    known = list(dict.fromkeys(one.header.job.name for one in measured))
+    for name in jobs:
+        if name not in known:
+            raise UsageError(f"no job `{name}` is stored up to {revision}{nearest(name, known)}")
+    wanted = [one for one in measured if not jobs or one.header.job.name in jobs]
+    return [_survey(repository, series) for series in newest_series(wanted)]
+
+
+def recent(repository: Repository, revision: str) -> list[Measured]:
+    """Headers and summaries of the newest commits with profiles, ``revision`` and before."""
+    walk = repository.project.walk(repository.project.resolve(revision))
+    return repository.index.measured(list(islice(repository.with_profiles(walk), COMMITS)))
+
+
+def newest_series(measured: Iterable[Measured]) -> list[list[Measured]]:
+    """Per benchmark and collector the newest comparable profiles of its newest series, oldest first."""
+    grouped: dict[tuple[str, str], list[Measured]] = defaultdict(list)
+    for one in measured:
+        grouped[one.header.job.label, one.header.job.collector].append(one)
+    found = []
+    for members in grouped.values():
+        members.sort(key=lambda one: (one.header.collected.started, one.header.design.version))
+        last = _kind(members[-1].header)
+        found.append([one for one in members if _kind(one.header) == last][-PROFILES:])
+    return found
+
+
+def _kind(header: Header) -> tuple[str, str]:
+    return header.job.key, header.environment.fingerprint
+
+
+def _survey(repository: Repository, series: Sequence[Measured]) -> Survey:
+    headers = [one.header for one in series]
+    profiles = repository.profiles(headers)
+    last = headers[-1]
+    seen = variations(profiles) if profiles else spreads(series)
+    binaries = max(1, last.design.binaries)
+    return Survey(
+        job=last.job.label, name=last.job.name, collector=last.job.collector, series=last.job.key,
+        sessions=len({header.collected.session for header in headers}), profiles=len(headers), binaries=binaries,
+        executions=last.design.executions // binaries or 1, warmup=last.design.warmup,
+        cost=_cost(repository, last, profiles[-1]) if profiles else Cost(), variations=seen,
+    )  # fmt: skip
+
+
+def _cost(repository: Repository, header: Header, profile: Profile) -> Cost:
+    execution, rounds = _wall(profile)
+    session = [
+        one.header for one in repository.index.measured(dict.fromkeys([header.commit, *header.design.versions]))
+        if one.header.collected.session == header.collected.session
+    ]  # fmt: skip
+    span = _seconds(header)
+    executed = sum(one.design.executions + one.design.warmup * max(1, one.design.binaries) for one in session)
+    if execution is None:
+        return Cost(span / executed if span and executed else None)
+    spent = 0.0
+    for one in repository.profiles(session):
+        own, _ = _wall(one)
+        spent += (own or execution) * (one.design.executions + one.design.warmup * max(1, one.design.binaries))
+    builds = len({one.design.version for one in session}) * max(1, header.design.binaries)
+    return Cost(execution, rounds, max(0.0, span - spent) / builds if span and builds else None)
+
+
+def _wall(profile: Profile) -> tuple[float | None, float | None]:
+    """Seconds of one execution, what was done again included, and of one measurement of each of its other units."""
+    rows = profile.resources
+    metric, column = profile.metrics.get("wall"), rows.metrics.get("wall")
+    if metric is None or column is None or metric.unit != "s" or profile.job.name not in rows.names:
+        return None, None
+    process = rows.names.index(profile.job.name)
+    usable = [(code, size, value) for code, size, value in zip(rows.uid, rows.size or [None] * len(rows), column, strict=True)
+              if value is not None and isfinite(value) and value > 0]  # fmt: skip
+    whole = [value for code, _, value in usable if code == process]
+    units: dict[tuple[int, float | None], list[float]] = defaultdict(list)
+    for code, size, value in usable:
+        if code != process:
+            units[code, size].append(value)
+    executions = len(set(rows.execution)) if rows.binary is None else len(set(zip(rows.binary, rows.execution, strict=True)))
+    return (sum(whole) / executions if whole else None), (sum(map(fmean, units.values())) or None)
+
+
+def _seconds(header: Header) -> float | None:
+    """How long the session of a profile took; None where its times cannot be read."""
+    try:
+        started, ended = (datetime.fromisoformat(text) for text in (header.collected.started, header.collected.ended))
+        return max(0.0, (ended - started).total_seconds()) or None
+    except (ValueError, TypeError):
+        return None

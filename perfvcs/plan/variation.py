@@ -1,0 +1,146 @@
+"""How much the units of a series vary, from the profiles of its sessions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import exp, isfinite, log, sqrt
+from statistics import fmean, median
+
+from perfvcs.plan.inside import Inside, Key, Place, inside, runs
+from perfvcs.profile import Profile
+from perfvcs.summary import Measured, Summary
+
+ENOUGH = 4  # degrees of freedom from which the differences of real pairs are preferred
+ROUNDING = 1e-24  # a relative variance below is only rounding
+LARGEST_SHARE = 1e100  # squares of more are beyond a float
+
+Side = tuple[str, int, dict[Place, float]]  # session, version in it, and a value per execution
+
+
+@dataclass(frozen=True)
+class Variation:
+    """How much one unit and metric of a series varies.
+
+    ``mean`` is in the metric's unit: that of the newest session, geometric where all is positive; ``least`` its smallest execution.
+    ``deviation`` is the relative standard deviation between executions of one session (between builds where several are measured),
+    ``difference`` that of the difference of a pair, with ``df`` degrees of freedom; ``paired``: seen in pairs that were measured in turns,
+    else it is sqrt(2) times the deviation. ``replicates`` are the executions (or builds) seen, ``measurements`` the usual number per
+    execution. ``problem`` says in words why nothing can be planned; then ``difference`` is None.
+    """
+
+    uid: str
+    size: float | None
+    metric: str
+    unit: str
+    mean: float | None = None
+    least: float | None = None
+    replicates: int = 0
+    measurements: int = 1
+    deviation: float | None = None
+    difference: float | None = None
+    df: int = 0
+    paired: bool = False
+    inside: Inside | None = None
+    problem: str = ""
+
+
+def variations(profiles: Sequence[Profile]) -> list[Variation]:
+    """The variations of all judged units and metrics of profiles of one series and environment, oldest first."""
+    found = spreads([Measured.of(profile) for profile in profiles])
+    keys = {(one.uid, one.size, one.metric) for one in found if one.difference is not None}
+    raw = [runs(profile, keys) for profile in profiles]
+    return [_looked_into(one, [rows[key] for rows in raw if (key := (one.uid, one.size, one.metric)) in rows]) for one in found]
+
+
+def _looked_into(one: Variation, sessions: Sequence[Mapping[Place, list[float]]]) -> Variation:
+    if not sessions:
+        return one
+    usual = int(median(map(len, sessions[-1].values())))
+    return replace(one, measurements=max(1, usual), inside=inside([dict(found) for found in sessions]))
+
+
+def spreads(measured: Sequence[Measured]) -> list[Variation]:
+    """The same from summaries alone, without a look inside the executions: the units and metrics of the newest, which is the last."""
+    if not measured:
+        return []
+    sessions: dict[Key, list[tuple[str, int, Summary]]] = defaultdict(list)
+    for one in measured:
+        place = one.header.collected.session, one.header.design.version
+        for summary in one.summaries:
+            sessions[summary.uid, summary.size, summary.metric].append((*place, summary))
+    about = measured[-1].header.metrics
+    keys = dict.fromkeys((one.uid, one.size, one.metric) for one in measured[-1].summaries)
+    return [_spread(Variation(*key, about[key[2]].unit), about[key[2]].kind, sessions[key]) for key in keys]
+
+
+def _spread(empty: Variation, kind: str, sessions: Sequence[tuple[str, int, Summary]]) -> Variation:
+    usable: list[Side] = [
+        (session, version, found)
+        for session, version, one in sessions
+        if (found := {place: value for place, value in zip(one.places, one.medians, strict=True) if isfinite(value)})
+    ]
+    values = [value for _, _, found in usable for value in found.values()]
+    if not values:
+        return replace(empty, problem="no execution has a usable value")
+    newest, positive = list(usable[-1][2].values()), min(values) > 0
+    mean = exp(fmean(map(log, newest))) if positive else fmean(value / len(newest) for value in newest) * len(newest)
+    known = replace(empty, mean=mean if isfinite(mean) else None, least=min(newest), replicates=len(values))
+    if kind == "deterministic":
+        return replace(known, problem="repeats exactly: a single execution finds every change")
+    if not positive and (mean <= 0 or max(map(abs, values)) / LARGEST_SHARE > mean):
+        return replace(known, problem="no relative change has a meaning: the mean is not above 0")
+    several = any(len({build for build, _ in found}) > 1 for _, _, found in usable)
+    scaled = [
+        (
+            session,
+            version,
+            _replicates({place: log(value) if positive else value / mean for place, value in found.items()}, several),
+        )
+        for session, version, found in usable
+    ]
+    known = replace(known, replicates=sum(len(found) for _, _, found in scaled))
+    apart, together = _pooled([list(found.values()) for _, _, found in scaled]), _pooled(_differences(scaled))
+    if apart is None:
+        what = "build" if several else "execution"
+        return replace(known, problem=f"a single {what} shows no spread: measure at least 5, better 10")
+    if together is not None and together[1] >= ENOUGH:
+        return replace(known, deviation=sqrt(apart[0]), difference=sqrt(together[0]), df=together[1], paired=True)
+    return replace(known, deviation=sqrt(apart[0]), difference=sqrt(2 * apart[0]), df=apart[1])
+
+
+def _replicates(values: Mapping[Place, float], several: bool) -> dict[Place, float]:
+    """What counts in a verdict: every execution, or each of several builds with the mean of its executions."""
+    if not several:
+        return {(0, number): value for (_, number), value in values.items()}
+    builds: dict[int, list[float]] = defaultdict(list)
+    for (build, _), value in values.items():
+        builds[build].append(value)
+    return {(build, 0): fmean(found) for build, found in builds.items()}
+
+
+def _differences(scaled: Sequence[Side]) -> list[list[float]]:
+    """The differences of pairs that were measured in turns: in every session of each version and the next."""
+    sessions: dict[str, dict[int, Mapping[Place, float]]] = defaultdict(dict)
+    for session, version, found in scaled:
+        sessions[session][version] = found
+    return [
+        [new[place] - old[place] for place in old if place in new]
+        for versions in sessions.values()
+        for old, new in pairwise([versions[number] for number in sorted(versions)])
+    ]
+
+
+def _pooled(samples: Sequence[Sequence[float]]) -> tuple[float, int] | None:
+    """The variance inside samples, and its degrees of freedom; None without any."""
+    squares, df = 0.0, 0
+    for sample in samples:
+        if len(sample) > 1:
+            centre = fmean(sample)
+            squares += sum((value - centre) ** 2 for value in sample)
+            df += len(sample) - 1
+    if not df:
+        return None
+    return (squares / df if squares / df > ROUNDING else 0.0), df

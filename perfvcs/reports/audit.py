@@ -1,0 +1,186 @@
+"""How often a project's own measurements raise a false alarm: a revision against itself, measured in turns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from statistics import fmean
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check import NothingToCompare
+from perfvcs.errors import UsageError
+from perfvcs.quantity import escaped, metric_name, metric_rank, shorten
+from perfvcs.reports.replay import JUDGED, Record, records
+from perfvcs.repository import HISTORY, Repository, State
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Change
+    from perfvcs.measure.campaign import Outcome, Request
+    from perfvcs.measure.session import Progress
+
+LIMIT = 0.02  # false alarms that a gate is still trusted with
+CONFIDENCE = 0.95  # that the true rate is above the lower bound
+TRIALS = 3  # below, one alarm alone would be above the limit
+BLOCKS = 30  # executions a side of an audit, at least; twice those of a check
+COLUMNS = 80
+SUSPICIOUS = 0.1  # of the parts of a session, from which a unit is named
+LISTED = 5
+CURE = "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check --audit` again."
+
+
+class Untrusted(UsageError):
+    """The gate of a project that raises too many false alarms."""
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """One metric (or all): how many comparisons there were, how many were called changed, and the share of the subsets' that was."""
+
+    metric: str
+    comparisons: int
+    called: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What all A/A sessions together show. ``low``..``high`` is the 95 % bound on each side of the false-alarm rate.
+
+    ``trials`` is the number of independent ones: a job in a session, since what its metrics and units show is one story.
+    """
+
+    revision: str
+    sessions: int
+    trials: int
+    tallies: Sequence[Tally]
+    rate: float
+    low: float
+    high: float
+    suspects: Sequence[Record]
+
+    @property
+    def refused(self) -> bool:
+        """Whether a gate is not to be trusted: the rate is above the limit beyond reasonable doubt, and not by a single alarm."""
+        return self.trials >= TRIALS and self.low > LIMIT
+
+    def conclusion(self) -> str:
+        """What to make of it, in a sentence."""
+        if self.refused:
+            return f"Too many false alarms: `perf check --gate` is refused. {CURE}"
+        if self.low > LIMIT:
+            return "These were false alarms, but so few trials may be bad luck: perf check --audit again adds to them."
+        if self.high > LIMIT:
+            return (
+                f"Nothing speaks against a gate yet, but so few trials cannot rule out {100 * self.high:.2g} %: "
+                "perf check --audit again adds to them."
+            )
+        return f"At most {100 * self.high:.2g} % of the comparisons raise a false alarm: a gate can be trusted."
+
+    def lines(self) -> Iterator[str]:
+        """The listing for a terminal of 80 columns."""
+        many = f"{self.sessions} session{'s' * (self.sessions != 1)}, {self.trials} job{'s' * (self.trials != 1)} in all"
+        yield f"{self.revision} against itself, measured in turns: {many}"
+        yield f"  {'':16}{'called changed':>20}{'by resampling':>18}"
+        for tally in self.tallies:
+            share = f"{100 * tally.rate:.1f} %"
+            yield f"  {shorten(metric_name(tally.metric), 15):16}{f'{tally.called} of {tally.comparisons}':>20}{share:>18}"
+        bounds = f"between {100 * self.low:.1f} and {100 * self.high:.1f} %"
+        yield f"  false alarms: {100 * self.rate:.1f} %, {bounds} (each with 95 % confidence)"
+        for one in self.suspects[:LISTED]:
+            unit = one.uid if one.size is None else f"{one.uid} [{one.size:g}]"
+            name = one.job if one.uid in one.job.split(" ")[0] else f"{one.job}: {unit}"
+            effect = "" if one.effect is None else f" ({100 * one.effect:+.1f} %)"
+            line = (
+                f"{shorten(name, 40)}, {metric_name(one.metric)}: called changed in {100 * one.rate:.0f} % of the subsets{effect}"
+            )
+            yield from wrap(line, COLUMNS, initial_indent="  ", subsequent_indent="    ")
+        yield from wrap(self.conclusion(), COLUMNS)
+
+    def json(self) -> str:
+        """The same as JSON."""
+        found = {
+            "revision": self.revision, "sessions": self.sessions, "trials": self.trials, "metrics": self.tallies, "rate": self.rate,
+            "low": self.low, "high": self.high, "limit": LIMIT, "refused": self.refused, "suspects": self.suspects,
+        }  # fmt: skip
+        return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+
+
+def measure(repository: Repository, revision: str, request: Request, progress: Progress, delta: float) -> Outcome:
+    """Measure a revision against itself, by default 30 pairs or twice what a check takes, and store it."""
+    from perfvcs.jobs.config import FILE, load
+    from perfvcs.measure.campaign import settle
+
+    state = repository.current(revision)
+    config = load(repository.project.root / FILE)
+    if request.executions is None:
+        cells, _ = request.apply(config)
+        request = replace(request, executions=max(BLOCKS, *(2 * cell.executions * cell.binaries for cell in cells)))
+    outcome, _ = settle(repository, config, (state, state), request, progress, delta)
+    if not outcome.profiles:
+        outcome.raise_failures()
+    return outcome
+
+
+def audit(
+    repository: Repository, revision: str, *, delta: float = 0.01, method: str = "auto", series: Collection[str] | None = None
+) -> Audit:
+    """What the A/A sessions stored on a revision and before show, of all jobs or of some series; raises NothingToCompare without any."""
+    state = repository.current(revision)
+    found = _audit(repository, state, delta=delta, method=method, series=series)
+    if found is None:
+        raise NothingToCompare(f"no A/A measurement is stored up to {state.name}: make one with `perf check --audit`")
+    return found
+
+
+def require(repository: Repository, target: State, changes: Sequence[Change], *, delta: float, method: str) -> None:
+    """Raises Untrusted where the audits stored for what was compared show more false alarms than a gate can have."""
+    judged = {change.series for change in changes if change.word in JUDGED}
+    found = _audit(repository, target, delta=delta, method=method, series=judged)
+    if found is not None and found.refused:
+        raise Untrusted(
+            f"the gate is refused: a revision against itself was called changed in {100 * found.rate:.1f} % of the comparisons "
+            f"(at least {100 * found.low:.1f} %, over {100 * LIMIT:g} %): take more executions (see `perf plan`) or a larger --delta, "
+            "then run `perf check --audit`"
+        )
+
+
+def _audit(repository: Repository, state: State, *, delta: float, method: str, series: Collection[str] | None) -> Audit | None:
+    """The audit of what is stored; None where there is nothing to audit."""
+    commits = [state.commit, *islice(repository.with_profiles(repository.project.ancestors(state.commit)), HISTORY)]
+    every = records(repository, commits, delta=delta, method=method)
+    found = [one for one in every if series is None or one.series in series]
+    if not found:
+        return None
+    trials: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    metrics: dict[str, list[Record]] = defaultdict(list)
+    for one in found:
+        trials[one.session, one.job, one.series].append(one.rate)
+        metrics[one.metric].append(one)
+    tallies = [_tally(metric, metrics[metric]) for metric in sorted(metrics, key=metric_rank)]
+    rate = fmean(map(fmean, trials.values()))
+    low, high = bounds(rate, len(trials))
+    suspects = sorted((one for one in found if one.rate > SUSPICIOUS), key=lambda one: -one.rate)
+    sessions = len({one.session for one in found})
+    return Audit(state.name, sessions, len(trials), [*tallies, _tally("all", found)], rate, low, high, suspects)
+
+
+def _tally(name: str, found: Sequence[Record]) -> Tally:
+    return Tally(name, len(found), sum(one.called for one in found), fmean(one.rate for one in found))
+
+
+def bounds(rate: float, trials: int) -> tuple[float, float]:
+    """The bounds on a true rate, each with 95 % confidence, from the mean of so many independent shares between 0 and 1.
+
+    Clopper and Pearson's, as if every share were 0 or 1: shares in between scatter less, so the bounds are on the wide side.
+    Source: Clopper, Pearson 1934.
+    """
+    from scipy.special import betaincinv
+
+    hits = rate * trials
+    low = 0.0 if hits <= 0 else float(betaincinv(hits, trials - hits + 1, 1 - CONFIDENCE))
+    high = 1.0 if hits >= trials else float(betaincinv(hits + 1, trials - hits, CONFIDENCE))
+    return low, high

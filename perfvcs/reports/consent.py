@@ -1,0 +1,201 @@
+"""What can be accepted, and what is: the degradations that ``perf check`` reported, by name, and the list of perf-accepted.toml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check import register
+from perfvcs.check.acceptance import ID, SERIES, Acceptance, identity, is_committed
+from perfvcs.check.change import NothingToCompare
+from perfvcs.check.document import decode
+from perfvcs.check.text import benchmark
+from perfvcs.errors import UsageError, nearest
+from perfvcs.lock import hold
+from perfvcs.profile import Malformed
+from perfvcs.quantity import escaped, metric_name, percent, quantity, shorten
+from perfvcs.vcs import GitError
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Change
+    from perfvcs.repository import Repository
+
+PREFIX = re.compile(rf"[0-9a-f]{{4,{ID}}}")
+MOST = 8  # candidates that a message lists
+LABEL = 60  # characters of a benchmark in a line
+DIGITS = 6  # of an effect in the file
+COLUMNS = 80
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One reported change, with the full ids of the two commits; ``committed`` is False where uncommitted changes are meant."""
+
+    id: str
+    change: Change
+    baseline: str
+    target: str
+    committed: bool
+
+    @property
+    def names(self) -> set[str]:
+        """What it can be called besides its id."""
+        bare = {benchmark(self.change), self.change.job, self.change.uid} - {""}
+        metrics = {self.change.metric, metric_name(self.change.metric)}
+        return bare | {f"{name}:{metric}" for name in bare for metric in metrics}
+
+    @property
+    def title(self) -> str:
+        """``3f9c2a1 (sort: wall time)``."""
+        return f"{self.id} ({shorten(benchmark(self.change), LABEL)}:{self.change.metric})"
+
+
+def accept(repository: Repository, names: Sequence[str], reason: str, until: date | None) -> list[Acceptance]:
+    """Write the changes of these names to the project's file; what was written. Raises UsageError, NothingToCompare."""
+    if not reason.strip():
+        raise UsageError("an empty reason helps nobody later: --reason TEXT")
+    if until and until <= date.today():
+        raise UsageError(f"--until {until} is not in the future: give the first day on which it is not accepted any more")
+    path = _path(repository)
+    with hold(repository.home / "accept.lock", wait=True):
+        known = {one.id for one in register.load(path)}
+        found: dict[str, Acceptance] = {}
+        for name in names:
+            candidate = find(repository, name)
+            if candidate.id in known:
+                raise UsageError(f"{candidate.title} is accepted already: perf accept --remove {candidate.id} takes it back")
+            found[candidate.id] = _acceptance(repository, candidate, " ".join(reason.split()), until)
+        try:
+            register.add(path, found.values())
+        except UnicodeEncodeError:
+            raise UsageError("the reason, or the benchmark's name, has bytes that are not UTF-8: write it in UTF-8") from None
+    return list(found.values())
+
+
+def take_back(repository: Repository, ids: Sequence[str]) -> list[Acceptance]:
+    """Remove acceptances by their ids; raises UsageError."""
+    with hold(repository.home / "accept.lock", wait=True):
+        return register.remove(_path(repository), ids)
+
+
+def accepted(repository: Repository) -> list[Acceptance]:
+    """All that is accepted; raises UsageError."""
+    return register.load(_path(repository))
+
+
+def find(repository: Repository, name: str) -> Candidate:
+    """The degradation of that id, in any report that is remembered, or of that benchmark (``:metric``), in the last one.
+
+    Raises UsageError where there is none, or more than one; NothingToCompare where no report is remembered.
+    """
+    newest: list[Candidate] | None = None
+    for candidates in _reported(repository):
+        newest = candidates if newest is None else newest
+        if PREFIX.fullmatch(name) and (found := [one for one in candidates if one.id.startswith(name)]):
+            return _only(name, found)
+        if not PREFIX.fullmatch(name):
+            break
+    if newest is None:
+        raise NothingToCompare("no report is remembered here: run `perf check` first, it names what can be accepted")
+    if found := [one for one in newest if name in one.names]:
+        return _only(name, found)
+    known = dict.fromkeys(name for one in newest if _acceptable(one.change) for name in (one.id, *sorted(one.names)))
+    hint = nearest(name, known) if known else ": the last report has no degradation"
+    raise UsageError(f"no degradation is called `{name}`{hint}")
+
+
+def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:
+    """The listing for a terminal of 80 columns."""
+    for one in acceptances:
+        until = f", {'ended on' if one.has_ended(today) else 'until'} {one.until}" if one.until else ""
+        yield from wrap(f"{shorten(one.id, LABEL)}  {described(one)}{until}", COLUMNS, subsequent_indent=" " * (ID + 2))
+        by = ", ".join(filter(None, (shorten(one.who, LABEL), f"{one.when:%Y-%m-%d}" if one.when else "")))
+        about = f"{shorten(one.reason, 400)}{f' ({by})' if by else ''}"
+        yield from wrap(about, COLUMNS, initial_indent=" " * (ID + 2), subsequent_indent=" " * (ID + 2))
+
+
+def described(one: Acceptance) -> str:
+    """``sort: wall time +10.0 %, 1f0e2a3b4c -> 8c7f6a1d0e``."""
+    unit = f": {one.uid}" if one.uid and one.uid not in (one.benchmark, one.benchmark.split(" ")[0]) else ""
+    size = "" if one.size is None else f" [{one.size:g}]"
+    amount = percent(one.effect) if one.effect is not None else "" if one.shift is None else f"by {quantity(one.shift, one.unit)}"
+    name = shorten(f"{one.benchmark}{unit}{size}", LABEL)
+    return f"{name}: {shorten(metric_name(one.metric), LABEL)} {amount}".rstrip() + f", {one.baseline[:10]} -> {one.target[:10]}"
+
+
+def json(acceptances: Sequence[Acceptance], today: date) -> str:
+    """The same as JSON."""
+    found = [msgspec.structs.asdict(one) | {"ended": one.has_ended(today)} for one in acceptances]
+    return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+
+
+def _path(repository: Repository) -> Path:
+    if repository.project.bare:
+        raise UsageError(f"a bare repository has no {register.FILE}: accept it in a clone, and commit the file")
+    return repository.project.root / register.FILE
+
+
+def _reported(repository: Repository) -> Iterator[list[Candidate]]:
+    """The changes of each remembered report that is readable, the newest first."""
+    for one in repository.index.memory.all():
+        with suppress(Malformed):
+            report = decode(one.report)
+            whole = is_committed(report)
+            yield [
+                Candidate(identity(report, change), change, one.baseline, one.target, whole)
+                for change in report.changes
+                if change.word not in ("new", "missing", "not comparable")
+            ]
+
+
+def _acceptable(change: Change) -> bool:
+    return change.word == "degradation" and change.accepted is None
+
+
+def _only(name: str, found: Sequence[Candidate]) -> Candidate:
+    """The one degradation among what a name means; several methods may have judged the same one."""
+    wanted: dict[str, Candidate] = {}
+    for one in found:
+        if _acceptable(one.change) and (one.id not in wanted or _size(one) > _size(wanted[one.id])):
+            wanted[one.id] = one
+    if len(wanted) > 1:
+        more = f" and {len(wanted) - MOST} more" if len(wanted) > MOST else ""
+        listed = ", ".join(one.title for one in list(wanted.values())[:MOST])
+        raise UsageError(f"`{name}` is {len(wanted)} degradations, name them by their ids: {listed}{more}")
+    if not wanted:
+        change = found[0].change
+        if change.accepted is not None:
+            raise UsageError(f"{found[0].title} is accepted already: see `perf accept --list`")
+        raise UsageError(f"{found[0].title} is `{change.word}`: only a degradation fails, and needs to be accepted")
+    (candidate,) = wanted.values()
+    if not candidate.committed:
+        raise UsageError(
+            f"{candidate.title} is about uncommitted changes: commit them, run `perf check`, and accept what it names"
+        )
+    return candidate
+
+
+def _size(one: Candidate) -> float:
+    return -1.0 if one.change.effect is None else abs(one.change.effect)
+
+
+def _acceptance(repository: Repository, candidate: Candidate, reason: str, until: date | None) -> Acceptance:
+    change = candidate.change
+    numbers = [None if value is None else float(f"{value:.{DIGITS}g}") for value in (change.effect, change.shift)]
+    who = ""
+    with suppress(GitError):  # nobody is configured
+        who = repository.project.git("var", "GIT_AUTHOR_IDENT").rpartition(" <")[0]
+    return Acceptance(
+        id=candidate.id, benchmark=change.job, uid=change.uid, size=change.size, metric=change.metric,
+        series=change.series[:SERIES], baseline=candidate.baseline, target=candidate.target, effect=numbers[0], shift=numbers[1],
+        unit=change.unit, better="higher" if change.better == "higher" else "lower", reason=reason, until=until, who=who,
+        when=datetime.now(UTC).replace(microsecond=0),
+    )  # fmt: skip

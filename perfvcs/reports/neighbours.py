@@ -1,0 +1,113 @@
+"""What happened along a way through the history: every measured commit judged against the one before it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import WORDS, NothingToCompare
+from perfvcs.errors import UsageError
+from perfvcs.reports.trial import DEGRADED, OPEN, Form, Trial, compared
+from perfvcs.repository import State
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+
+QUIET = ("same", "inconclusive")
+FOLD = 4  # pairs in a row without news from which on they share a line
+COLUMNS = 80
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The trials of neighbouring measured commits, oldest first."""
+
+    trials: Sequence[Trial]
+
+    def status(self, *, gate: bool = False, strict: bool = False) -> int:
+        """The exit status: 3 where a pair has a degradation, 4 where no pair was comparable or, ``strict``, one is undecided."""
+        found = [trial.status(gate=gate) for trial in self.trials]
+        if DEGRADED in found:
+            return DEGRADED
+        undecided = strict and any(trial.status(gate=gate, strict=True) for trial in self.trials)
+        return OPEN if undecided or all(found) else 0
+
+    def render(self, form: Form, *, verbose: bool = False) -> str:
+        """All reports in a form, and what they come to; as text only those with news, unless ``verbose``."""
+        if form == "json":
+            from perfvcs.check.document import encode
+
+            return encode([trial.report for trial in self.trials])
+        if form == "markdown":
+            return "\n\n".join([*(trial.render("markdown") for trial in self.trials), self.total()])
+        if form == "line":
+            return self.total()
+        return "\n".join([*self._lines(verbose=verbose), *wrap(self.total(), COLUMNS, subsequent_indent="  ")])
+
+    def total(self) -> str:
+        """``3 pairs of neighbours: 1 degradation, 8 same``."""
+        from perfvcs.check.text import tally
+        from perfvcs.quantity import counted
+
+        found: Counter[str] = Counter()
+        for trial in self.trials:
+            found.update(tally(trial.report.changes))
+        words = counted((word, found[word]) for word in (*WORDS, "accepted") if found[word])
+        pairs = f"{len(self.trials)} pair{'s' * (len(self.trials) != 1)} of neighbours"
+        return f"{pairs}: {words or 'nothing to compare'}"
+
+    def _lines(self, *, verbose: bool) -> Iterator[str]:
+        for news, group in groupby(self.trials, key=lambda trial: verbose or has_news(trial)):
+            trials = list(group)
+            if news:
+                for trial in trials:
+                    yield from (trial.render("text", verbose=verbose), "")
+            else:
+                yield from (*_folded(trials), "")
+
+
+def has_news(trial: Trial) -> bool:
+    """Whether a trial found anything but what is the same, or not settled."""
+    return any(change.word not in QUIET for change in trial.report.changes)
+
+
+def _folded(trials: Sequence[Trial]) -> Iterator[str]:
+    """A line per trial without news; one for many in a row."""
+    from perfvcs.check.text import revision, title
+
+    if len(trials) < FOLD:
+        for trial in trials:
+            yield from wrap(title(trial.report), COLUMNS, subsequent_indent="  ")
+        return
+    first, last = trials[0].report, trials[-1].report
+    together = Neighbours(trials).total()
+    yield from wrap(f"{revision(first.baseline)} -> {revision(last.target)}: {together}", COLUMNS, subsequent_indent="  ")
+
+
+def neighbours(
+    repository: Repository, span: str, *, method: str = "auto", delta: float = 0.01, afresh: bool = False
+) -> Neighbours:
+    """The trials along ``A..B``: of A and the commits since then that lead to B, by first parents, those that have profiles.
+
+    Raises UsageError for what is no range, and NothingToCompare where fewer than two commits of it were measured.
+    """
+    old, _, new = span.partition("..")
+    if new.startswith("."):
+        raise UsageError(f"`{span}` has three dots: use `A..B`")
+    project = repository.project
+    start, end = project.resolve(old or "HEAD"), project.resolve(new or "HEAD")
+    since = project.git("rev-list", "--first-parent", "--reverse", f"{start}..{end}").split()
+    if not since:
+        raise UsageError(f"`{span}` holds no commits: is it the wrong way round?")
+    repository.promote(end)
+    measured = list(repository.with_profiles([start, *since]))
+    if len(measured) < 2:
+        said = "one commit that is" if measured else "no commit that is"
+        raise NothingToCompare(f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`")
+    changed = repository.index.changed()
+    states = [repository.state(commit) if commit in changed else State(commit) for commit in measured]
+    return Neighbours([compared(repository, *pair, method=method, delta=delta, afresh=afresh) for pair in pairwise(states)])

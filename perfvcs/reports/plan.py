@@ -1,0 +1,279 @@
+"""What ``perf plan`` says: how much every benchmark varies, what its design finds, and what would find more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from perfvcs.plan.design import EFFECTS, Finding, Option, Rule, builds, finding, options
+from perfvcs.plan.inside import NOTABLE
+from perfvcs.plan.survey import Survey, surveys
+from perfvcs.quantity import escaped, metric_name, metric_rank, number, quantity, shorten
+
+if TYPE_CHECKING:
+    from perfvcs.plan.inside import Inside
+    from perfvcs.plan.variation import Variation
+    from perfvcs.repository import Repository
+
+COLUMNS = 80
+NAME, MEAN, VARIES, FINDS, OPTION = 11, 10, 8, 9, 10
+TIMES = ("wall", "cpu")
+UNITS = 6  # of a program, shown without -v
+FEW = 9  # degrees of freedom below which a plan is a rough one
+STRONG = 1.5  # impact factor
+SHIFTED = 1.2  # the most that the control may be where executions merely shift their measurements
+NEGLIGIBLE = 0.05  # share of the variance between executions below which that within does not matter
+SAVING = 0.8  # share of the cost below which another number of measurements is worth a line
+
+
+@dataclass(frozen=True)
+class Row:
+    """One unit and metric with what its present design finds, and what would find the ``EFFECTS``."""
+
+    variation: Variation
+    finds: Finding | None
+    options: Sequence[Option]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All jobs that were measured, and the rule of the checks that are planned."""
+
+    revision: str
+    rule: Rule
+    jobs: Sequence[tuple[Survey, Sequence[Row]]]
+
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """The listing for a terminal of 80 columns; ``verbose`` lists all units and metrics, and the levels of variance."""
+        for survey, rows in self.jobs:
+            yield from wrap(shorten(survey.job, 200), COLUMNS, subsequent_indent="    ")
+            yield from _indented(_design(survey))
+            yield from _table(survey, rows, verbose=verbose)
+            yield ""
+        yield from self._ending()
+
+    def _ending(self) -> Iterator[str]:
+        planned = [option for _, rows in self.jobs for row in rows for option in row.options]
+        if not planned:
+            return
+        yield from wrap(
+            "finds: the smallest change that a check of as many executions as now, measured in turns, finds in 4 of 5 cases. To find: the "
+            "executions per revision that a change of this size needs. Below are the ranges in which these numbers lie as far as what is "
+            "stored tells (80 %), then the time that one revision takes.",
+            COLUMNS,
+        )
+        for effect, delta in dict.fromkeys(
+            (option.effect, option.delta) for option in planned if option.delta != self.rule.delta
+        ):
+            yield f"{100 * effect:g} % is found only with --delta {100 * delta:g}: half of all estimates are too small."
+        if self.rule.family > 5:
+            yield from wrap(
+                f"A check makes {self.rule.family} comparisons at once, so each needs p < {self.rule.alpha:.2g}.", COLUMNS
+            )
+
+    def json(self) -> str:
+        """The same as JSON."""
+        jobs: list[dict[str, Any]] = [
+            {
+                "job": survey.job, "collector": survey.collector, "series": survey.series, "sessions": survey.sessions,
+                "profiles": survey.profiles, "binaries": survey.binaries, "executions": survey.executions, "warmup": survey.warmup,
+                "cost": survey.cost, "best_executions_per_build": _first(builds(row.variation, survey) for row in rows),
+                "units": [_unit(row) for row in rows],
+            }
+            for survey, rows in self.jobs
+        ]  # fmt: skip
+        found = {"revision": self.revision, "delta": self.rule.delta, "alpha": self.rule.alpha, "comparisons": self.rule.family,
+                 "power": 0.8, "jobs": jobs}  # fmt: skip
+        return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+
+
+def plan(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = (), delta: float = 0.01) -> Plan:
+    """The plan from what is stored up to a revision; raises NothingToCompare where nothing is."""
+    found = surveys(repository, revision, jobs)
+    rule = Rule(delta, sum(one.difference is not None for survey in found for one in survey.variations))
+    rows = [(survey, [_row(one, survey, rule) for one in _ordered(survey)]) for survey in found]
+    return Plan(revision, rule, rows)
+
+
+def _row(one: Variation, survey: Survey, rule: Rule) -> Row:
+    replicates = survey.binaries if survey.binaries > 1 else survey.executions
+    return Row(one, finding(one, replicates, rule), options(one, survey, rule))
+
+
+def _ordered(survey: Survey) -> list[Variation]:
+    """Unit by unit as they come, wall and CPU time first."""
+    order = {unit: place for place, unit in enumerate(dict.fromkeys((one.uid, one.size) for one in survey.variations))}
+    return sorted(survey.variations, key=lambda one: (order[one.uid, one.size], metric_rank(one.metric)))
+
+
+def _unit(row: Row) -> dict[str, Any]:
+    one = row.variation
+    return {
+        "uid": one.uid, "size": one.size, "metric": one.metric, "unit": one.unit, "mean": one.mean, "replicates": one.replicates,
+        "measurements": one.measurements, "deviation": one.deviation, "pair_deviation": one.difference, "df": one.df,
+        "paired": one.paired, "levels": one.inside, "problem": one.problem, "finds": row.finds, "options": row.options,
+    }  # fmt: skip
+
+
+# -- text ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _design(survey: Survey) -> str:
+    """How it was measured last, and what that costs."""
+    cost = survey.cost
+    each = f" of {quantity(cost.execution, 's')}" if cost.execution else ""
+    text = f"{survey.executions} execution{'s' * (survey.executions != 1)}{each}"
+    if survey.binaries > 1:
+        text += f" for each of {survey.binaries} builds"
+    if survey.warmup:
+        text += f", {survey.warmup} before them to warm up"
+    return f"{text}; {survey.sessions} session{'s' * (survey.sessions != 1)} of it stored"
+
+
+def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[str]:
+    shown = [row for row in rows if verbose or row.variation.metric in TIMES] or list(rows)
+    units = list(dict.fromkeys((row.variation.uid, row.variation.size) for row in shown))
+    kept = units if verbose else units[:UNITS]
+    what = "builds" if survey.binaries > 1 else "executions"
+    if any(row.options for row in shown):
+        yield f"{f'{what} to find':>{COLUMNS}}"
+        columns = "".join(f"{f'{100 * effect:g} %':>{OPTION}}" for effect in EFFECTS)
+        yield f"  {'':{NAME}}{'':{MEAN}}{'varies':>{VARIES}}{'finds':>{FINDS}}{columns}"
+    notes: dict[str, None] = {}
+    for uid, size in kept:
+        named = uid if size is None else f"{uid} [{size:g}]"
+        if uid != survey.name:
+            yield f"  {shorten(named, COLUMNS - 4)}:"
+        for row in shown:
+            if (row.variation.uid, row.variation.size) == (uid, size):
+                yield from _metric(row)
+                prefix = "" if uid == survey.name else f"{shorten(named, 30)}, "
+                notes |= dict.fromkeys(_notes(row, survey, f"{prefix}{metric_name(row.variation.metric)}", verbose=verbose))
+    if len(units) > len(kept):
+        yield f"  and {len(units) - len(kept)} more units: perf plan -v"
+    for note in notes:
+        yield from _indented(note)
+
+
+def _metric(row: Row) -> Iterator[str]:
+    one = row.variation
+    mean = "" if one.mean is None else quantity(one.mean, one.unit)
+    head = f"  {shorten(metric_name(one.metric), NAME - 1):<{NAME}}{shorten(mean, MEAN - 1):<{MEAN}}"
+    if one.difference is None:
+        yield from wrap(f"{head} {one.problem}", COLUMNS, subsequent_indent=" " * (NAME + MEAN + 3))
+        return
+    finds = "" if row.finds is None else _share(row.finds.effect)
+    counts = "".join(f"{_count(option.replicates):>{OPTION}}" for option in row.options)
+    yield f"{head}{_share(one.deviation or 0.0):>{VARIES}}{finds:>{FINDS}}{counts}"
+    reach = "" if row.finds is None else f"{_percent(row.finds.low)}-{_percent(row.finds.high)}"
+    ranges = "".join(f"{_range(option):>{OPTION}}" for option in row.options)
+    if one.deviation:
+        yield f"  {'':{NAME + MEAN + VARIES}}{reach:>{FINDS}}{ranges}"
+    if any(option.seconds for option in row.options):
+        spent = "".join(f"{'' if option.seconds is None else _duration(option.seconds):>{OPTION}}" for option in row.options)
+        yield f"  {'':{NAME + MEAN + VARIES + FINDS}}{spent}"
+
+
+def _notes(row: Row, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
+    """What the numbers mean, in words."""
+    one = row.variation
+    if one.difference is None:
+        return
+    if one.deviation == 0:
+        yield f"{name}: all values are equal, so every change shows"
+        return
+    if one.df < FEW:
+        what = "build" if survey.binaries > 1 else "execution"
+        yield f"a rough plan: so few {what}s tell little of the noise; measure more, or again"
+    if one.inside is None:
+        yield "one measurement per execution: differences within and between executions cannot be told apart, so only executions count"
+        return
+    yield from _levels(one, one.inside, survey, name, verbose=verbose)
+    saving = next((option for option in row.options if _saves(option)), None)
+    if saving and saving.best_seconds is not None and saving.seconds is not None:
+        yield (
+            f"{name}: {_times(saving.best_measurements)} per execution instead of {one.measurements} would find "
+            f"{100 * saving.effect:g} % with {saving.best_replicates} executions in {_duration(saving.best_seconds)}"
+        )
+
+
+def _levels(one: Variation, inside: Inside, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
+    parts = [
+        f"{_share(value)} {where}"
+        for value, where in (
+            (inside.within, "within an execution"), (inside.executions, "between executions"), (inside.builds, "between builds"),
+        ) if value is not None
+    ]  # fmt: skip
+    if verbose and parts:
+        yield f"{name} varies by {', '.join(parts)}"
+    if inside.factor is not None and (verbose or inside.factor >= STRONG):
+        alike = inside.control is not None and inside.control <= SHIFTED
+        how = "shifts all its measurements alike" if alike else "changes also how much they vary"
+        impact = f"{name}: impact factor {inside.factor:.1f}"
+        yield (
+            f"{impact}: an execution's start {how} ({inside.control:.1f} without the means), so one execution tells little of the next"
+            if inside.factor >= STRONG
+            else f"{impact}: it hardly matters in which execution something is measured"
+        )
+    if inside.warmup:
+        yield f"{name}: the first {_times(inside.warmup)} of an execution are slower or faster than the rest: warm up inside the program"
+    if inside.dependence is not None and abs(inside.dependence) > NOTABLE:
+        yield f"{name}: a measurement depends on the one before it (autocorrelation {inside.dependence:.1f}), so more of them tell less"
+    if one.measurements > 1 and inside.executions and inside.within is not None and survey.binaries == 1:
+        if inside.within**2 < NEGLIGIBLE * inside.executions**2:
+            yield f"{name}: one measurement per execution is enough, executions differ far more than their measurements"
+    elif inside.executions == 0:
+        yield f"{name}: executions do not differ beyond their measurements: measuring more often inside does as well as starting again"
+    best = builds(one, survey)
+    if best is not None:
+        yield f"{name}: best are {best} execution{'s' * (best != 1)} per build (now {survey.executions}), and as many builds as it takes"
+
+
+def _saves(option: Option) -> bool:
+    return option.effect >= 0.02 and bool(
+        option.seconds and option.best_seconds and option.best_seconds < SAVING * option.seconds
+    )
+
+
+def _times(count: int | None) -> str:
+    return f"{count} measurement{'s' * (count != 1)}"
+
+
+def _indented(text: str) -> list[str]:
+    return wrap(text, COLUMNS, initial_indent="  ", subsequent_indent="  ")
+
+
+def _share(value: float) -> str:
+    return f"{_percent(value)} %"
+
+
+def _percent(value: float) -> str:
+    return number(float(f"{100 * value:.2g}"))
+
+
+def _count(count: int | None) -> str:
+    return ">9999" if count is None else str(count)
+
+
+def _range(option: Option) -> str:
+    if option.low is None:
+        return ""
+    if option.high is None:
+        return f"{option.low} up"
+    return f"{option.low}-{option.high}" if option.low != option.high else ""
+
+
+def _duration(value: float) -> str:
+    """``0.14 s``, ``12 s``, ``3.5 min``, ``2.1 h``."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if value >= 2 * size:
+            return f"{float(f'{value / size:.2g}'):g} {unit}"
+    return quantity(float(f"{value:.2g}"), "s")
+
+
+def _first(values: Iterator[int | None]) -> int | None:
+    return next((value for value in values if value is not None), None)

@@ -1,0 +1,189 @@
+"""A/A sessions replayed: every job's two sides of one revision, compared whole and in random parts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs import __version__
+from perfvcs.summary import Header, Measured, Summary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from perfvcs.check.change import Change, Report
+    from perfvcs.repository import Repository
+
+CALLED = ("degradation", "improvement")
+JUDGED = (*CALLED, "same", "inconclusive", "suspected")
+SESSIONS = 10  # the newest that count
+FEWEST = 5  # executions of an A/A session that say anything
+EXECUTIONS = 10  # of a check where perf.toml does not say
+DRAWS = 60  # random subsets of a session's blocks
+BUDGET = 2000  # comparisons of all subsets of a session
+CACHE = "audits.json"
+KEPT = 8  # replays that the cache holds
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One unit and metric in one session: whether all of it was ``called`` changed, its effect, and the share of its parts called so."""
+
+    session: str
+    job: str
+    series: str
+    uid: str
+    size: float | None
+    metric: str
+    called: bool
+    effect: float | None
+    rate: float
+
+
+def records(repository: Repository, commits: Sequence[str], *, delta: float, method: str) -> list[Record]:
+    """What the newest A/A sessions on some commits show, compared like `perf check` does with as many executions as perf.toml says.
+
+    Replaying takes seconds, so that the newest results are kept in ``.perf/audits.json``, which can be deleted at any time.
+    """
+    twins = pairs_of(repository.index.headers(commits))
+    if not twins:
+        return []
+    from perfvcs.check import compare, past_of
+
+    counts, rules = counts_of(repository), repository.rules
+    paths = [[header.path for pair in pairs for header in pair] for pairs in twins.values()]
+    about = msgspec.json.encode([__version__, delta, method, repr(rules), sorted(counts.items()), paths, DRAWS, BUDGET])
+    key, cache = hashlib.sha256(about).hexdigest(), _Cache(repository.home / CACHE)
+    if (known := cache.get(key)) is not None:
+        return known
+    measured = repository.index.measured(commits)
+    by_path = {one.header.path: one for one in measured}
+    found: list[Record] = []
+    for session, pairs in twins.items():
+        # a session must not vouch for itself: what it shows raises the smallest change that counts
+        rest = past_of(one for one in measured if one.header.collected.session != session)
+        judge = partial(compare, method=method, rules=rules, delta=delta, history=rest)
+        sides = [(by_path[first.path], by_path[last.path]) for first, last in pairs]
+        found += _records(session, *replayed(sides, counts, judge))
+    cache.put(key, found)
+    return found
+
+
+class _Cache:
+    """The newest results by what they were made from; a damaged file is an empty one, one that cannot be written stays as it is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def _read(self) -> dict[str, list[Record]]:
+        try:
+            return msgspec.json.decode(self.path.read_bytes(), type=dict[str, list[Record]])
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return {}
+
+    def get(self, key: str) -> list[Record] | None:
+        return self._read().get(key)
+
+    def put(self, key: str, found: list[Record]) -> None:
+        kept = list(self._read().items())[1 - KEPT :]
+        part = self.path.with_name(f".{self.path.name}.part")
+        with suppress(OSError):
+            part.write_bytes(msgspec.json.encode(dict([*kept, (key, found)])))
+            part.replace(self.path)
+
+
+Twins = tuple[Measured, Measured]
+Judge = Callable[[Sequence[Measured], Sequence[Measured]], "Report"]
+
+
+def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]]:
+    """By session, newest last, both sides of every job that was measured against itself, on the machine that did so last."""
+    members: dict[tuple[str, str, str, str, str | None], list[Header]] = defaultdict(list)
+    for header in headers:
+        if header.design.order == "interleaved":
+            place = header.collected.session, header.job.key, header.environment.fingerprint
+            members[(*place, header.commit, header.dirty)].append(header)
+    ordered = [sorted(found, key=lambda header: header.design.version) for found in members.values() if len(found) > 1]
+    ordered.sort(key=lambda found: found[0].collected.started)
+    machines = {found[0].job.key: found[0].environment.fingerprint for found in ordered}
+    sessions: dict[str, list[tuple[Header, Header]]] = defaultdict(list)
+    for first, *_, last in ordered:
+        if first.environment.fingerprint == machines[first.job.key]:
+            sessions[first.collected.session].append((first, last))
+    return dict(list(sessions.items())[-SESSIONS:])
+
+
+def counts_of(repository: Repository) -> dict[str, int]:
+    """Executions of a check by perf.toml, per benchmark."""
+    from perfvcs.jobs import matrix
+    from perfvcs.jobs.config import FILE, load
+
+    path = repository.project.root / FILE
+    cells = matrix(load(path)) if not repository.project.bare and path.is_file() else []
+    return {cell.label: cell.executions for cell in cells}
+
+
+def replayed(pairs: Sequence[Twins], counts: Mapping[str, int], judge: Judge) -> tuple[list[Change], list[list[Change]]]:
+    """The changes called in a whole session, and those in random subsets of its blocks, as many as a check takes."""
+    import numpy as np
+
+    usable = [pair for pair in pairs if len(_blocks(pair)) >= FEWEST]
+    if not usable:
+        return [], []
+    whole = _judged(judge, usable)
+    rng = np.random.default_rng(0)
+    taken = [min(counts.get(pair[0].header.job.label, EXECUTIONS), len(_blocks(pair))) for pair in usable]
+    builds = [any(one.binaries for one in pair[0].summaries) for pair in usable]  # a part of the builds is another design
+    if all(count == len(_blocks(pair)) or several for pair, count, several in zip(usable, taken, builds, strict=True)):
+        return whole, [whole]
+    subsets = []
+    for _ in range(max(1, min(DRAWS, BUDGET // max(1, len(whole))))):
+        drawn = [
+            pair if several else _part(pair, set(rng.permutation(_blocks(pair))[:count].tolist()))
+            for pair, count, several in zip(usable, taken, builds, strict=True)
+        ]
+        subsets.append(_judged(judge, drawn))
+    return whole, subsets
+
+
+def _records(session: str, whole: Sequence[Change], subsets: Sequence[Sequence[Change]]) -> list[Record]:
+    called: dict[tuple[str, str, str, float | None, str], list[bool]] = defaultdict(list)
+    for changes in subsets:
+        for change in changes:
+            called[_unit(change)].append(change.word in CALLED)
+    return [
+        Record(session, *_unit(change), change.word in CALLED, change.effect, fmean(called[_unit(change)]))
+        for change in whole if called[_unit(change)]
+    ]  # fmt: skip
+
+
+def _unit(change: Change) -> tuple[str, str, str, float | None, str]:
+    return change.job, change.series, change.uid, change.size, change.metric
+
+
+def _judged(judge: Judge, pairs: Sequence[Twins]) -> list[Change]:
+    report = judge([first for first, _ in pairs], [last for _, last in pairs])
+    return [change for change in report.changes if change.word in JUDGED]
+
+
+def _blocks(pair: Twins) -> list[int]:
+    """The numbers of the executions that both sides have."""
+    sides = [{number for one in side.summaries for number in one.executions} for side in pair]
+    return sorted(sides[0] & sides[1])
+
+
+def _part(pair: Twins, chosen: Collection[int]) -> Twins:
+    """Both sides with some of their blocks only."""
+    first, last = (Measured(side.header, [_chosen(one, chosen) for one in side.summaries]) for side in pair)
+    return first, last
+
+
+def _chosen(one: Summary, chosen: Collection[int]) -> Summary:
+    kept = [(number, value) for number, value in zip(one.executions, one.medians, strict=True) if number in chosen]
+    return msgspec.structs.replace(one, executions=tuple(number for number, _ in kept), medians=tuple(value for _, value in kept))

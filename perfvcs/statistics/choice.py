@@ -1,0 +1,124 @@
+"""Which of the fitted models a group's values follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.statistics.models import MODELS, order
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from perfvcs.statistics.models import Fit
+
+Rule = Literal["aicc", "r2"]
+ALPHA = 0.001  # how often flat values may be taken for a curve: seven curves are tried
+LEAST = 0.01  # a curve that rises less than this over its sizes, in shares of the level, is flat
+MARGIN = 6.0  # by how much AICc must be lower for a curve of free shape: "strong evidence" in Burnham, Anderson 2002
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model of each group: its place in ``MODELS``, or -1 where there is no value at all; shape (groups,).
+
+    ``p`` is that of the F-test of the best curve against a constant (NaN where there is no curve), ``r2`` that of the chosen model.
+    """
+
+    index: NDArray[np.intp]
+    p: NDArray[np.float64]
+    r2: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    fits: Mapping[str, Fit]
+
+    def model(self, group: int = 0) -> str | None:
+        """The name of a group's model; None where nothing is known."""
+        place = int(self.index[group])
+        return MODELS[place] if place >= 0 else None
+
+    def order(self, group: int = 0, shape: bool = False) -> str | None:
+        """The order of growth of a group, "O(n log n)"; with ``shape`` the exponent or base of its curve is written out."""
+        model = self.model(group)
+        return None if model is None else order(model, float(self.coefficients[group, 1]) if shape else None)
+
+    def predict(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
+        """The value of the chosen curves at sizes ``x`` of groups ``group``, which are broadcast; NaN where nothing is known."""
+        return self._of("predict", x, group)
+
+    def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
+        """The variance of ``predict`` as an estimate of the mean, given that the model is right."""
+        return self._of("predict_variance", x, group)
+
+    def _of(self, what: str, x: ArrayLike, group: ArrayLike) -> NDArray[np.float64]:
+        import numpy as np
+
+        size, row = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(group, dtype=np.intp))
+        found = np.full(size.shape, np.nan)
+        chosen = self.index[row]
+        for place in np.unique(chosen[chosen >= 0]).tolist():
+            here = chosen == place
+            found[here] = getattr(self.fits[MODELS[place]], what)(size[here], row[here])
+        return found
+
+
+def choose(
+    fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = ALPHA, least: float = LEAST, margin: float = MARGIN
+) -> Choice:
+    """Choose among the models of ``MODELS`` that were fitted (by ``fitting.fit``), for each group.
+
+    "aicc": the curve of the lowest AICc; but a power or an exponential, which can imitate any other, only if its AICc is lower by
+    ``margin`` than that of every curve of fixed shape; and a constant unless the F-test of the curve against it has p < ``alpha`` and
+    the curve spans ``least`` of its mean value. All curves have two coefficients, so that below five rows, where AICc is infinite,
+    the sums of squares decide. "r2": the published rule, the highest r2, which never finds a constant where there is any noise.
+    Equals go to the slower growth. Sources: Burnham, Anderson 2002, 2.6; Stupinsky 2018, 3.2; Myers 1990 for the nested F-test.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.student import two_sided
+
+    names = [model for model in MODELS if model in fits]
+    some = next(iter(fits.values()))
+    place = np.array([MODELS.index(model) for model in names], dtype=np.intp)
+    if rule == "r2":
+        r2 = np.stack([np.nan_to_num(fits[model].r2, nan=-np.inf) for model in names])
+        best = r2.argmax(axis=0)
+        p = np.full(len(some.n), np.nan)
+    else:
+        with np.errstate(all="ignore"):
+            scores = np.stack([some.n * np.log(fits[model].squares) for model in names])  # AICc less what all curves share
+            scores = np.where(np.isnan(scores), np.inf, np.nan_to_num(scores, neginf=-1e300))
+            fixed = np.array([model not in ("constant", "power", "exponential") for model in names])
+            free = np.array([model in ("power", "exponential") for model in names])
+            shaped = np.where(free[:, None], scores + margin, scores)
+            shaped[~(fixed | free)] = np.inf
+            best = shaped.argmin(axis=0)
+            p = np.full(len(some.n), np.nan)
+            if "constant" in names and (fixed | free).any():
+                squares = np.stack([fits[model].squares for model in names])
+                curve = np.take_along_axis(squares, best[None], axis=0)[0]
+                flat, df = fits["constant"].squares, np.maximum(some.n - 2.0, 1.0)
+                there = np.isfinite(curve) & (some.n > 2)
+                gain = np.where(there, np.maximum(flat - curve, 0.0), 0.0)
+                t = np.sqrt(gain / np.where(there & (curve > 0), curve, 1.0) * df)
+                p = np.where(curve > 0, two_sided(t, df), np.where(gain > 0, 0.0, 1.0))
+                p = np.where(there, p, np.nan)
+                span = np.abs(_span(fits, names, best))
+                rises = (p < alpha) & (span >= least * np.abs(fits["constant"].coefficients[:, 0]))
+                best = np.where(rises, best, names.index("constant"))
+    known = np.take_along_axis(np.stack([fits[model].known for model in names]), best[None], axis=0)[0]
+    index = np.where(known, place[best], -1)
+    r2 = np.take_along_axis(np.stack([fits[model].r2 for model in names]), best[None], axis=0)[0]
+    every = np.stack([fits[model].coefficients for model in names])
+    return Choice(index, p, r2, every[best, np.arange(len(best))], fits)
+
+
+def _span(fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]) -> NDArray[np.float64]:
+    """By how much the best curve rises or falls over its sizes."""
+    import numpy as np
+
+    rows = np.arange(len(best))
+    spans = [fit.predict(fit.high, rows) - fit.predict(fit.low, rows) for fit in (fits[model] for model in names)]
+    return np.stack(spans)[best, rows]

@@ -1,0 +1,168 @@
+"""Two versions by many counters over time: counters in clusters, one model per cluster, and how badly it predicts the new version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.statistics.dendrogram import Distance, Tree, distances, tree
+from perfvcs.statistics.prediction import cross_errors, matrix, prediction_error, target, thresholds
+from perfvcs.statistics.redundancy import THRESHOLD as REDUNDANCY
+from perfvcs.statistics.redundancy import redundant, varying
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+Choice = Literal["learned", "shang2015"]
+
+THRESHOLD = 0.3  # the paper's example, where there are no good runs to learn from
+UNSTEADY = 2  # times the error on the old version itself: a counter that no model fits is not called a regression
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Counters that move together, and the target that stands for them.
+
+    ``statistic`` and ``p`` are Kolmogorov and Smirnov's for the target counter, ``before`` and ``after`` its means in the counter's unit.
+    ``error`` is the mean relative prediction error (0.3 is 30 %), ``fitted`` that on the old version itself, ``errors`` those of the good
+    runs, each predicted by the others.
+    """
+
+    counters: tuple[str, ...]
+    target: str
+    statistic: float
+    p: float
+    before: float
+    after: float
+    fitted: float
+    error: float
+    threshold: float
+    errors: tuple[float, ...]
+
+    @property
+    def regressed(self) -> bool:
+        """Whether the error is above the threshold."""
+        return self.error > self.threshold
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Which counters there are to look at, and how they belong together.
+
+    ``counters`` are the leaves of the tree, ``places`` their columns. Left out: ``unknown`` ones, which half of the observations of a
+    version do not have, ``constant`` and ``redundant`` ones. ``complete`` are the observations of each run that have all known counters.
+    """
+
+    counters: tuple[str, ...]
+    places: NDArray[np.int64]
+    unknown: tuple[str, ...]
+    constant: tuple[str, ...]
+    redundant: tuple[str, ...]
+    tree: Tree
+    complete: tuple[NDArray[np.float64], ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The clusters of two versions; ``observations`` are the complete ones of each, which everything rests on."""
+
+    structure: Structure
+    observations: tuple[int, int]
+    clusters: tuple[Cluster, ...]
+
+
+def structure(
+    versions: Sequence[Sequence[ArrayLike]],
+    names: Sequence[str],
+    *,
+    distance: Distance = "correlation",
+    redundancy: float = REDUNDANCY,
+) -> Structure:
+    """The counters of one or more versions, each some runs of shape (times, counters), in clusters over the observations of all.
+
+    Counters that are constant at one value are left out, then redundant ones; one that is constant in each version at another value
+    stays, other than in the paper, because it changed. Rows in which a known counter is not finite are left out. ``ValueError`` for shapes
+    that do not fit. Source: Shang et al. 2015, 4.1 and 4.2.
+    """
+    import numpy as np
+
+    sides = [[matrix(run, len(names)) for run in version] for version in versions]
+    known = np.ones(len(names), dtype=bool)
+    for side in sides:
+        here = np.isfinite(np.concatenate([*side, np.empty((0, len(names)))]))
+        known &= (2 * here.sum(axis=0) > len(here)) | (len(here) == 0)
+    complete = tuple(run[np.isfinite(run[:, known]).all(axis=1)] for side in sides for run in side)
+    pooled = np.concatenate([*complete, np.empty((0, len(names)))])
+    changing = known & varying(pooled)
+    places = np.flatnonzero(changing)
+    gone = places[redundant(pooled[:, places], redundancy)].tolist()
+    places = np.array([place for place in places.tolist() if place not in gone], dtype=np.int64)
+
+    def chosen(columns: Sequence[int]) -> tuple[str, ...]:
+        return tuple(names[place] for place in columns)
+
+    return Structure(
+        chosen(places.tolist()), places, chosen(np.flatnonzero(~known).tolist()), chosen(np.flatnonzero(known & ~changing).tolist()),
+        chosen(gone), tree(distances(pooled[:, places], distance)), complete,
+    )  # fmt: skip
+
+
+def compare(
+    old: Sequence[ArrayLike],
+    new: ArrayLike,
+    names: Sequence[str],
+    *,
+    distance: Distance = "correlation",
+    choice: Choice = "learned",
+    redundancy: float = REDUNDANCY,
+    threshold: float = THRESHOLD,
+) -> Compared:
+    """Compare the good runs of the old version, each of shape (times, counters), with the new version, of the same counters.
+
+    In each cluster (see ``structure``) one counter is predicted by a linear model of the others from the old version; alone in its
+    cluster, by its mean (the paper does not say). The cluster has regressed when the error is above the threshold: with two or more good
+    runs a learned one (``prediction.thresholds``), otherwise ``threshold``, or twice the error on the old version itself where that is
+    more. ``choice``: ``shang2015`` takes the counter that differs most
+    (``prediction.target``), as published; ``learned`` the one whose error is highest in its learned threshold, because between runs
+    some counters always differ; with nothing to learn from it takes the same counter as ``shang2015``, which then has ``threshold``
+    whatever the old version looked like. ``ValueError`` for shapes that do not fit,
+    and for a version without a complete observation. Source: Shang et al. 2015, section 4.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.ranks import kolmogorov_smirnov
+
+    found = structure([old, [new]], names, distance=distance, redundancy=redundancy)
+    runs, after = [run for run in found.complete[:-1] if len(run)], found.complete[-1]
+    if not runs or not len(after):
+        raise ValueError("counters need complete observations of both versions")
+    before = np.concatenate(runs)
+    groups = [found.places[members].tolist() for members in found.tree.clusters]
+    others = {place: [other for other in group if other != place] for group in groups for place in group}
+    errors = {place: cross_errors(runs, place, rest) for place, rest in others.items()}
+    fitted = {place: prediction_error(before, before, place, rest) for place, rest in others.items()}
+    limits = {place: max(threshold, UNSTEADY * fitted[place]) if choice == "learned" else threshold for place in others}
+    if len(runs) > 1 and others:
+        limits = dict(zip(others, thresholds(list(errors.values())).tolist(), strict=True))
+    clusters = []
+    for group in groups:
+        off = {place: prediction_error(before, after, place, others[place]) for place in group}
+        chosen = group[target(before[:, group], after[:, group])]
+        if choice == "learned" and len(runs) > 1:
+            chosen = max(group, key=lambda place: (off[place] / limits[place], place == chosen))
+        test = kolmogorov_smirnov(before[None, :, chosen], after[None, :, chosen])
+        clusters.append(
+            Cluster(
+                tuple(names[place] for place in group), names[chosen], float(test.statistic[0]), float(test.p[0]),
+                _mean(before[:, chosen]), _mean(after[:, chosen]), fitted[chosen], off[chosen], limits[chosen], tuple(errors[chosen]),
+            )
+        )  # fmt: skip
+    return Compared(found, (len(before), len(after)), tuple(clusters))
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """The mean, also where the sum is beyond a float."""
+    return float((values / len(values)).sum())

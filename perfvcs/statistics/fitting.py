@@ -1,0 +1,201 @@
+"""Least squares of every model to many groups at once, without a loop over rows or groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from perfvcs.statistics.block import Block, blocks
+from perfvcs.statistics.models import LINEARISED, MODELS, Fit, parameters, transform
+from perfvcs.statistics.projection import project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line per group: its coefficients, the sum of squared residuals, and the moments of what it is drawn over."""
+
+    b0: NDArray[np.float64]
+    b1: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+def fit(
+    x: ArrayLike,
+    y: ArrayLike,
+    group: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    groups: int | None = None,
+    models: Sequence[str] = MODELS + LINEARISED,
+) -> dict[str, Fit]:
+    """Fit models to the values ``y`` at the sizes ``x``, columns of equal length, by (weighted) least squares; by name of the model.
+
+    ``group`` numbers the groups of the rows from 0 (all one group without it), ``groups`` says how many there are (the largest number
+    plus one). ``weights`` are those of the squared residuals: 1 / variance. Power and exponential are fitted on the original scale;
+    their linearised forms, as published, are straight lines through ln y under the same weights.
+
+    Rows with a NaN or an infinity, or without a positive weight, are left out. A constant needs one row, the others three of at least
+    two sizes. Logarithmic and power need positive sizes, linearithmic none below 0, the linearised forms positive values: else that
+    model of that group is NaN, as where it overflows (leave the rows of size 0 out to have the others). AICc needs two rows more than
+    what is estimated, and is infinite below. ``ValueError`` for columns of different lengths, numbers below 0 or unknown models.
+
+    Sources: Stupinsky 2018, ch. 3.2; AICc: Hurvich, Tsai 1989; the scale of a curve by projection: Golub, Pereyra 1973.
+    """
+    import numpy as np
+
+    for model in models:
+        transform(model, 1.0)
+    columns = _columns(x, y, group, weights)
+    size, value, number, weight = columns
+    if number.size and number.min() < 0:
+        raise ValueError("groups are numbered from 0")
+    total = int(number.max(initial=-1)) + 1 if groups is None else groups
+    keep = np.isfinite(size) & np.isfinite(value)
+    if weight is not None:
+        keep &= np.isfinite(weight) & (weight > 0)
+    if not keep.all():
+        size, value, number, weight = (None if column is None else column[keep] for column in columns)  # type: ignore[assignment]
+    if (np.diff(number) < 0).any():
+        narrow = number.astype(np.uint16) if total <= 1 << 16 else number  # sixteen bits sort in linear time
+        place = np.argsort(narrow, kind="stable")
+        size, value, number = size[place], value[place], number[place]
+        weight = None if weight is None else weight[place]
+    counts = np.bincount(number, minlength=total)
+    found = {model: _unknown(model, total, counts) for model in models}
+    for block, present in blocks(size, value, weight, counts):
+        for model, result in _fit(block, models):
+            for field in fields(Fit)[1:]:
+                getattr(found[model], field.name)[present] = getattr(result, field.name)
+    return found
+
+
+def _columns(
+    x: ArrayLike, y: ArrayLike, group: ArrayLike | None, weights: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], NDArray[np.float64] | None]:
+    import numpy as np
+
+    size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    number = np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    weight = None if weights is None else np.asarray(weights, dtype=np.float64)
+    shapes = {size.shape, value.shape, number.shape, size.shape if weight is None else weight.shape}
+    if len(shapes) > 1 or size.ndim != 1:
+        raise ValueError("sizes, values, groups and weights must be columns of equal length")
+    return size, value, number, weight
+
+
+def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
+    import numpy as np
+
+    def column() -> NDArray[np.float64]:
+        return np.full(total, np.nan)
+
+    pair = np.full((total, 2), np.nan)
+    return Fit(
+        model, pair, pair.copy(), column(), column(), column(), counts.copy(), column(), column(), column(), column(), column(),
+        column(), column(),
+    )  # fmt: skip
+
+
+def _fit(block: Block, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
+    import numpy as np
+
+    low, high = block.least(block.x), block.most(block.x)
+    weight = block.total(np.ones(len(block.x)))
+    with np.errstate(all="ignore"):  # what overflows or is not defined becomes NaN below
+        flat = _constant(block, weight)
+        linearised: dict[str, Line] = {}
+        for model in sorted(models, key=lambda name: name not in LINEARISED):  # the direct forms start from them
+            shaped = model.removeprefix("linearised ")
+            if model == "constant":
+                line, curve = flat, None
+            elif model not in LINEARISED and shaped not in ("power", "exponential"):
+                line, curve = _line(block, transform(model, block.x), block.y, weight), None
+            else:
+                u = transform(shaped, block.x)
+                if shaped not in linearised:
+                    linearised[shaped] = _line(block, u, np.log(block.y), weight)
+                line = linearised[shaped]
+                curve = np.exp(block.spread(line.b0) + block.spread(line.b1) * u) if model in LINEARISED else None
+                if model not in LINEARISED:
+                    line = Line(*project(block, u, line.b1, low, high))
+            yield model, _result(model, block, line, flat, curve, low, high)
+
+
+def _constant(block: Block, weight: NDArray[np.float64]) -> Line:
+    import numpy as np
+
+    mean = block.total(block.y) / weight
+    squares = block.squares(block.y - block.spread(mean), block.y)
+    return Line(mean, np.zeros(len(mean)), squares, weight, np.zeros(len(mean)), np.full(len(mean), np.inf))
+
+
+def _line(block: Block, f: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]) -> Line:
+    """By centred sums, which lose nothing to large sizes far from 0."""
+    centre, mean = block.total(f) / weight, block.total(y) / weight
+    away, rest = f - block.spread(centre), y - block.spread(mean)
+    spread = block.total(away * away)
+    slope = block.total(away * rest) / spread
+    rest -= block.spread(slope) * away
+    return Line(mean - slope * centre, slope, block.squares(rest, y), weight, centre, spread)
+
+
+def _result(
+    model: str,
+    block: Block,
+    line: Line,
+    flat: Line,
+    curve: NDArray[np.float64] | None,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> Fit:
+    import numpy as np
+
+    n, count = block.lengths, parameters(model)
+    df = n - count
+    squares = line.squares if curve is None else block.squares(block.y - curve, block.y)
+    variance = np.where(df > 0, line.squares / df, np.nan)
+    b0, b1 = line.b0, line.b1
+    error1 = np.sqrt(variance / line.spread)
+    error0 = np.sqrt(variance * (1 / line.weight + line.centre**2 / line.spread))
+    if model.endswith(("power", "exponential")):
+        b0 = np.where(np.isin(model, LINEARISED), np.exp(line.b0), line.b0)
+        error0 = error0 * np.abs(b0)
+        if model.endswith("exponential"):
+            b1 = np.exp(b1)
+            error1 = error1 * b1
+    share = np.where(flat.squares == 0, 0.0, 1 - squares / flat.squares)
+    known = np.isfinite(b0) & np.isfinite(b1) & np.isfinite(squares)
+    if count > 1:
+        known &= (n >= 3) & (high > low) & ~(np.isin(model, (*LINEARISED, "power", "exponential")) & (b0 == 0))
+    estimated = count + 1
+    correction = np.where(n > estimated + 1, 2 * estimated * (estimated + 1) / np.maximum(n - estimated - 1, 1), np.inf)
+    aicc = np.where(np.isfinite(correction), n * np.log(squares / n) + 2 * estimated + correction, np.inf)
+
+    def column(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.where(known, values, np.nan)
+
+    return Fit(
+        model=model,
+        coefficients=np.stack([column(b0), column(b1)], axis=1),
+        errors=np.stack([column(error0), column(error1)], axis=1),
+        r2=column(share),
+        adjusted_r2=column(np.where(df > 0, 1 - (1 - share) * (n - 1) / np.maximum(df, 1), np.nan)),
+        aicc=column(aicc),
+        n=n,
+        variance=column(variance),
+        squares=column(squares),
+        low=low,
+        high=high,
+        weight=column(line.weight),
+        centre=column(line.centre),
+        spread=column(line.spread),
+    )

@@ -1,0 +1,238 @@
+"""The kind of an error: along which curve a target departs from its baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from perfvcs.statistics.fitting import fit
+from perfvcs.statistics.models import MODELS, SHAPED, evaluate, transform
+from perfvcs.statistics.pairs import pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from perfvcs.statistics.pairs import Pairs
+
+PUBLISHED = ("constant", "linear", "quadratic")
+KINDS = ("none", *MODELS)
+ALPHA = 0.008  # how often, at most, two equal curves are told apart
+FAR = 4.0  # a difference this many (robust) standard deviations from the curve is drawn in
+FEW = 0.06  # where at most this share is so far
+MANY = 20  # where there are so many sizes that these deviations are known
+ROUNDS = 4
+MARGIN = 6.0  # by how much BIC must be lower for a curve of free shape, as in ``choice``
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The kind of error of every group; arrays of the shape (groups,).
+
+    ``index`` is its place in ``KINDS``, -1 where fewer than three sizes are known on both sides. The error is ``offset`` +
+    ``coefficient`` f(size), with the offset 0 unless the values ask for one; a constant error is ``coefficient`` itself; of a power
+    and an exponential ``coefficient`` is the scale and ``shape`` the exponent or the base (NaN for the others). Positive is more than
+    the baseline, in the unit of the values per unit of f (per element where linear). ``low``..``high`` is the confidence interval of
+    the coefficient, given the kind. ``p`` is against "none", corrected for the kinds tried; ``n`` is the number of sizes.
+    """
+
+    index: NDArray[np.intp]
+    coefficient: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    shape: NDArray[np.float64]
+    p: NDArray[np.float64]
+    n: NDArray[np.intp]
+
+    def name(self, group: int = 0) -> str | None:
+        """The kind in words; None where it is unknown."""
+        place = int(self.index[group])
+        return KINDS[place] if place >= 0 else None
+
+    def predict(self, x: ArrayLike, group: int = 0) -> NDArray[np.float64]:
+        """The error of a group at sizes ``x``, in the unit of the values; 0 for "none", NaN where unknown."""
+        import numpy as np
+
+        name = self.name(group)
+        if name is None or name == "none":
+            return np.full(np.shape(x), np.nan if name is None else 0.0)
+        if name == "constant":
+            return evaluate(name, x, self.coefficient[group], 0.0)
+        if name in SHAPED:
+            return evaluate(name, x, self.coefficient[group], self.shape[group])
+        return evaluate(name, x, self.offset[group], self.coefficient[group])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One curve fitted to the differences of every group: its kind, sum of squares, and what ``Kind`` says of it."""
+
+    kind: str
+    parameters: int
+    squares: NDArray[np.float64]
+    coefficient: NDArray[np.float64]
+    error: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    shape: NDArray[np.float64]
+
+
+def kind(
+    x1: ArrayLike,
+    y1: ArrayLike,
+    x2: ArrayLike,
+    y2: ArrayLike,
+    group1: ArrayLike | None = None,
+    group2: ArrayLike | None = None,
+    *,
+    groups: int | None = None,
+    family: Sequence[str] = PUBLISHED,
+    alpha: float = ALPHA,
+    confidence: float = 0.99,
+) -> Kind:
+    """Find the kind of error of a target (values ``y2`` at sizes ``x2``) against a baseline, for every group (numbered from 0).
+
+    The differences, size by size (``pairs.pair``; the sizes need not coincide) and weighted by what the noise does with the level, are
+    fitted by every curve of ``family``, both through 0 where f is 0 and with an offset. First come the F-tests against none: unless
+    the least p of all curves, times their number, is below ``alpha``, it is "none". Then the curve of the lowest BIC is the kind; its n
+    is the number of values of the smaller side, and a power or an exponential must be lower by ``MARGIN``. All values count as
+    independent: whether executions differ for sure is for ``curve.replicated`` to say.
+
+    From 20 sizes on, a few single differences far off the curve (a pause of the machine) are drawn in to 4 robust standard deviations.
+
+    ``family`` are names of ``MODELS``, by default the published three; ``ValueError`` for another, or for columns of different
+    lengths. Kinds that the sizes do not allow (logarithms of 0 or below) are left out. Sources: Stupinsky 2018, ch. 5.1 and 6;
+    BIC: Schwarz 1978.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.fisher import tail
+    from perfvcs.statistics.student import quantile
+
+    wrong = [name for name in family if name not in MODELS]
+    if wrong or not family:
+        raise ValueError(f"no kind of error {', '.join(wrong)}; there are {', '.join(MODELS)}")
+    pairs = pair(x1, y1, x2, y2, group1, group2, groups)
+    weights = pairs.weights()
+    n = np.bincount(pairs.group, minlength=pairs.groups)
+    values = np.stack([np.bincount(pairs.group, side, pairs.groups) for side in pairs.counts.T]).min(axis=0)
+    pairs, candidates = _tame(pairs, weights, [name for name in MODELS if name in family])
+    nothing = np.bincount(pairs.group, weights * pairs.difference**2, pairs.groups)
+    count = np.array([candidate.parameters for candidate in candidates])[:, None]
+    df = np.maximum(n - count, 1)
+    squares = np.stack([candidate.squares for candidate in candidates])
+    able = np.isfinite(squares) & (n > count) & (nothing > 0)
+    with np.errstate(all="ignore"):
+        chance = tail(np.maximum(nothing - squares, 0.0) / squares * df / count, count, df)
+        score = np.maximum(n * np.log(squares), -1e300) + count * np.log(np.maximum(values, 1))
+    free = np.array([MARGIN if candidate.kind in SHAPED else 0.0 for candidate in candidates])[:, None]
+    best, row = np.where(able, score + free, np.inf).argmin(axis=0), np.arange(pairs.groups)
+    p = np.minimum(np.where(able, chance, 1.0).min(axis=0) * len(candidates), 1.0)
+    place = np.array([KINDS.index(candidate.kind) for candidate in candidates], dtype=np.intp)
+    index = np.where(n < 3, -1, np.where(p < alpha, place[best], 0))
+
+    def chosen(*columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.where(index > 0, np.stack(columns)[best, row], np.nan)
+
+    coefficient = chosen(*(candidate.coefficient for candidate in candidates))
+    half = quantile((1 + confidence) / 2, df[best, row]) * chosen(*(candidate.error for candidate in candidates))
+    return Kind(
+        index=index,
+        coefficient=coefficient,
+        low=coefficient - half,
+        high=coefficient + half,
+        offset=chosen(*(candidate.offset for candidate in candidates)),
+        shape=chosen(*(candidate.shape for candidate in candidates)),
+        p=np.where(n < 3, np.nan, p),
+        n=n,
+    )
+
+
+def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> tuple[Pairs, list[Candidate]]:
+    """The candidates, and the differences that they are fitted to: those far from the best curve are drawn in (Huber 1981, 7.7)."""
+    import numpy as np
+
+    raw, tamed = pairs.difference, pairs
+    wide = (np.bincount(pairs.group, minlength=pairs.groups) >= MANY)[pairs.group]
+    scale = np.sqrt(weights)
+    for _ in range(ROUNDS):
+        candidates = list(_candidates(tamed, weights, names))
+        curve = _best(tamed, candidates)
+        rest = (raw - curve) * scale
+        limit = FAR * 1.4826 * _median(np.abs(rest), pairs)[pairs.group]
+        far = wide & (limit > 0) & (np.abs(rest) > limit)
+        share = np.bincount(pairs.group, far, pairs.groups) / np.maximum(np.bincount(pairs.group, minlength=pairs.groups), 1)
+        far &= (share <= FEW)[pairs.group]  # more are not outliers: the noise has two modes
+        new = np.where(far, curve + np.clip(rest, -limit, limit) / scale, raw)
+        if (np.abs(new - tamed.difference) * scale <= 0.01 * limit).all():
+            break
+        tamed = replace(tamed, difference=new)
+    return tamed, candidates
+
+
+def _best(pairs: Pairs, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+    """The closest of the candidates at each row."""
+    import numpy as np
+
+    squares = np.stack([np.where(np.isfinite(candidate.squares), candidate.squares, np.inf) for candidate in candidates])
+    best = squares.argmin(axis=0)[pairs.group]
+    found = np.zeros(len(pairs.x))
+    for place, candidate in enumerate(candidates):
+        here = best == place
+        number = pairs.group[here]
+        first, second = candidate.offset[number], candidate.coefficient[number]
+        if candidate.kind == "constant":
+            first, second = second, first
+        elif candidate.kind in SHAPED:
+            first, second = second, candidate.shape[number]
+        found[here] = evaluate(candidate.kind, pairs.x[here], first, second)
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def _median(rows: NDArray[np.float64], pairs: Pairs) -> NDArray[np.float64]:
+    """The (upper) median of each group; 0 for one without rows."""
+    import numpy as np
+
+    order = np.lexsort((rows, pairs.group))
+    counts = np.bincount(pairs.group, minlength=pairs.groups)
+    places = np.cumsum(counts) - counts + counts // 2
+    found = np.zeros(pairs.groups)
+    found[counts > 0] = rows[order][places[counts > 0]]
+    return found
+
+
+def _candidates(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> Iterator[Candidate]:
+    """The curves through 0 and those with an offset; all arrays of the shape (groups,)."""
+    import numpy as np
+
+    nan, zero = np.full(pairs.groups, np.nan), np.zeros(pairs.groups)
+    fits = fit(pairs.x, pairs.difference, pairs.group, weights, groups=pairs.groups, models=names)
+    for name in names:
+        found = fits[name]
+        first, second = found.coefficients.T
+        if name == "constant":
+            yield Candidate(name, 1, found.squares, first, found.errors[:, 0], zero, nan)
+        elif name in SHAPED:
+            yield Candidate(name, 2, found.squares, first, found.errors[:, 0], zero, second)
+        else:
+            yield _through(name, pairs, weights)
+            yield Candidate(name, 2, found.squares, second, found.errors[:, 1], first, nan)
+
+
+def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> Candidate:
+    """y = b f(x), without an offset."""
+    import numpy as np
+
+    f = transform(name, pairs.x)
+    with np.errstate(all="ignore"):
+        length = np.bincount(pairs.group, weights * f * f, pairs.groups)
+        b = np.bincount(pairs.group, weights * f * pairs.difference, pairs.groups) / length
+        rest = pairs.difference - b[pairs.group] * f
+        squares = np.bincount(pairs.group, weights * rest * rest, pairs.groups)
+        n = np.bincount(pairs.group, minlength=pairs.groups)
+        error = np.sqrt(squares / np.maximum(n - 1, 1) / length)
+    return Candidate(
+        name, 1, np.where(length > 0, squares, np.nan), b, error, np.zeros(pairs.groups), np.full(pairs.groups, np.nan)
+    )

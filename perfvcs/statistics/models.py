@@ -1,0 +1,178 @@
+"""Models of a value against a size: their names, their orders of growth, and what is known of a fitted one.
+
+``fitting.fit`` fits them to many groups at once, ``choice.choose`` picks one per group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+# From the slowest growth to the fastest: the order of `best-model-order`, and of preference among equally good models.
+MODELS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential")
+LINEARISED = ("linearised power", "linearised exponential")
+SHAPED = ("power", "exponential", *LINEARISED)  # the second coefficient is the shape of the curve, the first only its scale
+
+ORDERS = {
+    "constant": "O(1)",
+    "logarithmic": "O(log n)",
+    "linear": "O(n)",
+    "linearithmic": "O(n log n)",
+    "quadratic": "O(n^2)",
+    "cubic": "O(n^3)",
+    "power": "O(n^b)",
+    "exponential": "O(b^n)",
+}
+_EXPONENTS = {
+    "constant": (0, 0),
+    "logarithmic": (0, 1),
+    "linear": (1, 0),
+    "linearithmic": (1, 1),
+    "quadratic": (2, 0),
+    "cubic": (3, 0),
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One model fitted to every group; arrays of the shape (groups,), ``coefficients`` and ``errors`` (groups, 2).
+
+    ``model`` is one of ``MODELS`` or ``LINEARISED``: y = b0 + b1 f(x) with f(x) = x, ln x, x ln x, x^2, x^3; y = b0 x^b1 (power);
+    y = b0 b1^x (exponential). ``errors`` are standard errors. ``n`` counts the finite rows, ``low``..``high`` is their range of sizes.
+    ``squares`` is the (weighted) sum of squared residuals, and ``r2``, ``adjusted_r2`` and ``aicc`` follow from it: on the original
+    scale for every model, so that they compare. ``variance`` is that of the residuals on the scale of the fit (log for ``LINEARISED``).
+    ``weight``, ``centre`` and ``spread`` are what the variance of a prediction needs: the sum of weights, and the mean and centred sum
+    of squares of f(x). A group for which a model is not defined is NaN throughout, but for ``n`` and the range.
+    """
+
+    model: str
+    coefficients: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    r2: NDArray[np.float64]
+    adjusted_r2: NDArray[np.float64]
+    aicc: NDArray[np.float64]
+    n: NDArray[np.intp]
+    variance: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """For which groups the model is there; shape (groups,)."""
+        import numpy as np
+
+        return np.asarray(np.isfinite(self.coefficients).all(axis=1))
+
+    @property
+    def df(self) -> NDArray[np.float64]:
+        """Degrees of freedom of ``variance``: rows less the model's coefficients, at least 0."""
+        import numpy as np
+
+        return np.maximum(self.n - parameters(self.model), 0).astype(np.float64)
+
+    def predict(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
+        """The curve's value at sizes ``x`` of groups ``group``, which are broadcast; NaN where unknown, inf beyond what a float holds."""
+        import numpy as np
+
+        rows = np.asarray(group, dtype=np.intp)
+        return evaluate(self.model, x, self.coefficients[rows, 0], self.coefficients[rows, 1])
+
+    def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
+        """The variance of ``predict`` as an estimate of the mean there, to first order for power and exponential; shapes as there."""
+        import numpy as np
+
+        rows = np.asarray(group, dtype=np.intp)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = np.broadcast_to(1 / self.weight[rows], np.broadcast_shapes(np.shape(x), rows.shape))
+            if self.model != "constant":
+                found = found + (transform(self.model, x) - self.centre[rows]) ** 2 / self.spread[rows]
+            if self.model in SHAPED:
+                found = found * self.predict(x, group) ** 2
+            result: NDArray[np.float64] = self.variance[rows] * found
+        return result
+
+
+def parameters(model: str) -> int:
+    """How many coefficients a model has."""
+    return 1 if model == "constant" else 2
+
+
+def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
+    """What a model is linear in, elementwise: f(x), ln x of a power, x of an exponential; NaN where it is not defined.
+
+    x ln x is 0 at 0, its limit. ``ValueError`` for an unknown model.
+    """
+    import numpy as np
+
+    size = np.asarray(x, dtype=np.float64)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        match model.removeprefix("linearised "):
+            case "constant":
+                found = np.zeros(size.shape)
+            case "linear" | "exponential":
+                found = size
+            case "logarithmic" | "power":
+                found = np.where(size > 0, np.log(size), np.nan)
+            case "linearithmic":
+                found = np.where(size == 0, 0.0, size * np.log(size))
+            case "quadratic":
+                found = size * size
+            case "cubic":
+                found = size * size * size
+            case _:
+                raise ValueError(f"no model {model}; there are {', '.join(MODELS + LINEARISED)}")
+    return found
+
+
+def evaluate(model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike) -> NDArray[np.float64]:
+    """A model's value at ``x`` for given coefficients, all broadcast; NaN where it is not defined, inf beyond what a float holds."""
+    import numpy as np
+
+    first, second = np.asarray(b0, dtype=np.float64), np.asarray(b1, dtype=np.float64)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        f = transform(model, x)
+        if model in SHAPED:
+            shape = np.log(second) if "exponential" in model else second
+            found = np.sign(first) * np.exp(np.log(np.abs(first)) + shape * f)
+        else:
+            found = first + second * f
+    result: NDArray[np.float64] = np.asarray(found)
+    return result
+
+
+def order(model: str, shape: float | None = None) -> str:
+    """The order of growth in words: "O(n log n)"; with the coefficient b1 as ``shape``, "O(n^1.52)" of a power and "O(1.6^n)"."""
+    name = model.removeprefix("linearised ")
+    if shape is not None and name == "power":
+        return f"O(n^{shape:.3g})"
+    if shape is not None and name == "exponential":
+        return f"O({shape:.3g}^n)"
+    return ORDERS[name]
+
+
+def rank(model: str) -> int:
+    """The place of a model in ``MODELS``: the published order of growth, by name alone."""
+    return MODELS.index(model.removeprefix("linearised "))
+
+
+def growth(model: str, shape: float | None = None) -> tuple[float, float]:
+    """The true order of growth, to be compared with <: (exponent of n, exponent of log n).
+
+    By name alone a power ranks above a quadratic, whatever its exponent. Here n^0.5 stands between log n and n, n^-1 below a constant,
+    and an exponential above everything, or below if its base b1 is less than 1. Without ``shape`` both are taken to grow.
+    """
+    name = model.removeprefix("linearised ")
+    if name == "power":
+        return (float(rank(name)) if shape is None else shape, 0.0)
+    if name == "exponential":
+        return (inf if shape is None or shape > 1 else 0.0 if shape == 1 else -inf, 0.0)
+    return _EXPONENTS[name]

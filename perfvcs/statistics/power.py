@@ -1,0 +1,94 @@
+"""What a comparison in pairs finds: its power, the pairs that it needs, and the smallest effect that it sees."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+POWER = 0.8
+MOST = 100_000  # pairs; nobody measures more
+POINTS = 400  # at which the distribution of an estimated variance is taken
+STEPS = 60
+
+
+def power(effect: float, deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0) -> float:
+    """The chance that a paired t-test at ``alpha`` (two-sided) finds ``effect`` and estimates it at ``bar`` or more.
+
+    ``effect`` >= 0 and ``bar`` >= 0 are differences on the scale (usually logarithms) on which the differences of pairs have the standard
+    ``deviation``; 0 for fewer than two pairs. Normal differences; their estimated variance is integrated over its chi-square
+    distribution. With ``bar`` 0 it is the upper tail of the noncentral t distribution. Source: Johnson, Welch 1940.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    if pairs < 2:
+        return 0.0
+    error = deviation / sqrt(pairs)
+    if error <= 0:
+        return float(effect > 0 and effect >= bar)
+    import numpy as np
+
+    point = stdtrit(pairs - 1, 1 - alpha / 2)
+    reached = np.maximum(point * error * _spreads(pairs - 1), bar)
+    return float(ndtr((effect - reached) / error).mean())
+
+
+def pairs(
+    effect: float,
+    deviation: float,
+    alpha: float = 0.01,
+    bar: float = 0.0,
+    wanted: float = POWER,
+    least: int = 5,
+    most: int = MOST,
+) -> int | None:
+    """The fewest pairs, at least ``least``, with which ``effect`` is found with the power ``wanted``; None where ``most`` do not do.
+
+    An effect that is not above ``bar`` is estimated below it half of the time, however many pairs there are.
+    """
+    if power(effect, deviation, least, alpha, bar) >= wanted:
+        return least
+    if effect <= bar or power(effect, deviation, most, alpha, bar) < wanted:
+        return None
+    low, high = least, 2 * least
+    while high < most and power(effect, deviation, high, alpha, bar) < wanted:
+        low, high = high, 2 * high
+    high = min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(effect, deviation, middle, alpha, bar) >= wanted else (middle, high)
+    return high
+
+
+def detectable(deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0, wanted: float = POWER) -> float | None:
+    """The smallest effect that so many pairs find with the power ``wanted``; None for fewer than two pairs."""
+    if pairs < 2:
+        return None
+    low, high = bar, bar + max(deviation, 1e-12)
+    while power(high, deviation, pairs, alpha, bar) < wanted:
+        low, high = high, bar + 2 * (high - bar)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle, deviation, pairs, alpha, bar) >= wanted else (middle, high)
+    return high
+
+
+def limits(deviation: float, df: float, confidence: float = 0.8) -> tuple[float, float]:
+    """The interval in which the true standard deviation lies, of normal values, when ``deviation`` was estimated with ``df`` > 0."""
+    from scipy.special import gammaincinv
+
+    low, high = (2 * gammaincinv(df / 2, share) for share in ((1 + confidence) / 2, (1 - confidence) / 2))
+    return deviation * sqrt(df / low), deviation * sqrt(df / high)
+
+
+def _spreads(df: int) -> NDArray[np.float64]:
+    """Estimated over true standard deviation at the middles of ``POINTS`` equally likely parts."""
+    import numpy as np
+    from scipy.special import gammaincinv
+
+    shares = (np.arange(POINTS) + 0.5) / POINTS
+    found: NDArray[np.float64] = np.sqrt(2 * gammaincinv(df / 2, shares) / df)
+    return found

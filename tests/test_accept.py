@@ -1,0 +1,264 @@
+"""``perf accept``: a known degradation stops failing, a worse one does not."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from datetime import date, timedelta
+
+import pytest
+from conftest import Project, Said
+from samples import interleaved, noisy, sample_profile
+
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+FILE = "perf-accepted.toml"
+
+
+def measured(project: Project, *centres: float) -> list[str]:
+    """One commit per centre, all measured in one interleaved session."""
+    commits = [project.commit(f"version {number}") for number in range(len(centres))]
+    store(*interleaved(commits, [noisy(centre, seed=number) for number, centre in enumerate(centres)]))
+    return commits
+
+
+def store(*profiles: object) -> None:
+    Repository.find(create=True).store.add(profiles, "test")  # type: ignore[arg-type]
+
+
+def ids(perf: Perf, *revisions: str) -> dict[str, str]:
+    """Metric -> the id of its open degradation."""
+    changes = json.loads(perf("check", "--json", *revisions, code=3).out)["changes"]
+    return {change["metric"]: change["id"] for change in changes if "id" in change}
+
+
+def accept_all(perf: Perf, *revisions: str, reason: str = "the parser checks its input") -> None:
+    perf("accept", *ids(perf, *revisions).values(), "--reason", reason)
+
+
+def test_an_accepted_degradation_does_not_fail_and_is_listed_apart(project: Project, perf: Perf) -> None:
+    one, two = measured(project, 0.010, 0.011)
+    known = ids(perf)
+    printed = perf("check", code=3).out
+    assert f"accept: {known['wall']} (wall time), {known['cpu']} (CPU time)" in printed
+    assert "perf accept ID --reason TEXT" in printed
+    perf("accept", known["wall"], "--reason", "the parser checks its input")
+    assert "1 degradation, 1 accepted" in perf("check", code=3).out
+    said = perf("accept", "sort:cpu", "--reason", "so it does")
+    assert said.out.startswith(f"accepted {known['cpu']}  sort: CPU time +10.0 %, {one[:10]} -> {two[:10]}\n")
+    lines = perf("check").out.splitlines()
+    assert lines[1].startswith("  accepted       wall time       +10.0 % [")
+    assert lines[2] == "                 the parser checks its input"
+    assert lines[-1] == f"{one[:10]} -> {two[:10]}: 2 accepted"
+    assert "Accepted:" in perf("check", "--markdown").out
+    found = json.loads(perf("check", "--json").out)
+    assert found["counts"] == {"accepted": 2}
+    assert [change["accepted"] for change in found["changes"]].count("so it does") == 1
+    assert f"2 accepted against {one[:10]}" in perf("log").out
+
+
+def test_the_file_is_for_people(project: Project, perf: Perf) -> None:
+    one, two = measured(project, 0.010, 0.011)
+    accept_all(perf)
+    text = (project.root / FILE).read_text()
+    assert text.startswith("# Degradations that this project has accepted")
+    (table,) = (found for found in tomllib.loads(text)["accepted"] if found["metric"] == "wall")
+    assert (table["benchmark"], table["metric"], table["baseline"], table["target"]) == ("sort", "wall", one, two)
+    assert table["effect"] == pytest.approx(0.1, abs=0.01)
+    assert table["who"] == "Ada"
+    assert text.count("[[accepted]]") == 2
+
+
+def test_the_accepted_level_holds_against_older_baselines_only(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.010, 0.011, 0.011, 0.0121)
+    accept_all(perf, "HEAD~3", "HEAD~2")
+    assert "accepted" in perf("check", "HEAD~3", "HEAD~1").out
+    assert "accepted" in perf("check", "HEAD~4", "HEAD~1").out
+    assert "same" in perf("check", "HEAD~2", "HEAD~1").out
+    beyond = perf("check", "HEAD~3", "HEAD", code=3).out
+    assert "more than the accepted +" in beyond
+    perf("check", "HEAD~1", "HEAD", code=3)
+    accept_all(perf, "HEAD~1", "HEAD", reason="and its output")
+    steps = json.loads(perf("check", "--json", "HEAD~4", "HEAD").out)["changes"]
+    assert {change["accepted"] for change in steps} == {"the parser checks its input; and its output"}
+
+
+def test_a_target_without_the_accepted_commit_is_not_excused(project: Project, perf: Perf) -> None:
+    one, two, old = (project.commit(name) for name in ("one", "two", "three"))
+    project.git("checkout", "--quiet", "-b", "other", one)
+    other = project.commit("another way")
+    store(
+        *interleaved(
+            [one, two, old, other], [noisy(centre, seed=seed) for seed, centre in enumerate((0.01, 0.011, 0.011, 0.011))]
+        )
+    )
+    accept_all(perf, one, two)
+    perf("check", one, old)
+    perf("check", one, other, code=3)
+
+
+def test_a_baseline_within_the_accepted_step_is_judged_by_itself(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.010, 0.011)
+    accept_all(perf, "HEAD~2", "HEAD")
+    perf("check", "HEAD~2", "HEAD")
+    perf("check", "HEAD~1", "HEAD", code=3)
+
+
+def test_an_acceptance_ends_on_its_day_and_the_report_says_so(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    tomorrow = date.today() + timedelta(days=1)
+    perf("accept", *ids(perf).values(), "--reason", "until the fix", "--until", tomorrow.isoformat())
+    perf("check")
+    assert f"until {tomorrow}" in perf("accept", "--list").out
+    path = project.root / FILE
+    path.write_text(path.read_text().replace(tomorrow.isoformat(), "2026-01-31"))
+    said = perf("check", code=3).out
+    assert "its acceptance ended on 2026-01-31: until the fix" in said
+    assert "ended on 2026-01-31" in perf("accept", "--list").out
+    assert json.loads(perf("accept", "--list", "--json").out)[0]["ended"] is True
+
+
+def test_an_acceptance_can_be_taken_back(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    known = ids(perf)
+    accept_all(perf)
+    path = project.root / FILE
+    path.write_text(path.read_text() + "\n# a note of ours\n")
+    said = perf("accept", "--remove", known["wall"])
+    assert said.out.startswith(f"not accepted any more: {known['wall']}  sort: wall time")
+    assert [table["metric"] for table in tomllib.loads(path.read_text())["accepted"]] == ["cpu"]
+    assert path.read_text().startswith("# Degradations")
+    assert path.read_text().endswith("# a note of ours\n")
+    perf("check", code=3)
+    assert perf("accept", "--remove", known["wall"], code=2).err.count("\n") == 1
+    perf("accept", "--remove", known["cpu"])
+    assert perf("accept", "--list").out == "nothing is accepted\n"
+    assert "has none" in perf("accept", "--remove", known["cpu"], code=2).err
+
+
+def test_the_listing_fits_a_terminal(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    accept_all(perf, reason="a reason of many words " * 20)
+    listed = perf("accept", "--list").out
+    assert "Ada, 20" in listed
+    assert max(map(len, listed.splitlines())) <= 80
+
+
+def test_an_id_of_an_earlier_report_and_its_beginning_will_do(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011, 0.011)
+    known = ids(perf, "HEAD~2", "HEAD~1")
+    perf("check", "HEAD~1", "HEAD")
+    perf("accept", known["wall"][:5], "--reason", "x")
+    assert known["wall"] in (project.root / FILE).read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cure"),
+    [
+        ((), "use one of --list and --remove"),
+        (("sort", "--list"), "use one of"),
+        (("sort",), "say why with --reason"),
+        (("--list", "--reason", "x"), "name it"),
+        (("sort", "--reason", "x"), "2 degradations, name them by their ids: "),
+        (("sotr:wall", "--reason", "x"), "did you mean `sort:wall`?"),
+        (("00000", "--reason", "x"), "no degradation is called"),
+        (("parse", "--reason", "x"), "is `same`: only a degradation fails"),
+        (("sort:wall", "--reason", " "), "--reason TEXT"),
+        (("sort:wall", "--reason", "x", "--until", "2020-01-01"), "is not in the future"),
+        (("sort:wall", "--reason", "x", "--until", "soon"), "--until"),
+        (("sort:wall", "--reason", "\udcff"), "not UTF-8"),
+    ],
+)
+def test_what_cannot_be_accepted_names_the_cure(project: Project, perf: Perf, arguments: tuple[str, ...], cure: str) -> None:
+    from perfvcs.profile import Job
+
+    commits = measured(project, 0.010, 0.011)
+    job = Job(name="parse", collector="time", cmd="./parse")
+    store(*(each for each in interleaved(commits, [[0.01] * 10] * 2, session="20261120T100000-000000", job=job)))
+    perf("check", code=3)
+    said = perf("accept", *arguments, code=2)
+    assert cure in said.err
+    assert said.err.count("\n") == 1
+    assert not (project.root / FILE).exists()
+
+
+def test_without_a_report_there_is_nothing_to_accept(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.010)
+    assert "run `perf check` first" in perf("accept", "sort", "--reason", "x", code=4).err
+    perf("check", code=None)
+    assert "has no degradation" in perf("accept", "sotr", "--reason", "x", code=2).err
+
+
+def test_what_is_accepted_is_not_accepted_twice(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    known = ids(perf)
+    accept_all(perf)
+    assert "is accepted already" in perf("accept", known["wall"], "--reason", "x", code=2).err
+    perf("check")
+    assert "perf accept --list" in perf("accept", known["wall"], "--reason", "x", code=2).err
+
+
+def test_uncommitted_changes_cannot_be_accepted(project: Project, perf: Perf) -> None:
+    commit = project.commit(file="1")
+    project.write("file", "2")
+    dirty = Repository.find(create=True).project.dirty()
+    walls = [noisy(0.01), noisy(0.011, seed=2)]
+    profiles = interleaved([commit, commit], walls, session="20261120T100000-000000")
+    store(profiles[0], interleaved([commit, commit], walls, session="20261120T100000-000000", dirty=dirty)[1])
+    said = perf("check", code=3)
+    assert "perf accept" not in said.out
+    assert "commit them" in perf("accept", "sort:wall", "--reason", "x", code=2).err
+
+
+def test_a_bare_repository_has_no_file(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    bare = project.root.parent / "bare.git"
+    project.git("clone", "--quiet", "--bare", ".", str(bare))
+    (project.root / ".perf").rename(bare / ".perf")
+    assert "2 degradations" in perf("-C", str(bare), "check", code=3).out
+    assert "accept it in a clone" in perf("-C", str(bare), "accept", "--list", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ("[[accepted]]\nreson = 1", "[[accepted]] no. 1: there is no key `reson`; did you mean `reason`?"),
+        ("acepted = 1", "there is no key `acepted`; did you mean `accepted`?"),
+        ("<<<<<<< HEAD", "is not TOML"),
+        ("accepted = 3", "write each acceptance as a table [[accepted]]"),
+        ("[[accepted]]\nid = 3", "[[accepted]] no. 1, id: expected a string, got a whole number"),
+        ('[[accepted]]\nid = "3"', "`benchmark` is missing"),
+        ("a = " + "[" * 5000, "nested too deeply"),
+    ],
+)
+def test_a_damaged_file_is_one_line_with_the_place(project: Project, perf: Perf, text: str, cure: str) -> None:
+    measured(project, 0.010, 0.011)
+    project.write(FILE, text)
+    for arguments in (("check",), ("accept", "--list"), ("accept", "--remove", "x")):
+        said = perf(*arguments, code=2)
+        assert said.err.startswith("perf: perf-accepted.toml")
+        assert cure in said.err
+        assert said.err.count("\n") == 1
+
+
+def test_an_acceptance_of_another_clone_is_no_trouble(project: Project, perf: Perf) -> None:
+    _, two = measured(project, 0.010, 0.011)
+    accept_all(perf)
+    path = project.root / FILE
+    path.write_text(path.read_text().replace(two, "0" * 40))
+    perf("check", code=3)
+
+
+def test_a_metric_without_a_ratio_is_accepted_by_its_shift(project: Project, perf: Perf) -> None:
+    from perfvcs.profile import Metric
+
+    commits = [project.commit(name) for name in ("one", "two", "three")]
+    calls = {"wall": Metric("", kind="deterministic")}
+    for commit, count in zip(commits, (0.0, 5.0, 6.0), strict=True):
+        store(sample_profile([count] * 5, commit=commit, metrics=calls))
+    perf("check", commits[0], commits[1], code=3)
+    assert "by 5" in perf("accept", "sort", "--reason", "it calls now").out
+    perf("check", commits[0], commits[1])
+    assert "more than the accepted" in perf("check", commits[0], commits[2], code=3).out

@@ -1,0 +1,540 @@
+"""Methods on curves, through ``compare`` and the command line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from samples import WALL, sample_profile
+
+from perfvcs.check import Change, Curve, Past, Report, Unit, compare
+from perfvcs.check.case import Case
+from perfvcs.check.curve import Sides, share
+from perfvcs.check.finding import orders, sentence
+from perfvcs.check.matching import match
+from perfvcs.check.methods import load
+from perfvcs.check.methods.curves import Curves
+from perfvcs.check.rows import Rows
+from perfvcs.check.text import text
+from perfvcs.profile import Collected, Design, Metric, Profile, Resources
+from perfvcs.statistics.permutation import sign_flips, two_sample
+from perfvcs.summary import Measured
+
+SIZES = np.arange(10, 5010, 10.0)
+FEW = np.array([10.0, 20, 40, 80, 160, 320])
+GEOMETRIC = np.geomspace(10, 10_000, 24).round()
+PUBLISHED = (
+    "absolute-error", "relative-error", "studentized", "best-model-order", "average-amount", "integral", "linear-difference",
+    "polynomial-difference", "local-statistics",
+)  # fmt: skip
+
+
+def profile(
+    values: Any,
+    sizes: Any,
+    version: int = 0,
+    *,
+    paired: bool = True,
+    names: Sequence[str] = ("search",),
+    metric: Metric = WALL,
+    binary: list[int] | None = None,
+    **overrides: Any,
+) -> Profile:
+    """Values of the shape (executions, sizes), or (units, executions, sizes) for several ``names``; ``sizes`` as many, or one row."""
+    cube = np.asarray(values, dtype=float)
+    cube = cube.reshape((len(names), *cube.shape[-2:]))
+    units, executions, count = cube.shape
+    every = np.broadcast_to(np.asarray(sizes, dtype=float), cube.shape).ravel() if sizes is not None else None
+    rows = Resources(
+        names=list(names),
+        uid=np.repeat(np.arange(units), executions * count).tolist(),
+        execution=np.tile(np.repeat(np.arange(executions), count), units).tolist(),
+        binary=None if binary is None else np.tile(np.repeat(binary, count), units).tolist(),
+        size=None if every is None else [None if size != size else float(size) for size in every],  # noqa: PLR0124
+        metrics={"wall": [None if value != value else float(value) for value in cube.ravel()]},  # noqa: PLR0124
+    )
+    session = "s" if paired else f"s{version}"
+    fields: dict[str, Any] = {
+        "commit": str(version + 1) * 40,
+        "collected": Collected(session, f"2026-11-2{version}T09:30:00Z", f"2026-11-2{version}T09:40:00Z", "perfvcs 0.1.0"),
+        "design": Design(
+            executions=executions, order="interleaved" if paired else "sequential", version=version, versions=["1" * 40, "2" * 40]
+        ),
+        "metrics": {"wall": metric},
+        "resources": rows,
+    }
+    return sample_profile([1.0], **(fields | overrides))
+
+
+def noisy(
+    curve: NDArray[np.float64], seed: int, executions: int = 10, noise: float = 0.01, start: float = 0.0
+) -> NDArray[np.float64]:
+    """Executions of a curve with multiplicative noise in each value, and one factor for all values of an execution."""
+    random = np.random.default_rng(seed)
+    shape = (executions, len(curve))
+    return curve * np.exp(random.normal(0, noise, shape) + random.normal(0, start, (executions, 1)))
+
+
+def report(old: Any, new: Any, sizes: Any = SIZES, method: str = "curves", history: Any = None, **options: Any) -> Report:
+    return compare([profile(old, sizes, **options)], [profile(new, sizes, 1, **options)], method=method, history=history)
+
+
+def verdict(*args: Any, **options: Any) -> Change:
+    changes = report(*args, **options).changes
+    assert len(changes) == 1
+    return changes[0]
+
+
+def cases(old: Profile, new: Profile) -> list[Case]:
+    sides = Measured.of(old), Measured.of(new)
+    return match([sides[0]], [sides[1]], {}, Rows({id(sides[0]): old, id(sides[1]): new}))[0]
+
+
+LOG = 1e-4 * np.log(SIZES)
+
+
+# The experiment of Stupinsky 2018, chapter 6
+
+
+def test_an_injected_linear_error_is_found_named_and_measured() -> None:
+    change = verdict(noisy(LOG, 1), noisy(LOG + 2e-8 * SIZES, 2))
+    assert (change.word, change.method, change.size) == ("degradation", "curves", None)
+    assert change.curve is not None
+    assert change.curve.kind == "linear"
+    assert change.curve.low is not None
+    assert change.curve.high is not None
+    assert change.curve.low < 2e-8 < change.curve.high
+    assert change.curve.coefficient == pytest.approx(2e-8, rel=0.05)
+    assert change.curve.models[0] == "logarithmic"
+    assert "O(log n) -> O(n)" in change.finding
+    assert change.effect == pytest.approx(np.mean(2e-8 * SIZES[-50:] / LOG[-50:]), rel=0.02)
+    assert change.gate
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "per"),
+    [
+        (3e-5 + 0 * SIZES, "constant", "whatever the size (constant)"),
+        (2e-8 * SIZES, "linear", "ns per element (linear)"),
+        (4e-12 * SIZES**2, "quadratic", "ps per element squared (quadratic)"),
+    ],
+)
+def test_the_kind_of_error_is_said_with_its_size(error: NDArray[np.float64], kind: str, per: str) -> None:
+    for sign in (1, -1):
+        old, new = noisy(LOG, 3), noisy(LOG + error, 4)
+        change = verdict(*((old, new) if sign > 0 else (new, old)))
+        assert change.curve is not None
+        assert (change.word, change.curve.kind) == ("degradation" if sign > 0 else "improvement", kind)
+        assert change.finding.startswith("+" if sign > 0 else "-")
+        assert per in change.finding
+
+
+def test_the_same_curve_is_the_same() -> None:
+    change = verdict(noisy(LOG, 5), noisy(LOG, 6))
+    assert (change.word, change.finding) == ("same", "")
+    assert change.curve is not None
+    assert (change.curve.kind, change.curve.coefficient) == ("none", None)
+    assert change.curve.orders == ("O(log n)", "O(log n)")
+
+
+def test_a_report_of_curves_reads_well_in_80_columns() -> None:
+    shown = text(report(noisy(LOG, 1), noisy(LOG + 2e-8 * SIZES, 2)))
+    assert max(map(len, shown.splitlines())) <= 80
+    lines = [line.strip() for line in shown.splitlines()]
+    assert lines[1].startswith("degradation    wall time       +11.")
+    assert lines[2].endswith("per element (linear), O(log n) -> O(n); effect at")
+    assert lines[3] == "sizes 4,510 to 5,000"
+
+
+def test_an_execution_that_started_slow_does_not_make_a_change() -> None:
+    old, new = noisy(LOG, 7), noisy(LOG, 8)
+    new[3:6] *= 1.1
+    assert verdict(old, new).word == "inconclusive"
+
+
+def test_false_alarms_under_execution_effects_stay_at_the_level() -> None:
+    random = np.random.default_rng(11)
+    away = np.log(GEOMETRIC) - np.log(GEOMETRIC).mean()
+
+    def side() -> NDArray[np.float64]:
+        shape = (1000, 10, 1)
+        lines = random.normal(0, 0.03, shape) + random.normal(0, 0.005, shape) * away
+        found: NDArray[np.float64] = 1e-6 * GEOMETRIC * np.exp(lines + random.normal(0, 0.05, (1000, 10, len(GEOMETRIC))))
+        return found
+
+    names = [f"unit {number}" for number in range(1000)]
+    changes = report(side(), side(), GEOMETRIC, names=names).changes
+    chances = np.array([change.p for change in changes])
+    alarms = [change.p <= 0.01 and (change.permutation_p or 1) <= 0.01 for change in changes if change.p is not None]
+    assert np.mean(alarms) <= 0.015
+    assert np.mean(chances <= 0.05) == pytest.approx(0.05, abs=0.02)
+    assert not any(change.word in ("degradation", "improvement") for change in changes)
+
+
+# Few executions, apart, histories, builds
+
+
+def test_one_execution_a_side_is_suspected_and_says_of_what_kind() -> None:
+    change = verdict(noisy(LOG, 1, 1), noisy(LOG + 4e-8 * SIZES, 2, 1))
+    assert (change.word, change.low, change.p) == ("suspected", None, None)
+    assert "(linear)" in change.finding
+    assert "start of a single execution" in change.reason
+    assert verdict(noisy(LOG, 1, 1), noisy(LOG, 2, 1)).word == "inconclusive"
+
+
+def test_fewer_than_five_executions_raise_no_more_than_suspicion() -> None:
+    change = verdict(noisy(LOG, 1, 4), noisy(2 * LOG, 2, 4))
+    assert (change.word, change.reason) == ("suspected", "only 4 executions a side: at least 5, better 10")
+    assert verdict(noisy(LOG, 1, 4), noisy(LOG, 2, 4)).word == "inconclusive"
+
+
+def test_curves_measured_apart_need_a_history() -> None:
+    old, new = noisy(LOG, 1), noisy(1.2 * LOG, 2)
+    change = verdict(old, new, paired=False)
+    assert (change.word, change.reason) == ("suspected", "measured apart, with no history of how much sessions differ")
+    assert verdict(old, noisy(LOG, 2), paired=False).word == "inconclusive"
+    known = profile(old, SIZES)
+    unit = Unit(known.job.key, known.environment.fingerprint, "search", None, "wall")
+    steady = Past(means=(-7.0, -7.004, -6.996, -7.001, -6.999, -7.003, -6.998))
+    assert verdict(old, new, paired=False, history={unit: steady}).word == "degradation"
+    wild = Past(means=(-7.0, -7.4, -6.6, -7.1, -6.9, -7.3, -6.8))
+    assert verdict(old, new, paired=False, history={unit: wild}).word == "inconclusive"
+
+
+def test_an_audit_raises_what_counts() -> None:
+    known = profile(noisy(LOG, 1), SIZES)
+    unit = Unit(known.job.key, known.environment.fingerprint, "search", None, "wall")
+    change = verdict(noisy(LOG, 1), noisy(1.03 * LOG, 2), history={unit: Past(audits=(0.06, -0.06, 0.06, -0.06))})
+    assert change.word == "same"
+    assert change.delta is not None
+    assert change.delta > 0.1
+
+
+def test_repeated_builds_take_the_place_of_executions() -> None:
+    builds = [build for build in range(5) for _ in range(2)]
+    random = np.random.default_rng(4)
+    luck = [np.repeat(np.exp(random.normal(0, 0.02, 5)), 2)[:, None] for _ in range(2)]
+    change = verdict(noisy(LOG, 1) * luck[0], noisy(1.5 * LOG, 2) * luck[1], binary=builds)
+    assert (change.word, change.builds, change.executions) == ("degradation", (5, 5), (10, 10))
+    assert verdict(noisy(LOG, 1) * luck[0], noisy(LOG, 2) * luck[1], binary=builds).word == "inconclusive"
+
+
+def test_higher_may_be_better() -> None:
+    change = verdict(noisy(LOG, 1), noisy(1.2 * LOG, 2), metric=Metric("op/s", "higher"))
+    assert change.word == "improvement"
+
+
+def test_a_curve_that_changed_only_at_small_sizes_shows_them() -> None:
+    old, new = 1e-6 * GEOMETRIC, 1e-6 * GEOMETRIC + 2e-6
+    change = verdict(noisy(old, 1, noise=0.002), noisy(new, 2, noise=0.002), GEOMETRIC)
+    assert change.word == "degradation"
+    assert "whatever the size (constant); effect at sizes 10 to" in change.finding
+    assert change.effect is not None
+    assert change.effect > 0.1
+
+
+def test_curves_that_cross_say_so() -> None:
+    old = 1e-6 * GEOMETRIC
+    change = verdict(noisy(old, 1), noisy(old * (GEOMETRIC / 300) ** 0.05, 2), GEOMETRIC)
+    assert change.word == "degradation"
+    assert ", at sizes 10 to 14 -1" in change.finding
+
+
+# Sizes that differ, zeros, and what is no curve
+
+
+def test_executions_may_have_sizes_of_their_own() -> None:
+    random = np.random.default_rng(5)
+    sizes = random.uniform(10, 5000, (2, 10, 300))
+    curves = [1e-6 * size * np.exp(random.normal(0, 0.03, size.shape)) for size in sizes]
+    same = compare([profile(curves[0], sizes[0])], [profile(curves[1], sizes[1], 1)], method="curves").changes[0]
+    slow = compare([profile(curves[0], sizes[0])], [profile(1.1 * curves[1], sizes[1], 1)], method="curves").changes[0]
+    assert same.word in ("same", "inconclusive")
+    assert slow.word == "degradation"
+    assert slow.effect == pytest.approx(0.1, abs=0.02)
+
+
+def test_only_the_common_sizes_are_compared() -> None:
+    half = SIZES[200:]
+    change = compare(
+        [profile(noisy(LOG, 1), SIZES)], [profile(noisy(1.1 * LOG[200:], 2), half, 1)], method="curves"
+    ).changes[0]  # fmt: skip
+    assert change.word == "degradation"
+    assert change.curve is not None
+    assert change.curve.sizes == (2010, 5000)
+
+
+@pytest.mark.parametrize("method", [*PUBLISHED, "curves", "exclusive-time-outliers"])
+def test_ranges_that_do_not_meet_are_not_comparable(method: str) -> None:
+    old, new = profile(noisy(LOG[:100], 1), SIZES[:100]), profile(noisy(LOG[200:], 2), SIZES[200:], 1)
+    (change,) = compare([old], [new], method=method).changes
+    assert (change.word, change.reason) == ("not comparable", "sizes 10 to 1,000 and 2,010 to 5,000 have nothing in common")
+    (change,) = compare([profile(noisy(LOG, 1), None)], [profile(noisy(LOG, 1), SIZES, 1)], method=method).changes
+    assert (change.word, change.reason) == ("not comparable", "one side has no sizes")
+
+
+def test_a_few_zeros_do_not_keep_a_curve_from_being_one() -> None:
+    old, new = noisy(LOG, 1), noisy(1.2 * LOG, 2)
+    old[:, 0] = 0
+    old[::2, 0] = 2e-3
+    change = verdict(old, new)
+    assert (change.word, change.method) == ("degradation", "curves")
+    assert change.effect == pytest.approx(0.2, abs=0.02)
+
+
+def test_what_is_no_curve_is_judged_by_log_medians() -> None:
+    assert verdict(noisy(LOG[:1], 1), noisy(LOG[:1], 2), SIZES[:1]).method == "log-median"
+    assert {change.method for change in report(noisy(LOG[:2], 1), noisy(LOG[:2], 2), SIZES[:2]).changes} == {"log-median"}
+    assert verdict(noisy(LOG, 1), noisy(LOG, 2), None).method == "log-median"
+    assert {change.method for change in report(-noisy(LOG[:9], 1), -noisy(LOG[:9], 2), SIZES[:9]).changes} == {"log-median"}
+
+
+def test_equal_curves_are_the_same_and_no_values_are_inconclusive() -> None:
+    equal = np.tile(LOG, (6, 1))
+    assert verdict(np.ones((6, 9)), np.ones((6, 9)), SIZES[:9]).word == "same"
+    assert verdict(equal, equal).word == "same"
+    assert verdict(equal, 1.1 * equal).word == "degradation"
+    nothing = equal.copy()
+    nothing[:3] = np.nan
+    assert verdict(nothing, equal).executions == (3, 3)
+
+
+def test_sizes_of_zero_are_compared_as_they_are() -> None:
+    sizes = np.arange(0, 20.0)
+    curve = 1e-3 + 1e-4 * sizes
+    change = verdict(noisy(curve, 1), noisy(1.3 * curve, 2), sizes)
+    assert (change.word, change.method) == ("degradation", "curves")
+    assert change.effect == pytest.approx(0.3, abs=0.03)
+
+
+# The published rules
+
+
+@pytest.mark.parametrize("method", [method for method in PUBLISHED if method != "best-model-order"])  # the order stays
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_every_published_rule_finds_a_curve_that_tripled(method: str, better: Any) -> None:
+    change = verdict(noisy(LOG, 1), noisy(3 * LOG, 2), method=method, metric=Metric("s", better))
+    assert change.word == ("degradation" if better == "lower" else "improvement")
+    assert change.method == method
+    assert change.effect == pytest.approx(2, abs=0.05)
+    assert change.gate == (better == "lower")
+
+
+@pytest.mark.parametrize("method", PUBLISHED)
+def test_every_published_rule_calls_equal_curves_the_same(method: str) -> None:
+    assert verdict(noisy(LOG, 1), noisy(LOG, 1), method=method).word == "same"
+    assert verdict(np.zeros((5, 4)), np.zeros((5, 4)), SIZES[:4], method=method).word == "same"
+    alone = verdict(noisy(LOG[:1], 1), noisy(LOG[:1], 1), None, method=method)
+    assert alone.word == ("inconclusive" if method in ("absolute-error", "studentized") else "same")
+
+
+@pytest.mark.parametrize("method", PUBLISHED)
+def test_a_rule_in_shares_has_no_answer_below_zero(method: str) -> None:
+    change = verdict(-noisy(LOG, 1), -3 * noisy(LOG, 2), method=method)
+    assert change.effect is None
+    if method in ("relative-error", "average-amount", "integral", "linear-difference", "polynomial-difference"):
+        assert change.word == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("method", "factor", "word"),
+    [
+        ("relative-error", 1.04, "same"), ("relative-error", 1.2, "suspected"), ("relative-error", 1.3, "degradation"),
+        ("integral", 1.08, "same"), ("integral", 1.2, "suspected"), ("integral", 0.7, "improvement"),
+        ("average-amount", 1.9, "same"), ("average-amount", 2.1, "degradation"), ("average-amount", 0.45, "improvement"),
+        ("linear-difference", 1.03, "same"), ("linear-difference", 1.2, "suspected"), ("linear-difference", 1.4, "degradation"),
+        ("polynomial-difference", 1.03, "same"), ("polynomial-difference", 0.6, "improvement"),
+        ("local-statistics", 1.05, "same"), ("local-statistics", 1.2, "degradation"), ("local-statistics", 1.4, "degradation"),
+    ],
+)  # fmt: skip
+def test_thresholds_are_those_of_the_source(method: str, factor: float, word: str) -> None:
+    line = 1e-6 * SIZES
+    assert verdict(noisy(line, 1), noisy(factor * line, 2), method=method).word in (
+        {word} | ({"suspected"} if factor == 1.2 else set())
+    )
+
+
+def test_the_order_of_the_best_model_decides_where_the_models_fit() -> None:
+    line = 1e-6 * SIZES
+    change = verdict(noisy(line, 1), noisy(1e-9 * SIZES**2, 2), method="best-model-order")
+    assert change.word == "degradation"
+    assert change.finding.startswith(("linear -> ", "power -> "))
+    assert verdict(noisy(1e-9 * SIZES**2, 1), noisy(line, 2), method="best-model-order").word == "improvement"
+    assert verdict(noisy(line, 1), noisy(2 * line, 2), method="best-model-order").word == "same"
+    change = verdict(noisy(line, 1, noise=1.0), noisy(1e-9 * SIZES**2, 2, noise=1.0), method="best-model-order")
+    assert (change.word, "below .9" in change.reason) == ("suspected", True)
+
+
+def test_a_single_size_has_no_kind_of_error() -> None:
+    for method in ("absolute-error", "studentized"):
+        change = verdict(noisy(LOG[:1], 1), noisy(2 * LOG[:1], 2), SIZES[:1], method=method)
+        assert change.word == "inconclusive"
+        assert "fewer than 3 sizes" in change.reason
+
+
+def test_studentized_residuals_name_the_sizes_that_stand_out() -> None:
+    new = noisy(LOG, 2)
+    new[:, 123] *= 2
+    change = verdict(noisy(LOG, 1), new, method="studentized")
+    assert "outstanding at size 1,240" in change.finding
+    new[:, 200:210] *= 2
+    assert "and 6 more" in verdict(noisy(LOG, 1), new, method="studentized").finding
+    assert "(linear)" in verdict(noisy(LOG, 1), noisy(LOG + 4e-8 * SIZES, 2), method="studentized").finding
+
+
+@pytest.mark.parametrize(
+    ("error", "linear", "polynomial"),
+    [
+        (2e-4 + 0 * SIZES, "constant", "constant"), (2e-7 * SIZES, "linear", "linear"), (1e-10 * SIZES**2, "linear", "quadratic"),
+        (3e-14 * SIZES**3, "cubic", "cubic"),
+    ],
+)  # fmt: skip
+def test_the_difference_of_two_models_is_named(error: NDArray[np.float64], linear: str, polynomial: str) -> None:
+    base = {"constant": 1e-6 * SIZES, "linear": 1e-6 * SIZES, "quadratic": 1e-10 * SIZES**2, "cubic": 1e-14 * SIZES**3}[
+        polynomial
+    ]
+    old, new = np.tile(base + 1e-5, (3, 1)), np.tile(base + 1e-5 + error, (3, 1))
+    assert f"({linear})" in verdict(old, new, method="linear-difference").finding
+    assert f"({polynomial})" in verdict(old, new, method="polynomial-difference").finding
+
+
+def test_a_difference_at_one_size_is_a_constant() -> None:
+    old, new = np.full((3, 1), 1.0), np.full((3, 1), 2.0)
+    assert verdict(old, new, [7.0], method="linear-difference").finding == "+1 s whatever the size (constant)"
+    assert verdict(old, new, [7.0], method="polynomial-difference").finding == "+1 s on average (constant)"
+
+
+def test_local_statistics_name_the_windows_that_moved() -> None:
+    new = noisy(1e-6 * SIZES, 2)
+    new[:, :150] *= 1.5
+    change = verdict(noisy(1e-6 * SIZES, 1), new, method="local-statistics")
+    assert change.word == "suspected"
+    assert change.finding == "6 of 20 windows, sizes 10 to 1,510"
+    new[:, 350:] *= 0.6
+    change = verdict(noisy(1e-6 * SIZES, 1), new, method="local-statistics")
+    assert (change.word, change.reason) == ("suspected", "some windows changed, and not all in one direction")
+
+
+def totals(factors: Sequence[float], paired: bool = True) -> list[Change]:
+    names = [f"f{number}" for number in range(len(factors))]
+    random = np.random.default_rng(9)
+    old = np.array([noisy(np.full(3, 0.01), number) for number in range(len(factors))])
+    new = old * np.array(factors)[:, None, None] * np.exp(random.normal(0, 0.001, old.shape))
+    return report(old, new, None, "exclusive-time-outliers", names=names, paired=paired).changes
+
+
+def test_the_function_that_changed_among_many_is_found() -> None:
+    words = {change.uid: change for change in totals([1.0] * 11 + [1.5])}
+    assert words["f11"].word == "degradation"
+    assert "modified z-score" in words["f11"].reason
+    assert words["f11"].effect == pytest.approx(0.5, abs=0.01)
+    assert words["f11"].baseline == pytest.approx(0.03, rel=0.02)
+    assert sum(change.word == "same" for change in words.values()) >= 9
+
+
+def test_outliers_need_others_to_be_outside_of() -> None:
+    assert {change.word for change in totals([1.0, 2.0, 1.0])} == {"inconclusive"}
+    assert "too few units (3)" in totals([1.0, 2.0, 1.0])[0].reason
+    # what stayed while all others moved did not change
+    assert {change.uid: change.word for change in totals([1.2] * 11 + [1.0])}["f11"] != "improvement"
+
+
+def test_each_rule_for_outliers_has_its_word() -> None:
+    from perfvcs.check.methods.exclusive_time_outliers import _words
+
+    assert [found for found, _ in _words(np.zeros(6))] == ["not"] * 6
+    assert [found for found, _ in _words(np.array([0, 0, 0, 0, 0, 9.0]))][-1] == "surely"
+    deltas = np.array([-2.0, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 4.4])
+    assert _words(deltas)[-1][0] == "perhaps"
+    deltas = np.array([-1.0, -0.9, -0.5, -0.45, 0, 0.45, 0.5, 0.9, 1, 2.9])
+    assert _words(deltas)[-1][1].startswith("outside")
+
+
+# Parts
+
+
+def test_kinds_of_error_are_said_in_the_metrics_unit() -> None:
+    assert sentence("linear", 1e-8, "s") == "+10 ns per element (linear)"
+    assert sentence("quadratic", -2.0, "B") == "-2 B per element squared (quadratic)"
+    assert sentence("logarithmic", 1.2e-3, "s") == "+1.2 ms per ln of the size (logarithmic)"
+    assert sentence("power", 1e-3, "s", 1.5) == "+1 ms times size^1.5 (power)"
+    assert sentence("exponential", 1e-3, "s", 1.01) == "+1 ms times 1.01^size (exponential)"
+    assert sentence("none", 1.0, "s") == sentence("linear", float("nan"), "s") == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "sign", "said"),
+    [
+        ("O(log n)", "O(n)", "linear", 1, "O(log n) -> O(n)"), ("O(n)", "O(log n)", "linear", -1, "O(n) -> O(log n)"),
+        ("O(n)", "O(n)", "linear", 1, ""), ("O(n^0.98)", "O(n)", "linear", 1, ""), ("O(n^0.5)", "O(n)", "linear", 1, "O(n^0.5) -> O(n)"),
+        ("O(1.01^n)", "O(1.01^n)", "quadratic", 1, ""), ("O(n)", "O(n log n)", "linearithmic", 1, "O(n) -> O(n log n)"),
+        ("O(n)", "O(n^2)", "power", 1, ""), ("O(1)", "O(1)", "none", 1, ""),
+    ],
+)  # fmt: skip
+def test_an_order_changes_where_the_error_grows_faster_than_the_curve(
+    before: str, after: str, kind: str, sign: int, said: str
+) -> None:
+    names = {"O(1)": "constant", "O(log n)": "logarithmic", "O(n)": "linear", "O(n log n)": "linearithmic", "O(n^2)": "quadratic"}
+    models = [names.get(order, "exponential" if order.endswith("^n)") else "power") for order in (before, after)]
+    curve = Curve(
+        models=(models[0], models[1]), orders=(before, after), r2=(1, 1), sizes=(1, 9), kind=kind,
+        coefficient=None if kind == "none" else float(sign),
+    )  # fmt: skip
+    assert orders(curve) == said
+
+
+def test_points_of_pairs_are_those_that_both_sides_have() -> None:
+    old, new = noisy(LOG[:4], 1, 3), noisy(LOG[:4], 2, 3)
+    new[1] = np.nan
+    (case,) = cases(profile(old, SIZES[:4]), profile(new, SIZES[:4], 1))
+    before, after = case.points()
+    assert (before.executions, after.executions, len(before.value)) == (2, 2, 8)
+    assert before.execution.tolist() == [0] * 4 + [1] * 4
+    (case,) = cases(profile(old, SIZES[:4], paired=False), profile(new, SIZES[:4], 1, paired=False))
+    assert [side.executions for side in case.points()] == [3, 2]
+
+
+def test_executions_with_huge_numbers_are_told_apart() -> None:
+    old, new = profile(noisy(LOG[:4], 1, 3), SIZES[:4]), profile(noisy(LOG[:4], 2, 3), SIZES[:4], 1)
+    for one in (old, new):
+        one.resources.execution = [2**62 * (number // 4 % 2) + number // 4 for number in range(12)]
+    (case,) = cases(old, new)
+    assert [side.executions for side in case.points()] == [3, 3]
+
+
+def test_a_permutation_of_vectors_is_that_of_hotellings_statistic() -> None:
+    random = np.random.default_rng(2)
+    gaps = random.normal(0.3, 1, (1, 7, 2))
+
+    def square(values: NDArray[np.float64]) -> float:
+        mean = values.mean(axis=0)
+        return float(mean @ np.linalg.solve(np.cov(values.T), mean))
+
+    signs = 1 - 2 * (np.arange(128)[:, None] >> np.arange(7) & 1)
+    reached = [square(gaps[0] * sign[:, None]) >= square(gaps[0]) * (1 - 1e-9) for sign in signs]
+    assert sign_flips(gaps)[0] == pytest.approx(np.mean(reached))
+    line = np.stack([gaps[..., 0], 0 * gaps[..., 0]], axis=-1)
+    assert sign_flips(line)[0] == pytest.approx(sign_flips(gaps[..., 0])[0])
+    assert two_sample(line[:, :3], line[:, 3:])[0] == pytest.approx(two_sample(gaps[:, :3, 0], gaps[:, 3:, 0])[0])
+    assert sign_flips(np.zeros((1, 12, 2)))[0] == 1
+
+
+def test_the_methods_of_curves_open_profiles_in_one_go() -> None:
+    profiles = [profile(noisy(LOG[:9], 1), SIZES[:9]), profile(noisy(LOG[:9], 2), SIZES[:9], 1)]
+    measured = [Measured.of(one) for one in profiles]
+    (case,) = cases(*profiles)
+    assert isinstance(share([case])[0][0], Sides)
+    assert load("curves") is Curves
+    assert compare(measured[:1], measured[1:], method="curves").changes[0].method == "curves"
+
+
+def test_a_hundred_curves_are_judged_in_reasonable_time() -> None:
+    values = np.stack([noisy(LOG, number) for number in range(20)])
+    started = time.perf_counter()
+    names = [f"unit {number}" for number in range(20)]
+    assert len(report(values, values[::-1], names=names).changes) == 20
+    assert time.perf_counter() - started < 60  # a backstop against something quadratic, not a measurement

@@ -1,0 +1,535 @@
+import json
+from collections.abc import Callable, Sequence
+from math import inf, log1p, nan, sqrt
+from random import Random
+from typing import Any
+
+import pytest
+from conftest import Project, Said
+from samples import WALL, interleaved, noisy, sample_profile
+
+from perfvcs.jobs import matrix
+from perfvcs.jobs.config import AutoTable, BadConfig, read
+from perfvcs.plan.automatic import choose, planned
+from perfvcs.plan.design import Rule, builds, finding, measurements, needed, options, seconds
+from perfvcs.plan.inside import inside
+from perfvcs.plan.survey import Cost, Survey
+from perfvcs.plan.variation import Variation, spreads, variations
+from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.repository import Repository
+from perfvcs.statistics.power import detectable, limits, pairs, power
+from perfvcs.summary import Measured
+
+Perf = Callable[..., Said]
+
+
+def store(*profiles: Profile) -> Repository:
+    repository = Repository.find(create=True)
+    repository.store.add(profiles, "test")
+    return repository
+
+
+def nested(
+    *, executions: int = 10, measured: int = 20, within: float = 0.05, between: float = 0.02, seed: int = 1, slow: int = 0,
+    binaries: int = 1, builds: float = 0.0, **overrides: Any,
+) -> Profile:  # fmt: skip
+    """A profile of a program that reports ``measured`` samples of 1 ms each, the first ``slow`` of them twice as long."""
+    random = Random(seed)
+    rows = Resources(names=["sort", "inner"], metrics={"wall": []}, binary=[], iteration=[])
+    shifts = [random.gauss(0, builds) for _ in range(binaries)]
+    assert rows.binary is not None
+    assert rows.iteration is not None
+    for execution in range(executions * binaries):
+        build = execution % binaries
+        shift = shifts[build] + random.gauss(0, between)
+        values = [0.001 * (1 + (place < slow)) * (1 + shift + random.gauss(0, within)) for place in range(measured)]
+        for uid, iteration, value in [(0, 0, 0.010 + sum(values)), *((1, place, value) for place, value in enumerate(values))]:
+            rows.uid.append(uid)
+            rows.execution.append(execution)
+            rows.binary.append(build)
+            rows.iteration.append(iteration)
+            rows.metrics["wall"].append(value)
+    fields: dict[str, Any] = {"resources": rows, "design": Design(executions=executions * binaries, binaries=binaries, warmup=1)}
+    return sample_profile(**(fields | overrides))
+
+
+def survey_of(one: Variation, **overrides: Any) -> Survey:
+    fields: dict[str, Any] = {
+        "job": "sort", "name": "sort", "collector": "time", "series": "", "sessions": 1, "profiles": 1, "binaries": 1, "executions": 10,
+        "warmup": 1, "cost": Cost(0.03, 0.001, 2.0), "variations": [one],
+    }  # fmt: skip
+    return Survey(**(fields | overrides))
+
+
+def known(difference: float, df: int = 100_000, **overrides: Any) -> Variation:
+    fields: dict[str, Any] = {"mean": 0.01, "deviation": difference / sqrt(2), "difference": difference, "df": df}
+    return Variation("sort", None, "wall", "s", **(fields | overrides))
+
+
+# power
+
+
+@pytest.mark.parametrize(("effect", "deviation", "count"), [(0.05, 0.03, 10), (0.02, 0.03, 19), (0.02, 0.05, 60), (0.01, 0.2, 8)])
+def test_the_power_is_that_of_the_noncentral_t(effect: float, deviation: float, count: int) -> None:
+    from statsmodels.stats.power import TTestPower
+
+    expected = TTestPower().power(effect / deviation, count, 0.01)
+    assert power(effect, deviation, count) == pytest.approx(expected, abs=6e-3)
+
+
+def test_an_effect_that_is_the_bar_is_found_half_of_the_time() -> None:
+    assert power(0.01, 0.001, 500, bar=0.01) == pytest.approx(0.5, abs=0.01)
+    assert pairs(0.01, 0.001, bar=0.01) is None
+    assert pairs(0.02, 0.5, most=50) is None
+
+
+def test_the_fewest_pairs_have_the_power_and_one_less_has_not() -> None:
+    count = pairs(0.02, 0.03, bar=log1p(0.01))
+    assert count is not None
+    assert power(0.02, 0.03, count, bar=log1p(0.01)) >= 0.8 > power(0.02, 0.03, count - 1, bar=log1p(0.01))
+    assert pairs(0.5, 0.03) == 5
+
+
+def test_the_smallest_effect_has_just_the_power() -> None:
+    effect = detectable(0.03, 12, bar=0.01)
+    assert effect is not None
+    assert power(effect, 0.03, 12, bar=0.01) == pytest.approx(0.8, abs=1e-6)
+    assert detectable(0.0, 5, bar=0.01) == pytest.approx(0.01)
+
+
+def test_without_noise_every_effect_shows_and_with_one_pair_none() -> None:
+    assert (power(0.02, 0.0, 5, bar=0.01), power(0.005, 0.0, 5, bar=0.01), power(0.02, 0.03, 1)) == (1, 0, 0)
+    assert detectable(0.03, 1) is None
+
+
+def test_the_limits_of_a_deviation_are_those_of_chi_square() -> None:
+    from scipy.stats import chi2
+
+    low, high = limits(0.03, 9)
+    assert (low, high) == pytest.approx((0.03 * sqrt(9 / chi2.ppf(0.9, 9)), 0.03 * sqrt(9 / chi2.ppf(0.1, 9))))
+
+
+# variation
+
+
+def test_several_sessions_are_pooled_without_what_sessions_differ_by() -> None:
+    sessions = [
+        Measured.of(
+            sample_profile(noisy(centre, 10, seed, 0.02), collected=Collected(str(seed), "2026-01-01", "2026-01-02", "x"))
+        )
+        for seed, centre in enumerate((0.010, 0.020, 0.015))
+    ]
+    (one,) = spreads(sessions)
+    assert one.df == 27
+    assert not one.paired
+    assert one.deviation == pytest.approx(0.02, rel=0.3)
+    assert one.difference == pytest.approx(sqrt(2) * (one.deviation or 0))
+    assert one.mean == pytest.approx(0.015, rel=0.03)
+
+
+def test_pairs_that_were_measured_in_turns_leave_drift_out() -> None:
+    drift = [0.01 * 1.05**block for block in range(10)]
+    sides = [[base * factor for base, factor in zip(drift, noisy(1, 10, seed, 0.002), strict=True)] for seed in (1, 2)]
+    one = spreads([Measured.of(profile) for profile in interleaved(["a" * 40, "b" * 40], sides)])[0]
+    assert one.paired
+    assert one.df == 9
+    assert (one.deviation or 0) > 0.1
+    assert one.difference == pytest.approx(0.002 * sqrt(2), rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([0.01], "a single execution shows no spread"),
+        ([nan, inf], "no execution has a usable value"),
+        ([0.0, 0.0, 0.0], "the mean is not above 0"),
+        ([-1.0, -2.0, -3.0], "the mean is not above 0"),
+        ([1e-320, -1.0, 1.0], "the mean is not above 0"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(values: Sequence[float], problem: str) -> None:
+    (one,) = variations([sample_profile(values)])
+    assert problem in one.problem
+    assert one.difference is None
+    assert options(one, survey_of(one), Rule()) == []
+    assert finding(one, 10, Rule()) is None
+
+
+def test_zeros_among_positive_values_are_planned_by_the_mean() -> None:
+    (one,) = variations([sample_profile([0.0, 1.0, 2.0, 1.0, 0.0, 2.0])])
+    assert one.problem == ""
+    assert one.deviation == pytest.approx(sqrt(0.8))
+
+
+def test_equal_values_need_the_fewest_executions() -> None:
+    (one,) = variations([sample_profile([0.01] * 10)])
+    assert one.deviation == 0
+    assert [option.replicates for option in options(one, survey_of(one), Rule())] == [5, 5, 5, 5]
+    found = finding(one, 10, Rule())
+    assert found is not None
+    assert found.effect == pytest.approx(0.01)
+
+
+def test_a_metric_that_repeats_exactly_needs_no_plan() -> None:
+    (one,) = variations([sample_profile([7.0] * 5, metrics={"wall": Metric("", kind="deterministic")})])
+    assert "a single execution" in one.problem
+
+
+def test_nothing_gives_nothing() -> None:
+    assert spreads([]) == []
+    assert inside([{(0, 0): [1.0]}, {(0, 0): [2.0]}]) is None
+
+
+# inside executions
+
+
+def test_the_levels_of_variance_are_told_apart() -> None:
+    profile = nested(executions=200, measured=20, within=0.05, between=0.02)
+    one = next(one for one in variations([profile]) if one.uid == "inner")
+    assert one.inside is not None
+    assert one.measurements == 20
+    assert one.inside.within == pytest.approx(0.05, rel=0.1)
+    assert one.inside.executions == pytest.approx(0.02, rel=0.2)
+    assert one.inside.builds is None
+    assert one.inside.warmup == 0
+    assert one.inside.dependence == pytest.approx(-1 / 20, abs=0.03)
+
+
+def test_the_impact_of_starting_again_has_its_control() -> None:
+    profile = nested(executions=20, measured=40, within=0.01, between=0.1)
+    seen = next(one for one in variations([profile]) if one.uid == "inner").inside
+    assert seen is not None
+    assert (seen.factor or 0) > 5
+    assert seen.control == pytest.approx(1, abs=0.15)
+
+
+def test_warm_up_is_found_and_left_out() -> None:
+    seen = next(one for one in variations([nested(executions=8, measured=30, within=0.005, slow=4)]) if one.uid == "inner").inside
+    assert seen is not None
+    assert seen.warmup == 4
+    assert (seen.within or 1) < 0.01
+
+
+def test_one_measurement_per_execution_has_no_inside() -> None:
+    (one,) = variations([sample_profile(noisy(0.01))])
+    assert one.inside is None
+    assert measurements(one, survey_of(one)) is None
+
+
+def test_measurements_that_follow_each_other_count_less() -> None:
+    runs = {}
+    random = Random(3)
+    for execution in range(6):
+        value, run = 0.0, []
+        for _ in range(100):
+            value = 0.8 * value + random.gauss(0, 0.01)
+            run.append(1 + value)
+        runs[0, execution] = run
+    seen = inside([runs])
+    assert seen is not None
+    assert seen.dependence == pytest.approx(0.75, abs=0.1)
+    assert seen.single(100) > 4 * (seen.within or 0) ** 2
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0], [-1.0, 1.0]])
+def test_measurements_around_zero_have_no_levels(values: list[float]) -> None:
+    seen = inside([{(0, 0): values, (0, 1): values}])
+    assert seen is not None
+    assert seen.within is None
+    assert seen.warmup == 0
+
+
+# designs
+
+
+def test_the_range_of_a_plan_narrows_with_what_is_stored() -> None:
+    wide, narrow = (needed(known(0.03, df=df), 0.02, Rule()) for df in (4, 100))
+    exact = needed(known(0.03), 0.02, Rule())
+    assert None not in (*wide, *narrow, *exact)
+    assert wide[1] < narrow[1] < narrow[2] < wide[2]  # type: ignore[operator]
+    assert exact[0] == exact[1] == exact[2] or abs(exact[0] - exact[2]) <= 1  # type: ignore[operator]
+    assert wide[0] > exact[0]  # type: ignore[operator]  # few executions promise nothing by themselves
+
+
+def test_an_effect_near_delta_is_planned_with_a_smaller_one() -> None:
+    assert Rule(0.01).below(0.01).delta == 0.005
+    assert Rule(0.01).below(0.02).delta == 0.01
+    assert Rule(0.05).below(0.02).delta == 0.01
+
+
+def test_many_comparisons_ask_for_stronger_evidence() -> None:
+    assert Rule(family=1).alpha == Rule(family=5).alpha == 0.01
+    assert Rule(family=50).alpha == pytest.approx(0.001)
+    few, many = (needed(known(0.03), 0.02, Rule(family=family))[0] or 0 for family in (1, 50))
+    assert many > few
+
+
+def test_the_best_number_of_measurements_is_the_published_one() -> None:
+    one = next(one for one in variations([nested(executions=300, measured=20, within=0.04, between=0.02)]) if one.uid == "inner")
+    # a start costs 10 measurements, 0.01 s; the median's pi / 2 included: sqrt(10 x pi/2 x .0016 / .0004)
+    assert measurements(one, survey_of(one)) == pytest.approx(sqrt(10 * 1.571 * 4), abs=1.5)
+    option = options(one, survey_of(one), Rule(), [0.02])[0]
+    assert option.best_measurements == measurements(one, survey_of(one))
+    assert (option.best_replicates or 0) > (option.replicates or 0)
+    assert (option.best_seconds or 1) < (option.seconds or 0)
+
+
+def test_where_executions_do_not_differ_measuring_inside_is_all() -> None:
+    one = next(one for one in variations([nested(executions=10, measured=5, within=0.2, between=0.0)]) if one.uid == "inner")
+    assert measurements(one, survey_of(one)) in range(6, 21)
+
+
+def test_costs_hold_starts_warm_up_and_builds() -> None:
+    one = known(0.03)
+    assert seconds(survey_of(one), 10, 1, 1) == pytest.approx(0.33)
+    assert seconds(survey_of(one, binaries=3), 5, 1, 1) == pytest.approx(5 * (11 * 0.03 + 2))
+    assert seconds(survey_of(one, cost=Cost()), 10, 1, 1) is None
+    assert seconds(survey_of(one), None, 1, 1) is None
+
+
+def test_with_several_builds_the_build_is_planned() -> None:
+    profile = nested(executions=12, measured=5, within=0.01, between=0.01, builds=0.03, binaries=8)
+    one = next(one for one in variations([profile]) if one.uid == "inner")
+    assert one.df == 7
+    assert one.replicates == 8
+    assert one.deviation == pytest.approx(0.03, rel=0.5)
+    assert one.inside is not None
+    assert one.inside.builds == pytest.approx(0.03, rel=0.5)
+    best = builds(one, survey_of(one, binaries=8))
+    assert best == pytest.approx(sqrt(2.0 / 0.03) * (one.inside.executions or 0) / (one.inside.builds or 1), abs=0.51)
+    assert builds(one, survey_of(one)) is None
+    assert measurements(one, survey_of(one, binaries=8)) is None
+
+
+# perf plan
+
+
+def test_the_plan_says_what_is_found_and_what_would_find_more(project: Project, perf: Perf) -> None:
+    commits = [project.commit(name) for name in ("one", "two")]
+    store(*interleaved(commits, [noisy(0.01, 20, seed, 0.02) for seed in (1, 2)]))
+    out = perf("plan").out
+    assert "20 executions of 1" in out
+    assert "wall time" in out
+    assert "CPU time" in out
+    assert "one measurement per execution" in out
+    assert "--delta 0.5" in out
+    assert max(map(len, out.splitlines())) <= 80
+    found = json.loads(perf("plan", "--json").out)
+    (job,) = found["jobs"]
+    wall = job["units"][0]
+    assert wall["paired"]
+    assert wall["pair_deviation"] == pytest.approx(0.028, rel=0.3)
+    counts = [option["replicates"] for option in wall["options"]]
+    assert counts == sorted(counts, reverse=True)
+    assert wall["finds"]["low"] < wall["finds"]["effect"] < wall["finds"]["high"]
+
+
+def test_a_program_that_reports_has_its_levels_in_words(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    store(nested(commit=commit, executions=12, measured=30, within=0.005, between=0.05, slow=3))
+    out = perf("plan", "-v").out
+    assert "within an execution" in out
+    assert "impact factor" in out
+    assert "the first 3 measurements" in out
+    assert "one measurement per execution is enough" in " ".join(out.split())
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_noise_inside_executions_asks_for_more_measurements(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    store(nested(commit=commit, executions=20, measured=4, within=0.2, between=0.0))
+    out = " ".join(perf("plan").out.split())
+    assert "executions do not differ beyond their measurements" in out
+    assert "measurements per execution instead of 4 would find 2 %" in out
+
+
+def test_measurements_that_depend_on_each_other_are_told(project: Project, perf: Perf) -> None:
+    commit, random = project.commit(), Random(4)
+    rows = Resources(names=["inner"], metrics={"wall": []})
+    for execution in range(6):
+        value = 0.0
+        for _ in range(60):
+            value = 0.9 * value + random.gauss(0, 0.01)
+            rows.uid.append(0)
+            rows.execution.append(execution)
+            rows.metrics["wall"].append(1 + value)
+    store(sample_profile(commit=commit, resources=rows, design=Design(executions=6)))
+    assert "a measurement depends on the one before it" in " ".join(perf("plan").out.split())
+
+
+def test_builds_are_planned_as_builds(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    store(nested(commit=commit, executions=4, measured=3, binaries=6, builds=0.03))
+    out = perf("plan").out
+    assert "for each of 6 builds" in out
+    assert "builds to find" in out
+    assert "per build (now 4)" in " ".join(out.split())
+    assert json.loads(perf("plan", "--json").out)["jobs"][0]["best_executions_per_build"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0.01], "a single execution shows no spread"),
+        ([0.01] * 6, "all values are equal"),
+        ([0.0] * 6, "the mean is not above 0"),
+        ([0.01, 0.011, 0.012], "a rough plan"),
+    ],
+)
+def test_odd_data_are_a_plain_sentence(project: Project, perf: Perf, values: list[float], said: str) -> None:
+    commit = project.commit()
+    store(sample_profile(values, commit=commit))
+    assert said in " ".join(perf("plan").out.split())
+    json.loads(perf("plan", "--json").out)
+
+
+def test_many_units_are_cut_and_many_comparisons_told(project: Project, perf: Perf) -> None:
+    commit, random = project.commit(), Random(5)
+    rows = Resources(names=[f"unit {number}" for number in range(9)], metrics={"wall": []})
+    for execution in range(6):
+        for unit in range(9):
+            rows.uid.append(unit)
+            rows.execution.append(execution)
+            rows.metrics["wall"].append(random.lognormvariate(0, 0.01))
+    store(sample_profile(commit=commit, resources=rows))
+    out = perf("plan").out
+    assert "and 3 more units: perf plan -v" in out
+    assert "9 comparisons at once" in out
+    assert "unit 8:" in perf("plan", "-v").out
+
+
+def test_without_profiles_the_cure_is_named(project: Project, perf: Perf) -> None:
+    project.commit()
+    Repository.find(create=True)
+    said = perf("plan", code=4)
+    assert "perf collect" in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_a_job_that_is_not_stored_is_an_error_with_the_nearest(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    store(sample_profile(commit=commit))
+    assert "did you mean `sort`" in perf("plan", "-j", "srot", code=2).err
+    assert "sort" in perf("plan", "-j", "sort").out
+
+
+def test_what_has_no_process_row_is_priced_by_the_session(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    rows = Resources(names=["inner"], uid=[0] * 10, execution=list(range(10)), metrics={"wall": list(noisy(1.0))})
+    store(sample_profile(commit=commit, resources=rows, design=Design(executions=10)))
+    assert json.loads(perf("plan", "--json").out)["jobs"][0]["cost"]["execution"] == pytest.approx(0.2)
+    store(
+        sample_profile(
+            commit=commit, resources=rows, collected=Collected("s", "once", "later", "x"), design=Design(executions=10)
+        )
+    )
+    assert "inner" in perf("plan").out
+
+
+# executions = "auto"
+
+
+@pytest.mark.parametrize(
+    ("asked", "auto"), [("auto", AutoTable()), ({"find": "5 %", "most": 50}, AutoTable("5 %", 5, 50)), (7, None)]
+)
+def test_executions_may_be_planned(asked: object, auto: AutoTable | None) -> None:
+    (cell,) = matrix(read({"job": [{"cmd": "a", "executions": asked}]}))
+    assert cell.auto == auto
+    assert cell.executions == (7 if asked == 7 else 10)
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        ({"executions": "ten"}, "'ten' is not known: give a whole number, \"auto\""),
+        ({"executions": {"find": "2"}}, "find: '2' is not a size of a change; write it like \"2%\""),
+        ({"executions": {"find": "0%"}}, "is not a size of a change"),
+        ({"executions": {"fnid": "2%"}}, "executions: there is no key `fnid`; did you mean `find`"),
+        ({"executions": {"least": 9, "most": 3}}, "`least` is 9 and `most` 3"),
+        ({"executions": "auto", "binaries": 3}, "perf plan"),
+    ],
+)
+def test_a_wrong_plan_names_the_right_form(job: dict[str, object], message: str) -> None:
+    with pytest.raises(BadConfig) as caught:
+        read({"job": [{"cmd": "a"} | job]})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def series(wall: Sequence[float], cpu: Sequence[float] | None = None) -> list[Measured]:
+    rows = Resources(names=["sort"], uid=[0] * len(wall), execution=list(range(len(wall))), metrics={"wall": list(wall)})
+    metrics = {"wall": WALL}
+    if cpu is not None:
+        rows.metrics["cpu"] = list(cpu)
+        metrics["cpu"] = Metric("s")
+    return [Measured.of(sample_profile(resources=rows, metrics=metrics))]
+
+
+def test_the_choice_finds_what_is_asked_for_between_least_and_most() -> None:
+    wall = noisy(0.01, 20, spread=0.01)
+    found = choose(series(wall), AutoTable())
+    assert 5 < found.executions < 30
+    assert found.reason.startswith("which find 2 % (wall time varies by")
+    assert choose(series(wall), AutoTable("50%")).executions == 5
+    capped = choose(series(wall), AutoTable("1%", most=12))
+    assert capped.executions == 12
+    assert "the most allowed: 1 % would need" in capped.reason
+    assert choose(series(wall), AutoTable("50%", least=8)).executions == 8
+
+
+def test_steady_cpu_time_decides_where_it_is_nearly_all() -> None:
+    wall, cpu = noisy(0.01, 20, spread=0.05), noisy(0.0099, 20, 2, spread=0.003)
+    assert "CPU time" in choose(series(wall, cpu), AutoTable()).reason
+    assert "wall time" in choose(series(wall, [value / 3 for value in cpu]), AutoTable()).reason
+
+
+@pytest.mark.parametrize("values", [[], [0.01], [0.01, 0.011, 0.012]])
+def test_where_too_little_is_stored_ten_are_taken(values: Sequence[float]) -> None:
+    found = choose(series(values) if values else [], AutoTable())
+    assert found.executions == 10
+    assert "too little is stored" in found.reason
+
+
+def test_collect_plans_says_so_and_keeps_the_series(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "sh work.sh"\nexecutions = { find = "400%", least = 6, most = 6 }')
+    project.commit("one", **{"work.sh": "true"})
+    assert "work: 6 executions, since too little is stored" in perf("collect").err
+    planned = perf("collect").err
+    assert "work: 6 executions, " in planned
+    assert "400 %" in planned
+    perf("collect", "-n", "2")
+    project.configure('cmd = "sh work.sh"\nexecutions = 3')
+    perf("collect", "--committed")
+    headers = Repository.find().index.headers()
+    assert sorted(header.design.executions for header in headers) == [2, 3, 6, 6]
+    assert len({header.job.key for header in headers}) == 1
+
+
+def test_another_command_is_no_ground_for_a_plan(project: Project, perf: Perf) -> None:
+    commit = project.commit("one", **{"work.sh": "true"})
+    job = Job(name="work", collector="time", cmd="./other")
+    store(sample_profile(noisy(0.01), commit=commit, job=job, resources=sample_profile(noisy(0.01)).resources))
+    project.configure('cmd = "sh work.sh"\nexecutions = "auto"')
+    assert "too little is stored" in perf("collect").err
+
+
+def test_a_unit_without_wall_time_is_planned_by_what_it_has() -> None:
+    rows = Resources(
+        names=["inner"], uid=[0] * 20, execution=list(range(20)), metrics={"rate": list(noisy(5.0, 20, spread=0.01))}
+    )
+    profile = sample_profile(resources=rows, metrics={"rate": Metric("op/s", "higher")})
+    assert "inner: rate varies by" in choose([Measured.of(profile)], AutoTable()).reason
+
+
+def test_a_fixed_number_beside_an_automatic_one_stays(project: Project, perf: Perf) -> None:
+    two = '[[job]]\nname = "fixed"\ncmd = "sh work.sh"\nexecutions = 2\n[[job]]\nname = "free"\ncmd = "sh work.sh"\nexecutions = {}\n'
+    project.write("perf.toml", two)
+    project.commit("one", **{"work.sh": "true"})
+    assert "fixed:" not in perf("collect").err
+    assert sorted(header.design.executions for header in Repository.find().index.headers()) == [2, 10]
+
+
+def test_no_plan_without_automatic_cells(project: Project) -> None:
+    project.commit()
+    cells = matrix(read({"job": [{"cmd": "a"}]}))
+    assert planned(Repository.find(create=True), cells, "HEAD") == (cells, [])

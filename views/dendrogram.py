@@ -1,0 +1,216 @@
+"""Which counters move together, over the observations of one revision or two: the tree of their clusters, and where it is cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.profile import REPEATED
+from perfvcs.quantity import metric_name, shorten
+from perfvcs.views import Subject
+from perfvcs.views._canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
+from perfvcs.views._samples import Part, Unit, parts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.counters import Cluster, Structure
+    from perfvcs.statistics.dendrogram import Tree
+
+ROW = 24  # pixels
+MARKERS = (
+    "circle",
+    "square",
+    "triangle",
+    "diamond",
+    "inverted_triangle",
+    "hex",
+    "plus",
+)  # one more than colours: 42 combinations
+
+
+@dataclass(frozen=True)
+class Dendrogram:
+    """``rows``: at most so many branches are drawn; the closest counters then share one.
+
+    ``distance`` and ``redundancy`` are those of the method `counters`.
+    """
+
+    rows: int = 60
+    distance: str = "correlation"
+    redundancy: float = 0.9
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs several metrics with rows over time."""
+        profiles = [*subject.baseline, *subject.target]
+        if any(len(profile.metrics) > 1 and any(profile.resources.iteration or ()) for profile in profiles):
+            return None
+        return "it draws several counters that were recorded over time"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per unit."""
+        units: dict[Unit, list[Part]] = {}
+        for part in parts(subject):
+            units.setdefault(part.unit, []).append(part)
+        return stack([self._draw(unit, mine) for unit, mine in units.items()] or [canvas("there are no counters", "", "")])
+
+    def _draw(self, unit: Unit, mine: list[Part]) -> figure:
+        from perfvcs.statistics.counters import compare, structure
+
+        everywhere = max(len(part.baseline) + len(part.target) for part in mine)
+        counters = [part for part in mine if len(part.baseline) + len(part.target) == everywhere]
+        names = [part.metric for part in counters]
+        old, new = _runs(counters, 0), _runs(counters, 1)
+        options: dict[str, Any] = {"distance": self.distance, "redundancy": self.redundancy}
+        found = structure([side for side in (old, new) if side], names, **options)
+        clusters: tuple[Cluster, ...] = ()
+        rows = [sum(len(run) for run in found.complete[start:stop]) for start, stop in ((0, len(old)), (len(old), None))]
+        if all(rows) and found.counters:
+            import numpy as np
+
+            clusters = compare(old, np.concatenate(new), names, **options).clusters
+        heading = f"{plain(unit.title)}\n{_summary(found, len(names), sum(rows))}"
+        plot = canvas(heading, "distance (0: together, 1: unrelated)", "", tools="xpan,xwheel_zoom,reset,save")
+        if found.counters:
+            self._branches(plot, found, clusters)
+        return plot
+
+    def _branches(self, plot: figure, found: Structure, clusters: tuple[Cluster, ...]) -> None:
+        from bokeh.models import FixedTicker, Range1d
+
+        tree, names = found.tree, [metric_name(name) for name in found.counters]
+        leaves, forks = _layout(tree, max(self.rows, len(tree.clusters)))
+        plot.height = ROW * len(leaves) + 150
+        plot.x_range = Range1d(start=-0.03, end=1.03, bounds=(-0.1, 1.1))
+        plot.y_range = Range1d(start=len(leaves) - 0.4, end=-0.6)
+        plot.ygrid.visible = False
+        plot.yaxis.ticker = FixedTicker(ticks=list(range(len(leaves))))
+        plot.yaxis.major_label_overrides = {
+            place: plain(names[members[0]], 26) + (f" +{len(members) - 1}" if len(members) > 1 else "")
+            for place, (members, _) in enumerate(leaves)
+        }
+        ends = [-0.6, len(leaves) - 0.4]
+        cut = plot.line([tree.height] * 2, ends, line_color=INK, line_width=1.5, line_dash="dashed", name="cut")
+        entries: list[tuple[str, list[Any]]] = []
+        numbers = list(dict.fromkeys(int(tree.labels[leaf]) for leaf in tree.order))  # of the clusters, from the top
+        for number, label in enumerate([*numbers, None]):
+            colour = MUTED if label is None else CYCLE[number % len(CYCLE)]
+            own = [fork for fork in forks if (fork.label if fork.inside else None) == label]
+            cluster = clusters[label] if clusters and label is not None else None
+            lines: list[Any] = []
+            if own:
+                data = source(
+                    x=[fork.x for fork in own], y=[fork.y for fork in own], at=[f"{fork.height:.2f}" for fork in own],
+                    count=[fork.count for fork in own],
+                )  # fmt: skip
+                lines = [plot.multi_line("x", "y", source=data, line_color=colour, line_width=_width(label, cluster))]
+                hover(plot, lines, [("distance", "@at"), ("counters", "@count")])
+            if label is None:
+                continue
+            points = [(place, shown) for place, (shown, _) in enumerate(leaves) if tree.labels[shown[0]] == label]
+            target = found.counters.index(cluster.target) if cluster else -1
+            data = source(
+                x=[0.0] * len(points), y=[float(place) for place, _ in points],
+                names=[shorten(", ".join(names[leaf] for leaf in shown), HOVER) for _, shown in points],
+                fill=[colour if target in shown or not cluster else "#ffffff" for _, shown in points],
+                role=["; stands for the cluster" if target in shown else "" for _, shown in points],
+                cluster=[number + 1] * len(points),
+            )  # fmt: skip
+            marks = plot.scatter(
+                "x", "y", source=data, marker=MARKERS[number % len(MARKERS)], size=10, line_color=colour, line_width=2,
+                fill_color="fill", level="overlay",
+            )  # fmt: skip
+            hover(plot, [marks], [("", "@names"), ("cluster", "@cluster@role")])
+            entries.append((_entry(number, len(tree.clusters[label]), cluster), [marks, *lines]))
+        legend(plot, [*entries, (f"cut at {tree.height:.2f}", [cut])])
+        plot.legend.label_text_font = FONT
+
+
+@dataclass(frozen=True)
+class _Fork:
+    """One merge as a bracket; ``inside`` a cluster, which then has the number ``label``."""
+
+    x: list[float]
+    y: list[float]
+    height: float
+    count: int
+    label: int
+    inside: bool
+
+
+def _layout(tree: Tree, most: int) -> tuple[list[tuple[list[int], float]], list[_Fork]]:
+    """At most so many leaves, in drawing order, each with its counters and the height at which they are one; and the merges above."""
+    n = len(tree.labels)
+    folded = max(0, n - most)
+    members: dict[int, list[int]] = {leaf: [leaf] for leaf in range(n)}
+    for step, (left, right) in enumerate(tree.merges.tolist()):
+        members[n + step] = members[left] + members[right]
+    shown: list[int] = []
+    todo = [2 * n - 2]
+    while todo:
+        node = todo.pop()
+        if node < n + folded:
+            shown.append(node)
+        else:
+            todo += tree.merges[node - n].tolist()[::-1]
+    height = {node: float(tree.heights[node - n]) if node >= n else 0.0 for node in shown}
+    at = {node: float(place) for place, node in enumerate(shown)}
+    leaves = [(members[node], height[node]) for node in shown]
+    forks, inside = [], n - len(tree.clusters)
+    for step in range(folded, n - 1):
+        left, right = tree.merges[step].tolist()
+        node, top = n + step, float(tree.heights[step])
+        starts = [height[child] if child >= n + folded else 0.0 for child in (left, right)]
+        forks.append(
+            _Fork(
+                [starts[0], top, top, starts[1]], [at[left], at[left], at[right], at[right]], top, len(members[node]),
+                int(tree.labels[members[node][0]]), step < inside,
+            )
+        )  # fmt: skip
+        at[node], height[node] = (at[left] + at[right]) / 2, top
+    return leaves, forks
+
+
+def _runs(counters: list[Part], side: int) -> list[NDArray[np.float64]]:
+    """The executions of a side, each a matrix (times, counters)."""
+    import numpy as np
+
+    found = []
+    for cuts in zip(*((part.baseline, part.target)[side] for part in counters), strict=True):
+        columns, rows = cuts[0].columns, cuts[0].rows
+        values = np.column_stack([columns.floats(part.metric)[rows] for part in counters])
+        execution, kept = columns.integers("execution")[rows], columns.integers("mark")[rows] != REPEATED
+        found += [values[kept & (execution == number)] for number in np.unique(execution[kept])]
+    return found
+
+
+def _summary(found: Structure, count: int, rows: int) -> str:
+    """What is drawn, and what was left out."""
+    shown = len(found.counters)
+    text = f"{shown} of {count} counters" if shown < count else f"{count} counters"
+    out = [
+        f"{len(names)} {why}"
+        for names, why in ((found.constant, "constant"), (found.redundant, "redundant"), (found.unknown, "unknown"))
+        if names
+    ]
+    if not shown:
+        return f"no counter to draw: {', '.join(out)}"
+    clusters = len(found.tree.clusters)
+    text += f" in {clusters} cluster{'s' * (clusters != 1)}\n{rows:,} observations"
+    return text + (f"\nleft out: {', '.join(out)}" if out else "")
+
+
+def _width(label: int | None, cluster: Cluster | None) -> int:
+    """How thick a branch is: between clusters, inside one, inside one that regressed."""
+    return 1 if label is None else 4 if cluster is not None and cluster.regressed else 2
+
+
+def _entry(number: int, count: int, cluster: Cluster | None) -> str:
+    """The words of a cluster in the legend."""
+    if cluster is None:
+        return f"cluster {number + 1}: {count} counter{'s' * (count != 1)}"
+    state = "regressed" if cluster.regressed else "as before"
+    return f"cluster {number + 1}: {state}, off by {100 * cluster.error:.0f} %"
