@@ -341,7 +341,7 @@ def test_a_method_is_found_by_its_files_name() -> None:
     ("options", "message"),
     [
         ({"method": "log-medain"}, "no method `log-medain`; did you mean `log-median`"),
-        ({"method": "os"}, "there is no method `os`; did you mean `ks`"),
+        ({"method": "kz"}, "there is no method `kz`; did you mean `ks`"),
         ({"delta": -1.0}, "such as 0.01"),
         ({"delta": float("nan")}, "such as 0.01"),
         ({"confidence": 99.0}, "such as 0.99"),

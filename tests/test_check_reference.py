@@ -120,7 +120,7 @@ def test_every_word_interval_and_p_is_that_of_the_second_implementation(
         between = float((np.var(BETWEEN[:4], ddof=1) + np.var(BETWEEN[4:], ddof=1)) / 2)
         past = Past(tuple(BETWEEN.tolist()), ("a",) * 4 + ("b",) * 4)
         history = dict.fromkeys(past_of(map(Measured.of, sides)), past)
-    report = compare([sides[0]], [sides[1]], history=history, delta=delta)
+    report = compare([sides[0]], [sides[1]], method="student", history=history, delta=delta)
     wanted = expected(old, new, paired=paired, higher=better == "higher", between=between, delta=delta)
     assert {change.uid: change.word for change in report.changes} == {name: one.word for name, one in wanted.items()}
     for change in report.changes:

@@ -14,6 +14,7 @@ from test_check_builds import built, drawn
 from test_methods import sized
 
 from perfvcs.check import Change, compare
+from perfvcs.check.methods.log_median import FAR
 from perfvcs.check.sampled import APART, SHAPE
 from perfvcs.profile import Metric, Profile, Resources
 from perfvcs.statistics.bootstrap import ratio
@@ -374,7 +375,7 @@ def test_signed_rank_is_not_blinded_by_an_outlier() -> None:
     old, new = normal(20, 0.05)
     new[3] *= 40
     assert judged(old, new, "signed-rank").word == "degradation"
-    assert judged(old, new, "log-median").word == "inconclusive"
+    assert judged(old, new, "student").word == "inconclusive"
 
 
 def test_signed_rank_asks_of_a_change_what_the_default_asks() -> None:
@@ -539,3 +540,30 @@ def test_the_clusters_of_a_curve_would_be_its_sizes() -> None:
     values = np.array([0.01, 0.011, 0.012, 0.01, 0.011])
     change = judged(sized(values, 0, many), sized(values * 1.1, 1, many), "clusters")
     assert change.reason == "a unit of many sizes: its clusters would be the sizes"
+
+
+def test_the_default_is_students_where_nothing_is_far_off() -> None:
+    old, new = normal(3, 0.03)
+    student, default = judged(old, new, "student"), judged(old, new, "log-median")
+    assert (default.word, default.effect, default.low, default.high) == (student.word, student.effect, student.low, student.high)
+
+
+def test_the_default_is_not_blinded_by_a_burst() -> None:
+    old, new = normal(4, 0.05)
+    old[4] *= 2.0
+    assert judged(old, new, "student").word == "inconclusive"
+    found = judged(old, new, "log-median")
+    assert found.word == "degradation"
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.05 < found.high
+    assert found.baseline == pytest.approx(np.median(old))  # agrees with the effect, which a mean would not
+
+
+def test_the_default_does_not_call_the_same_what_a_few_slow_executions_leave_open() -> None:
+    old, new = normal(5, spread=0.002, count=20)
+    new[[3, 9]] *= 1.5
+    found = judged(old, new, "log-median")
+    assert (found.word, found.reason) == ("inconclusive", FAR)
+    assert found.high is not None
+    assert found.high < 0.01  # what was drawn in says "the same"

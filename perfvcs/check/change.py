@@ -55,7 +55,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     ``effect`` is target/baseline - 1 with its ``confidence`` interval ``low``..``high``; ``shift`` the same in the metric's unit.
     Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
-    medians for deterministic metrics). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
+    medians for deterministic metrics and where outliers were
+    drawn in). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
     lies beyond ``delta``. ``reason`` says in words what differs, or what keeps the verdict open. ``permutation_p`` is there where
     ``p`` is small enough for a change. ``builds``: how many builds a side, where they and not the executions count. ``finding`` says in
     words what a method found beyond the effect ("+0.010 us per element (linear), O(log n) -> O(n)"), ``curve`` and ``clusters`` the

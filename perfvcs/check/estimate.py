@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from math import isnan
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics import huber
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
 
@@ -27,7 +29,8 @@ class Estimate:
     """Target minus baseline of one pair, on the pair's scale; NaN and infinite where a side has one execution.
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 %, or the smallest that so few executions
-    can reach; nothing was permuted where it is NaN.
+    can reach; nothing was permuted where it is NaN. ``widest`` is how far from 0 Student's interval reaches where outliers were
+    drawn in, None where there were none.
     """
 
     theta: float
@@ -36,12 +39,14 @@ class Estimate:
     p: float
     permutation_p: float
     veto: float
+    widest: float | None = None
 
 
-def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float) -> list[Estimate]:
+def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float, *, robust: bool = False) -> list[Estimate]:
     """One estimate per pair, in their order; pairs with the same counts are computed together.
 
-    Only those with p <= ``alpha`` are permuted: the permutation is a veto, and it is what takes the time.
+    ``robust``: of pairs measured in turns, outliers are drawn in. Only those with p <= ``alpha`` are permuted: the permutation is a
+    veto, and it is what takes the time.
     """
     buckets: dict[tuple[bool, Shape, Shape], list[int]] = defaultdict(list)
     for place, pair in enumerate(pairs):
@@ -49,31 +54,38 @@ def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float) -> list[
     found: dict[int, Estimate] = {}
     for (together, *shapes), places in buckets.items():
         members = [pairs[place] for place in places]
-        found |= zip(places, _bucket(members, together, shapes[0], shapes[1], confidence, alpha), strict=True)
+        found |= zip(places, _bucket(members, together, shapes, confidence, alpha, robust=robust), strict=True)
     return [found[place] for place in range(len(pairs))]
 
 
 def _bucket(
-    members: list[Scaled], together: bool, before: Shape, after: Shape, confidence: float, alpha: float
+    members: list[Scaled], together: bool, shapes: Sequence[Shape], confidence: float, alpha: float, *, robust: bool
 ) -> list[Estimate]:
     import numpy as np
 
     first = np.array([[value for session in one.baseline for value in session] for one in members])
     second = np.array([[value for session in one.target for value in session] for one in members])
+    before, after = shapes
+    gaps: NDArray[np.float64] | None = None
+    widest = np.full(len(members), np.nan)
     if together:
-        difference, veto = paired(first, second, confidence), smallest(sum(before))
+        difference, gaps, veto = paired(first, second, confidence), second - first, smallest(sum(before))
+        if robust:
+            student, shift = difference, huber.paired(first, second, confidence)
+            difference, gaps = shift.difference, shift.gaps
+            widest = np.where(shift.drawn, np.maximum(-student.low, student.high), np.nan)
     else:
         difference, veto = _apart(members, first, second, before, after, confidence), smallest(sum(before), sum(after))
     promising = np.flatnonzero(difference.p <= alpha)
     permuted = np.full(len(members), np.nan)
     if len(promising):
-        old, new = first[promising], second[promising]
-        permuted[promising] = sign_flips(new - old) if together else two_sample(old, new)
-    rows = zip(
-        difference.estimate.tolist(), difference.low.tolist(), difference.high.tolist(), difference.p.tolist(), permuted.tolist(),
-        strict=True,
-    )  # fmt: skip
-    return [Estimate(theta, low, high, p, chance, max(VETO, veto)) for theta, low, high, p, chance in rows]
+        chosen = first[promising], second[promising]
+        permuted[promising] = two_sample(*chosen) if gaps is None else sign_flips(gaps[promising])
+    columns = difference.estimate, difference.low, difference.high, difference.p, permuted, widest
+    return [
+        Estimate(theta, low, high, p, chance, max(VETO, veto), None if isnan(far) else far)
+        for theta, low, high, p, chance, far in zip(*(column.tolist() for column in columns), strict=True)
+    ]
 
 
 def _apart(

@@ -25,6 +25,7 @@ TOP = """\
 # Written by `perf accept`; edit it as you like, and commit it with the code.
 """
 _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |\r?$)", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # str.splitlines knows other ends
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _TYPES = {
     "str": "a string", "float": "a number", "int": "a whole number", "date": "a date such as 2027-01-31", "datetime": "a time",
@@ -51,7 +52,7 @@ def read(path: Path) -> str:
             raise BadRegister(f"{path.name} cannot be read: it is not a plain file, move it away")
         if about.st_size > LARGEST:
             raise BadRegister(f"{path.name} has more than {LARGEST:,} bytes: remove what is over with `git checkout {path.name}`")
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:  # some editors begin with a mark
             return file.read()
     except FileNotFoundError:
         return ""
@@ -93,10 +94,13 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
     text = text.rstrip("\r\n") + "\n" if text.strip() else TOP
     for form in (table, _headed):  # below a heading of somebody's own the usual form would belong to it
         whole = "\n".join([text, *map(form, new)])
-        with suppress(BadRegister):
-            if parse(whole, path.name) == [*kept, *new]:
-                _replace(path, whole)
-                return
+        try:
+            fits = parse(whole, path.name) == [*kept, *new]
+        except BadRegister:
+            fits = False
+        if fits:
+            _replace(path, whole)
+            return
     raise BadRegister(f"{path.name} was edited in a way that nothing can be added: put the tables of its ids in order by hand")
 
 
@@ -152,14 +156,15 @@ def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Accept
     kept: list[str] = []
     above: list[str] = []  # comments that may belong to what follows
     cut = False
-    for line in text.splitlines(keepends=True):
+    for line in _LINE.findall(text):
         if line.startswith(starts):
             # a comment at the top that no empty line parts from the first entry is the file's own
             kept, above, cut = kept if kept else above, [], True
         elif line.startswith("#"):
             above.append(line)
-        elif line.strip() or above or not cut or not kept or kept[-1].strip():
-            kept, above, cut = [*kept, *above, line], [], False
+        elif line.strip() or above or not cut or (kept and kept[-1].strip()):
+            kept += [*above, line]
+            above, cut = [], False
     left = "".join([*kept, *above])
     before = parse(text, name)
     expected = [one for one in before if one.id not in ids]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from math import exp, expm1, log, log1p
-from statistics import fmean
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics import sessions
@@ -40,6 +40,12 @@ class Scaled:
     def counts(self) -> tuple[int, int]:
         """Executions, or builds, on both sides."""
         return sum(map(len, self.baseline)), sum(map(len, self.target))
+
+    @property
+    def medians(self) -> tuple[float, float]:
+        """The medians of both sides, in the metric's unit, which outliers do not move."""
+        old, new = (2 * median(value / 2 for value in flatten(side)) for side in (self.pair.baseline, self.pair.target))
+        return old, new
 
     def relative(self, difference: float) -> float:
         """A difference on this scale as target/baseline - 1; infinite where it is unknown or beyond a float."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-BEND = 2.0  # standard deviations from the centre beyond which a value is drawn in
+BEND = 2.5  # standard deviations from the centre beyond which a value is drawn in
 FEWEST = 8  # pairs from which their standard deviation is known well enough for that
 NORMAL = 1.0483  # a normal standard deviation in medians of the distance of two values
 NEIGHBOURS = 50  # distances of a value to that many others are enough
@@ -23,10 +23,12 @@ class Shift:
     """What ``paired`` finds: the ``difference``, and the ``gaps`` (groups, n) second minus first with outliers drawn in.
 
     Flips of the gaps' signs are the permutation test that belongs to it: a pair without any difference keeps 0, whose sign says nothing.
+    ``drawn`` (groups,) says where there were outliers.
     """
 
     difference: Difference
     gaps: NDArray[np.float64]
+    drawn: NDArray[np.bool_]
 
 
 def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: float = BEND) -> Shift:
@@ -63,6 +65,7 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
     return Shift(
         combine(estimate, [variance], [about.df], confidence),
         np.where(whole, np.where(equal, 0.0, drawn), np.nan),
+        (drawn != gaps).any(axis=1),
     )
 
 

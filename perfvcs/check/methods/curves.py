@@ -61,8 +61,8 @@ class Curves(Method):
     that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the effect is at least ``delta``,
     which is never below the A/A floor. It is ``same`` where the intervals of all three lie within ``delta``. Below five executions a
     side, and where the sides were measured apart without a history, a change is only ``suspected``; with a history, the variance between
-    sessions is added, and below five executions nothing is, and the three are tested one by one at a third of the level each. A single
-    execution a side is suspected where ``statistics.kind`` tells its rows apart. The effect is that at the largest sizes, if the curve
+    sessions is added. Then, and below five executions, the three are tested one by one at a third of the level each. A single execution
+    a side is suspected where ``statistics.kind`` tells its rows apart. The effect is that at the largest sizes, if the curve
     changed there, else at the smallest, else over all. The kind of error comes from the means at each size, its coefficient and interval
     from the executions. Where a value is 0 or below, shares of the common curve take the place of logarithms; cases of fewer than three
     common sizes, or whose curve is not above 0, are judged by ``log-median``.
@@ -135,15 +135,26 @@ class Curves(Method):
         return "inconclusive", APART if apart else WIDE.format(100 * one.delta)
 
     def _curve(self, fits: Fitted, one: Judged) -> Curve:
-        """The curve with the kind's coefficient as the executions repeat it, where there are several."""
-        import numpy as np
+        """The curve with the kind's coefficient as the executions repeat it, where there are several.
 
-        from perfvcs.statistics import difference
-
+        A slope on top of an offset whose interval holds 0 is not repeated by them: what is left is a constant. The starts of executions
+        move whole curves up and down, so that the difference of the means holds some of the curve itself.
+        """
         curve = fits.curve(one.place)
         if curve.kind == "none" or min(one.lines.counts) < 2:
             return curve
         through = curve.kind == "constant" or float(fits.kinds.offset[one.place]) == 0
+        found = self._repeated(one, curve, through=through)
+        if not through and (found.low is None or found.high is None or found.low <= 0 <= found.high):
+            return self._repeated(one, msgspec.structs.replace(curve, kind="constant"), through=True)
+        return found
+
+    def _repeated(self, one: Judged, curve: Curve, *, through: bool) -> Curve:
+        """The curve with its kind's coefficient and interval from the executions, where they have it."""
+        import numpy as np
+
+        from perfvcs.statistics import difference
+
         first, second = coefficients(one.lines, curve.kind, through=through)
         if not (np.isfinite(first).all() and np.isfinite(second).all()):
             return curve
