@@ -17,10 +17,11 @@ from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
 from perfvcs.store import Store
 from perfvcs.store.place import fold
-from perfvcs.vcs import GitError, NoRepository, Project, UnknownRevision
+from perfvcs.vcs import NoRepository, Project, UnknownRevision
 
 if TYPE_CHECKING:
     from perfvcs.check import Past, Report, Unit
+    from perfvcs.check.acceptance import Acceptance
     from perfvcs.check.rules import Rules
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
@@ -277,24 +278,23 @@ class Repository:
         self.index.remember(baseline.commit, target.commit, msgspec.json.encode(report))
         return report
 
+    @cached_property
+    def acceptances(self) -> list[Acceptance]:
+        """What perf-accepted.toml has accepted as it is now; raises BadRegister."""
+        from perfvcs.check.register import FILE, load
+
+        return [] if self.project.bare else load(self.project.root / FILE)
+
     def _accepted(self, report: Report, baseline: State, target: State) -> Report:
         """The report, with what the project has accepted on the way from baseline to target."""
+        if not self.acceptances:
+            return report
         from datetime import date
 
         from perfvcs.check.acceptance import apply
-        from perfvcs.check.register import FILE, load
+        from perfvcs.vcs.ancestry import Ancestry
 
-        known = [] if self.project.bare else load(self.project.root / FILE)
-        return apply(
-            report, known, baseline=baseline.commit, target=target.commit, contains=self.contains, today=date.today()
-        )
-
-    def contains(self, commit: str, other: str) -> bool:
-        """Whether a commit is another one or has it among its ancestors; not where either is unknown here."""
-        with suppress(GitError):
-            self.project.git("merge-base", "--is-ancestor", other, commit)
-            return True
-        return False
+        return apply(report, self.acceptances, way=Ancestry(self.project, baseline.commit, target.commit), today=date.today())
 
     def history(self, target: State) -> dict[Unit, Past]:
         """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""

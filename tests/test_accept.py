@@ -64,11 +64,11 @@ def test_the_file_is_for_people(project: Project, perf: Perf) -> None:
     accept_all(perf)
     text = (project.root / FILE).read_text()
     assert text.startswith("# Degradations that this project has accepted")
-    (table,) = (found for found in tomllib.loads(text)["accepted"] if found["metric"] == "wall")
+    (table,) = (found for found in tomllib.loads(text).values() if found["metric"] == "wall")
     assert (table["benchmark"], table["metric"], table["baseline"], table["target"]) == ("sort", "wall", one, two)
     assert table["effect"] == pytest.approx(0.1, abs=0.01)
     assert table["who"] == "Ada"
-    assert text.count("[[accepted]]") == 2
+    assert text.count(".benchmark = ") == 2
 
 
 def test_the_accepted_level_holds_against_older_baselines_only(project: Project, perf: Perf) -> None:
@@ -128,7 +128,7 @@ def test_an_acceptance_can_be_taken_back(project: Project, perf: Perf) -> None:
     path.write_text(path.read_text() + "\n# a note of ours\n")
     said = perf("accept", "--remove", known["wall"])
     assert said.out.startswith(f"not accepted any more: {known['wall']}  sort: wall time")
-    assert [table["metric"] for table in tomllib.loads(path.read_text())["accepted"]] == ["cpu"]
+    assert [table["metric"] for table in tomllib.loads(path.read_text()).values()] == ["cpu"]
     assert path.read_text().startswith("# Degradations")
     assert path.read_text().endswith("# a note of ours\n")
     perf("check", code=3)
@@ -224,12 +224,14 @@ def test_a_bare_repository_has_no_file(project: Project, perf: Perf) -> None:
 @pytest.mark.parametrize(
     ("text", "cure"),
     [
-        ("[[accepted]]\nreson = 1", "[[accepted]] no. 1: there is no key `reson`; did you mean `reason`?"),
-        ("acepted = 1", "there is no key `acepted`; did you mean `accepted`?"),
-        ("<<<<<<< HEAD", "is not TOML"),
-        ("accepted = 3", "write each acceptance as a table [[accepted]]"),
-        ("[[accepted]]\nid = 3", "[[accepted]] no. 1, id: expected a string, got a whole number"),
-        ('[[accepted]]\nid = "3"', "`benchmark` is missing"),
+        ("3f9c2a1.reson = 1", "3f9c2a1: there is no key `reson`; did you mean `reason`?"),
+        ("3f9c2a1.id = 1", "3f9c2a1: there is no key `id`"),
+        ("<<<<<<< HEAD\n=======\n>>>>>>> other", "has the marks of a merge conflict (line 1)"),
+        ("a =", "is not TOML"),
+        ('3f9c2a1.reason = "x"\n3f9c2a1.reason = "y"', "stands there twice, keep one"),
+        ("accepted = 3", "accepted is no acceptance: every line begins with the id of one"),
+        ("[3f9c2a1]\nbenchmark = 3", "3f9c2a1: benchmark: expected a string, got a whole number"),
+        ('3f9c2a1.uid = "3"', "3f9c2a1: `benchmark` is missing"),
         ("a = " + "[" * 5000, "nested too deeply"),
     ],
 )
@@ -262,3 +264,95 @@ def test_a_metric_without_a_ratio_is_accepted_by_its_shift(project: Project, per
     assert "by 5" in perf("accept", "sort", "--reason", "it calls now").out
     perf("check", commits[0], commits[1])
     assert "more than the accepted" in perf("check", commits[0], commits[2], code=3).out
+
+
+def test_both_branches_keep_what_they_accepted_when_merged_by_lines(project: Project, perf: Perf) -> None:
+    commits = measured(project, 0.010, 0.011, 0.0121)
+    base = project.commit("attributes", **{".gitattributes": f"{FILE} merge=union\n"})
+    for branch, pair in (("left", commits[:2]), ("right", commits[1:])):
+        project.git("checkout", "--quiet", "-b", branch, base)
+        accept_all(perf, *pair, reason="the same reason")
+        project.commit("accept")
+    project.git("merge", "--quiet", "--message", "both", "left")
+    assert len(json.loads(perf("accept", "--list", "--json").out)) == 4
+    for pair in (commits[:2], commits[1:], [commits[0], commits[2]]):
+        assert "2 accepted" in perf("check", *pair).out
+
+
+def test_a_conflict_is_mended_by_keeping_all_lines(project: Project, perf: Perf) -> None:
+    commits = measured(project, 0.010, 0.011, 0.0121)
+    base = project.commit("base")
+    for branch, pair in (("left", commits[:2]), ("right", commits[1:])):
+        project.git("checkout", "--quiet", "-b", branch, base)
+        accept_all(perf, *pair, reason="the same reason")
+        project.commit("accept")
+    project.git("merge", "left", check=False)
+    assert "merge conflict" in perf("check", code=2).err
+    path = project.root / FILE
+    marks = ("<<<<<<<", "=======", ">>>>>>>")
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if not line.startswith(marks)))
+    found = json.loads(perf("accept", "--list", "--json").out)
+    assert len(found) == 4
+    perf("accept", *(word for one in found[:3] for word in ("--remove", one["id"])))
+    assert [one["id"] for one in json.loads(perf("accept", "--list", "--json").out)] == [found[3]["id"]]
+
+
+def test_what_ended_or_grew_is_accepted_anew_in_the_same_place(project: Project, perf: Perf) -> None:
+    commits = measured(project, 0.010, 0.011)
+    known = ids(perf)
+    accept_all(perf)
+    path = project.root / FILE
+    path.write_text(path.read_text() + f"{known['wall']}.until = 2026-01-31\n")
+    perf("check", code=3)
+    perf("accept", known["wall"], "--reason", "for good")
+    assert "until" not in path.read_text()
+    assert path.read_text().count(f"{known['wall']}.reason = ") == 1
+    perf("check")
+    walls = [noisy(0.010, seed=7), noisy(0.013, seed=8)]
+    store(*interleaved(commits, walls, session="20261120T100000-000000"))
+    assert "more than the accepted" in perf("check", code=3).out
+    perf("accept", *known.values(), "--reason", "more")
+    perf("check")
+    assert {one["reason"] for one in json.loads(perf("accept", "--list", "--json").out)} == {"more"}
+
+
+def test_the_page_marks_what_is_accepted(project: Project, perf: Perf) -> None:
+    one, two = measured(project, 0.010, 0.011)
+    perf("check", code=3)
+    perf("accept", "sort:wall", "--reason", "it </script> checks")
+    perf("show", one, two, "-o", "page.html")
+    page = (project.root / "page.html").read_text()
+    assert "<caption>1 ▲ degradation, 1 ✓ accepted</caption>" in page
+    assert 'class="accepted" title="it &lt;/script&gt; checks"' in page
+
+
+def test_a_commit_of_another_side_is_asked_of_git(project: Project) -> None:
+    from perfvcs.vcs import Project as Vcs
+    from perfvcs.vcs.ancestry import Ancestry
+
+    one, two = project.commit("one"), project.commit("two")
+    project.git("checkout", "--quiet", "-b", "side", one)
+    side = project.commit("side")
+    project.git("checkout", "--quiet", "main")
+    project.git("merge", "--quiet", "--no-ff", "--message", "both", "side")
+    merge, last = project.git("rev-parse", "HEAD"), project.commit("last")
+    way = Ancestry(Vcs.find(project.root), two, last)
+    assert [way.gained(commit) for commit in (one, two, side, merge, last, "0" * 40)] == [False, False, True, True, True, False]
+    assert all(way.contains(*pair) for pair in ((last, last), (last, side), (merge, side), (two, one), (side, one), (last, two)))
+    assert not any(way.contains(*pair) for pair in ((two, side), (side, two), (side, merge), (one, two), (two, "0" * 40)))
+
+
+def test_the_file_may_be_a_link_but_not_a_pipe(project: Project, perf: Perf) -> None:
+    import os
+
+    measured(project, 0.010, 0.011)
+    perf("check", code=3)
+    path = project.root / FILE
+    path.symlink_to("nowhere/file")
+    assert "a link into a folder that does not exist" in perf("accept", "sort:wall", "--reason", "x", code=2).err
+    (project.root / "nowhere").mkdir()
+    perf("accept", "sort:wall", "--reason", "x")
+    assert path.is_symlink()
+    path.unlink()
+    os.mkfifo(path)
+    assert "not a plain file" in perf("check", code=2).err

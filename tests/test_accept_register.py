@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,18 @@ def commit(number: int) -> str:
     return f"{number:040x}"
 
 
-def contains(one: str, other: str) -> bool:
-    """A history that is a line: commit 0, 1, 2, ..."""
-    return int(one, 16) >= int(other, 16)
+@dataclass(frozen=True)
+class Line:
+    """A way through a history that is a line: commit 0, 1, 2, ..."""
+
+    baseline: str
+    target: str
+
+    def gained(self, one: str) -> bool:
+        return self.contains(self.target, one) and not self.contains(self.baseline, one)
+
+    def contains(self, one: str, other: str) -> bool:
+        return int(one, 16) >= int(other, 16)
 
 
 def acceptance(**fields: Any) -> Acceptance:
@@ -45,8 +55,7 @@ def change(**fields: Any) -> Change:
 
 def judged(one: Change, *accepted: Acceptance, baseline: int = 1, target: int = 9) -> Change:
     report = Report(baseline="a", target="b", method="auto", changes=[one])
-    commits = {"baseline": commit(baseline), "target": commit(target)}
-    return apply(report, accepted, **commits, contains=contains, today=TODAY).changes[0]
+    return apply(report, accepted, way=Line(commit(baseline), commit(target)), today=TODAY).changes[0]
 
 
 @pytest.mark.parametrize(
@@ -147,16 +156,16 @@ def test_what_is_written_is_read(one: Acceptance) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"target": "HEAD"}, "no. 1, target: 'HEAD' is not a full commit id"),
-        ({"baseline": "--all"}, "no. 1, baseline: '--all' is not"),
-        ({"effect": float("nan")}, "no. 1, effect: nan is not a finite number"),
+        ({"target": "HEAD"}, "target: 'HEAD' is not a full commit id"),
+        ({"baseline": "--all"}, "baseline: '--all' is not"),
+        ({"effect": float("nan")}, "effect: nan is not a finite number"),
         ({"shift": float("inf")}, "shift: inf is not a finite"),
         ({"effect": -1.0}, "effect: -1 is not above -1"),
         ({"reason": " "}, "reason: say why"),
     ],
 )
 def test_a_value_that_means_nothing_is_named(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(BadRegister, match=r"perf-accepted.toml: \[\[accepted\]\]") as raised:
+    with pytest.raises(BadRegister, match=r"perf-accepted.toml: 3f9c2a1: ") as raised:
         parse(table(acceptance(**fields)))
     assert problem in str(raised.value)
 
@@ -207,8 +216,9 @@ def test_a_comment_right_above_the_first_entry_is_the_file_s_own(tmp_path: Path)
 @pytest.mark.parametrize(
     "text",
     [
-        table(acceptance(id="one")).replace('"wanted"', '"""\n[[accepted]]\n"""'),
-        f'accepted = [{{id = "one", benchmark = "s", metric = "wall", baseline = "{commit(1)}", target = "{commit(2)}", reason = "x"}}]',
+        table(acceptance(id="one")).replace('"wanted"', '"""\none.reason\n"""'),
+        table(acceptance(id="one")).replace("one.benchmark", "[one]\nbenchmark").replace("one.", ""),
+        "\n".join(f" {line}" for line in table(acceptance(id="one")).splitlines()),
     ],
 )
 def test_what_cannot_be_told_apart_is_left_alone(tmp_path: Path, text: str) -> None:
@@ -217,3 +227,39 @@ def test_what_cannot_be_told_apart_is_left_alone(tmp_path: Path, text: str) -> N
     with pytest.raises(BadRegister, match="remove it by hand"):
         remove(path, ["one"])
     assert path.read_text() == text
+
+
+def test_below_a_heading_of_somebody_s_own_an_entry_gets_one_too(tmp_path: Path) -> None:
+    path = tmp_path / "perf-accepted.toml"
+    path.write_text(table(acceptance(id="one")).replace("one.benchmark", "[one]\nbenchmark").replace("one.", ""))
+    add(path, [acceptance(id="two"), acceptance(id="a b")])
+    assert [one.id for one in load(path)] == ["one", "two", "a b"]
+    assert path.read_text().count("[two]\n") == 1
+
+
+def test_an_entry_that_is_added_again_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "perf-accepted.toml"
+    add(path, [acceptance(id="one"), acceptance(id="two")])
+    add(path, [acceptance(id="one", reason="again")])
+    assert [(one.id, one.reason) for one in load(path)] == [("two", "wanted"), ("one", "again")]
+    assert "\n\n\n" not in path.read_text()
+
+
+def test_a_long_chain_of_steps_is_no_trouble() -> None:
+    steps = [acceptance(baseline=commit(2 * n), target=commit(2 * n + 1), effect=0.001) for n in range(1, 400)]
+    found = judged(change(effect=0.49, low=0.48, high=0.5), *steps, baseline=1, target=2000)
+    assert found.accepted == "wanted"
+
+
+def test_of_one_step_that_was_accepted_often_the_most_counts() -> None:
+    many = [acceptance(effect=number / 10_000, reason=f"{number}") for number in range(1, 2_000)]
+    assert judged(change(), *many).accepted == "1999"
+    assert judged(change(effect=0.25, low=0.24, high=0.26), *many).accepted is None
+
+
+def test_a_mark_of_the_byte_order_and_other_line_ends_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "perf-accepted.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + table(acceptance(id="one")).replace("\n", "\r\n").encode())
+    add(path, [acceptance(id="two")])
+    assert [one.id for one in load(path)] == ["one", "two"]
+    assert [one.id for one in remove(path, ["one"])] == ["one"]

@@ -219,7 +219,7 @@ def test_what_was_reported_takes_one_line_and_still_fails(project: Project, perf
     full = perf("check", code=3).out
     said = perf("check", code=3).out
     assert said.startswith(f"{one[:10]} -> {two[:10]}: 2 degradations, as told on 20")
-    assert "perf check --again" in " ".join(said.split())
+    assert "(--again: in full)" in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 80
     assert perf("check", "HEAD~1", "HEAD", "--gate", code=3).out == said
     assert perf("check", "--again", code=3).out == full
@@ -275,7 +275,7 @@ def test_a_memory_that_is_damaged_is_made_anew(project: Project, perf: Perf) -> 
     known = memory.recall(one, two)
     assert known
     memory.remember(one, two, b'{"changes": []}')
-    memory.note(one, two, known.basis, shown=True)
+    memory.note(one, two, known.report, known.basis, shown=True)
     memory.close()
     assert perf("check", code=3).out.startswith("sort\n")
 
@@ -358,3 +358,16 @@ def test_a_range_that_cannot_be_judged_names_the_cure(
     said = perf("check", *arguments, code=code)
     assert cure in said.err
     assert said.err.count("\n") == 1
+
+
+def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(project: Project) -> None:
+    from perfvcs.reports.trial import judge
+
+    measured(project, 0.010, 0.011)
+    one, other = (Repository.find() for _ in range(2))
+    mine = judge(one, (), delta=0.01)
+    judge(other, (), delta=0.05)
+    mine.was_told(one)
+    again = judge(other, (), delta=0.01)
+    assert again.told == ""
+    assert {change.delta for change in again.report.changes} == {0.01}

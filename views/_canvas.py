@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.check import Word
+from perfvcs.check import Change, Word
 from perfvcs.quantity import shorten
 
 if TYPE_CHECKING:
@@ -48,6 +48,14 @@ LOOKS: Mapping[Word, Look] = {
     "new": Look(SKY, "cross", "+"),
     "missing": Look(MUTED, "dash", "–"),
 }
+
+ACCEPTED = Look(MUTED, "square_pin", "✓", filled=False)
+SEEN: Mapping[str, Look] = {str(word): look for word, look in LOOKS.items()} | {"accepted": ACCEPTED}
+
+
+def seen(change: Change) -> tuple[str, Look]:
+    """The word and the look of a change; an accepted one has its own."""
+    return ("accepted", ACCEPTED) if change.accepted is not None else (change.word, LOOKS[change.word])
 
 
 def canvas(

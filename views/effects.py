@@ -10,7 +10,7 @@ from perfvcs.check import Change
 from perfvcs.quantity import change as change_text
 from perfvcs.quantity import metric_name, metric_rank, percent, quantity, shorten
 from perfvcs.views import Subject
-from perfvcs.views._canvas import FONT, GRID, HOVER, INK, LOOKS, MUTED, canvas, hover, legend, plain, stack
+from perfvcs.views._canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
 from perfvcs.views._samples import Unit
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Effects:
         plot.text(0, "label", "name", text_color=INK, **text)
         plot.text(1, "label", "numbers", text_color=INK, text_align="right", **text)
         entries: list[tuple[str, list[Any]]] = []
-        for word, look in LOOKS.items():
+        for word, look in SEEN.items():
             mine = [row for row in rows if row["word"] == word]
             if not mine:
                 continue
@@ -123,12 +123,13 @@ def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
     def place(value: float | None) -> float:
         return 100 * max(-edge, min(edge, value if value is not None else (change.effect or 0.0)))
 
+    why = change.reason if change.accepted is None else change.accepted
     delta, name = change.delta or DELTA, Unit(change.job, "", change.uid, change.size).title
     centres = [quantity(value, change.unit) if value is not None else "?" for value in (change.baseline, change.target)]
     return {
-        "word": change.word, "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -100 * delta,
+        "word": seen(change)[0], "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -100 * delta,
         "more": 100 * delta, "at": place(change.effect), "low": place(change.low), "high": place(change.high), "name": plain(name, 30),
         "numbers": change_text(change.effect or 0.0, change.low, change.high),
         "full": shorten(name, HOVER), "centres": " → ".join(centres), "count": f"{change.executions[0]} and {change.executions[1]}",
-        "why": f"({shorten(change.reason, HOVER)})" if change.reason else "",
+        "why": f"({shorten(why, HOVER)})" if why else "",
     }  # fmt: skip

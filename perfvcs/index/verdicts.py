@@ -74,10 +74,16 @@ class Verdicts:
 
         self._database.attempt(keep)
 
-    def note(self, baseline: str, target: str, basis: str, *, shown: bool) -> None:
-        """What the remembered report was made from, and that it was printed in full now, if it was."""
-        sql = "UPDATE verdicts SET basis = ?, shown = CASE WHEN ? THEN ? ELSE shown END WHERE target = ? AND baseline = ?"
-        row = (basis, shown, _now(), target, baseline)
+    def note(self, baseline: str, target: str, report: bytes, basis: str, *, shown: bool) -> None:
+        """What this report was made from, and that it was printed in full now, if it was.
+
+        Nothing where another one is remembered by now: two that check at once must not note one's basis at the other's report.
+        """
+        sql = (
+            "UPDATE verdicts SET basis = ?, shown = CASE WHEN ? THEN ? ELSE shown END"
+            " WHERE target = ? AND baseline = ? AND report = ?"
+        )
+        row = (basis, shown, _now(), target, baseline, report)
         self._database.attempt(lambda: self._database.connection.execute(sql, row).close())
 
     def recall(self, baseline: str, target: str) -> Remembered | None:

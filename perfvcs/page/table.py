@@ -12,14 +12,14 @@ from perfvcs.quantity import change as change_text
 from perfvcs.quantity import counted, metric_name, metric_rank, quantity, shorten
 from perfvcs.sparkline import sparkline
 from perfvcs.views import Series, Subject
-from perfvcs.views._canvas import LOOKS
+from perfvcs.views._canvas import SEEN, seen
 from perfvcs.views._samples import Unit, samples
 
 ROWS = 1000
 COLUMNS = 3  # metrics with a column of their own
 SPARKS = 24  # commits in a line of blocks
 NAMES = 500_000  # characters of full names in one page
-NOTABLE = ("degradation", "improvement", "suspected")
+NOTABLE = ("degradation", "improvement", "suspected", "accepted")
 Key = tuple[str, str, float | None]
 
 
@@ -108,9 +108,9 @@ def _verdicts(report: Report) -> Table:
     cells: dict[tuple[Key, str], dict[str, Cell]] = {}
     for change in report.changes:
         cells.setdefault(((change.job, change.uid, change.size), ""), {}).setdefault(change.metric, _verdict(change))
-    counts = Counter(change.word for change in report.changes)
+    counts = Counter(seen(change)[0] for change in report.changes)
     caption = ", ".join(
-        counted([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in LOOKS.items() if counts[word]
+        counted([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in SEEN.items() if counts[word]
     )
     confidence = report.changes[0].confidence if report.changes else 0.99
     notes = [
@@ -123,8 +123,10 @@ def _verdict(change: Change) -> Cell:
     text = "" if change.effect is None else change_text(change.effect, change.low, change.high).replace(", ", ",\u00a0")
     centres = [quantity(value, change.unit) for value in (change.baseline, change.target) if value is not None]
     detail = " → ".join(centres) or change.reason
-    reason = change.reason or f"{change.executions[0]} and {change.executions[1]} executions, method {change.method}"
-    return Cell(text, shorten(detail, 120), change.word, LOOKS[change.word].sign, shorten(reason, 300))
+    design = f"{change.executions[0]} and {change.executions[1]} executions, method {change.method}"
+    reason = change.reason or design if change.accepted is None else change.accepted
+    word, look = seen(change)
+    return Cell(text, shorten(detail, 120), word, look.sign, shorten(reason, 300))
 
 
 def _newest(history: Sequence[Series]) -> Table:

@@ -66,13 +66,14 @@ def accept(repository: Repository, names: Sequence[str], reason: str, until: dat
         raise UsageError(f"--until {until} is not in the future: give the first day on which it is not accepted any more")
     path = _path(repository)
     with hold(repository.home / "accept.lock", wait=True):
-        known = {one.id for one in register.load(path)}
+        known = {one.id: one for one in register.load(path)}
         found: dict[str, Acceptance] = {}
         for name in names:
             candidate = find(repository, name)
-            if candidate.id in known:
+            new = _acceptance(repository, candidate, " ".join(reason.split()), until)
+            if (old := known.get(candidate.id)) and not _renews(new, old):
                 raise UsageError(f"{candidate.title} is accepted already: perf accept --remove {candidate.id} takes it back")
-            found[candidate.id] = _acceptance(repository, candidate, " ".join(reason.split()), until)
+            found[candidate.id] = new
         try:
             register.add(path, found.values())
         except UnicodeEncodeError:
@@ -135,6 +136,13 @@ def json(acceptances: Sequence[Acceptance], today: date) -> str:
     """The same as JSON."""
     found = [msgspec.structs.asdict(one) | {"ended": one.has_ended(today)} for one in acceptances]
     return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+
+
+def _renews(new: Acceptance, old: Acceptance) -> bool:
+    """Whether a change needs to be accepted again: the old acceptance has ended, or more was measured since."""
+    worse = -1 if new.better == "higher" else 1
+    sizes = [(one.effect, one.shift)[one.effect is None] or 0.0 for one in (new, old)]
+    return old.has_ended(date.today()) or worse * (sizes[0] - sizes[1]) > 0
 
 
 def _path(repository: Repository) -> Path:

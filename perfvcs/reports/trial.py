@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from perfvcs import __version__
-from perfvcs.check import register
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.profile import Malformed
@@ -69,12 +68,13 @@ class Trial:
 
         if form == "repeat":
             when = f"{datetime.fromisoformat(self.told).astimezone():%Y-%m-%d %H:%M}"
-            return "\n".join(wrap(f"{title(self.report)}, as told on {when}: perf check --again shows it all", 80))
+            return "\n".join(wrap(f"{title(self.report)}, as told on {when} (--again: in full)", 80))
         return summary(self.report) if form == "line" else text(self.report, verbose=verbose)
 
     def was_told(self, repository: Repository) -> None:
         """Remember that the report was printed in full: asked again, it takes a line."""
-        repository.index.memory.note(self.baseline.commit, self.target.commit, self.basis, shown=True)
+        report = msgspec.json.encode(self.report)
+        repository.index.memory.note(self.baseline.commit, self.target.commit, report, self.basis, shown=True)
 
 
 def judge(
@@ -106,7 +106,7 @@ def compared(repository: Repository, baseline: State, target: State, *, method: 
         except Malformed:  # of another version, or a changed byte
             pass
     report = repository.compare(baseline, target, method=method, delta=delta)
-    memory.note(*pair, basis, shown=False)
+    memory.note(*pair, msgspec.json.encode(report), basis, shown=False)
     now = memory.recall(*pair)  # an equal report stays told
     return Trial(baseline, target, report, basis=basis, told=now.shown if now else "")
 
@@ -115,13 +115,14 @@ def _basis(repository: Repository, baseline: State, target: State, method: str, 
     """The hash of all that a report from what is stored depends on: the profiles, the options, and the project's own files."""
     from perfvcs.jobs.config import FILE
 
-    project = repository.project
-    files = [] if project.bare else [project.root / name for name in (FILE, register.FILE)]
-    texts = [path.read_bytes().hex() if path.is_file() else "" for path in files]
-    ended = [one.id for one in register.load(files[1]) if one.has_ended(date.today())] if files else []
+    project, accepted = repository.project, repository.acceptances
+    path = project.root / FILE
+    text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
+    ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
     options = [__version__, method, delta, project.shallow]
-    return hashlib.sha256(msgspec.json.encode([repository.store.head(), states, options, texts, ended])).hexdigest()
+    about = [repository.store.head(), states, options, text, accepted, ended]
+    return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
 
 def measure(
