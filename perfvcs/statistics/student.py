@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import erfc, exp, lgamma, pi, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -43,6 +44,22 @@ def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
     import numpy as np
 
     distinct, where = np.unique(np.asarray(df, dtype=np.float64), return_inverse=True)
+    value = np.array([_known(p, distinct.item())]) if len(distinct) == 1 else _solve(p, distinct)
+    found: NDArray[np.float64] = value[where].reshape(np.shape(df))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _known(p: float, df: float) -> float:
+    """One quantile; whoever looks again and again asks for the same ones."""
+    import numpy as np
+
+    return float(_solve(p, np.array([df]))[0])
+
+
+def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
     chance = 2 * (1 - p)
     value = np.full(distinct.shape, NormalDist().inv_cdf(p))
     for _ in range(STEPS):
@@ -51,8 +68,7 @@ def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
         value = value * np.exp(np.clip(step, -2, 2))
         if np.abs(step).max(initial=0.0) < 1e-13:
             break
-    found: NDArray[np.float64] = value[where].reshape(np.shape(df))
-    return found
+    return value
 
 
 def _density(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
