@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from math import log
 from random import Random
@@ -377,6 +378,16 @@ def test_steps_are_computed_once_and_then_only_of_what_moved(
     monkeypatch.setattr("perfvcs.statistics.steps.VERSION", 999)
     told(perf)
     assert computed[3:] == [40, 40], "what another version of the statistics found is not used"
+
+
+def test_what_is_known_is_told_without_numpy(commits: list[str], perf: Perf) -> None:
+    store(*measured(commits, stepped(40, 25)))
+    before = told(perf)
+    assert before["findings"]
+    script = "import atexit, os, sys; from perfvcs.cli import main; atexit.register(lambda: os._exit(9 * ('numpy' in sys.modules))); main()"
+    done = subprocess.run([sys.executable, "-c", script, "history", "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == before
 
 
 def test_the_cache_of_steps_can_be_damaged_or_deleted_at_any_time(commits: list[str], perf: Perf) -> None:

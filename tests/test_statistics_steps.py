@@ -13,11 +13,15 @@ from scipy import stats
 from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import acf
 
+from perfvcs.statistics.agreement import agree
 from perfvcs.statistics.autocorrelation import autocorrelation
-from perfvcs.statistics.divisive import _hopeless, divergence, divisive
+from perfvcs.statistics.divisive import _hopeful, _hopes, divergence, divisive
+from perfvcs.statistics.drift import join
 from perfvcs.statistics.horvath import horvath, ratio
-from perfvcs.statistics.pelt import chances, noise, pelt, prune, running_median, segment, winsorise
-from perfvcs.statistics.steps import VERSION, Step, _join, agree, intervals, steps
+from perfvcs.statistics.pelt import noise, pelt, running_median, segment, winsorise
+from perfvcs.statistics.places import places
+from perfvcs.statistics.pruning import chances, limits, prune
+from perfvcs.statistics.steps import VERSION, Step, intervals, steps
 from perfvcs.statistics.trend import ramp, stepped, trend
 from perfvcs.statistics.window import scores, window
 
@@ -89,6 +93,44 @@ def test_segments_are_the_best_of_all_that_exist(shortest: int) -> None:
 def test_long_series_are_segmented_where_they_step() -> None:
     values = noisy(4, (300, 0.0), (50, 0.2), (400, 0.1), spread=0.02)
     assert segment(values, 10 * 0.02**2 * log(750)) == [300, 350]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_step_is_lost_where_most_places_are_left_out(seed: int) -> None:
+    """With ``shortest`` 1 only the places that may be steps are tried: they are enough for what trying all of them finds."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(40, 160))
+    values = rng.standard_normal(n) if seed % 3 else rng.integers(0, 3, n).astype(np.float64)
+    for place in rng.integers(0, n, seed):
+        values[place:] += rng.normal(0, 3)
+    values -= values.mean()
+    for penalty in (0.3, 4.0, 25.0):
+        costs = [0.0]
+        for end in range(1, n + 1):
+            parts = [values[start:end] for start in range(end)]
+            costs.append(min(costs[start] + penalty + ((part - part.mean()) ** 2).sum() for start, part in enumerate(parts)))
+        found = segment(values, penalty)
+        squares = sum(((part - part.mean()) ** 2).sum() for part in np.split(values, found))
+        assert squares + penalty * (len(found) + 1) == pytest.approx(costs[n], rel=1e-9)
+        assert set(found) <= set(places(values, penalty).tolist())
+
+
+def test_of_noise_without_steps_few_places_may_be_one() -> None:
+    values = noisy(29, (2000, 0.0))
+    assert len(places(values - values.mean(), 10 * 0.01**2 * log(2000))) < 300
+    assert places([0.0], 1.0).tolist() == []
+
+
+def test_the_limits_of_p_are_below_and_above_it() -> None:
+    for df in (2.0, 3.0, 10.0, 48.0, 1000.0):
+        for t in (0.1, 1.0, 3.0, 6.0, 20.0, 1e3):
+            least, most = limits(t, df)
+            p = 2 * stats.t.sf(t, df)
+            assert least <= p * (1 + 1e-12)
+            assert p <= most * (1 + 1e-12)
+            assert most <= 1.06 * least or t < 6 or df < 48
+    assert limits(np.inf, 5.0) == (0, 0)
+    assert limits(0.0, 5.0) == limits(3.0, 1.0) == (0, np.inf)
 
 
 def test_the_noise_is_measured_between_the_steps() -> None:
@@ -191,12 +233,13 @@ def test_windows_without_hope_are_those_that_have_no_step() -> None:
         values = rng.standard_normal(30)
         values[15:] += rng.uniform(0, 3)
         best = min(stats.ttest_ind(values[:place], values[place:]).pvalue for place in range(2, 29))
-        if _hopeless(values, 0.001):
+        assert _hopes(values[None], 0.001) == [_hopeful(values.tolist(), 0.001)]
+        if not _hopeful(values.tolist(), 0.001):
             hopeless += 1
             assert best > 0.001
     assert 10 < hopeless < 50
-    assert _hopeless(np.array([1.0, 2.0]), 0.001)
-    assert not _hopeless(np.array([1.0, 1.0, 2.0, 2.0]), 0.001)
+    for values, hope in (([1.0, 2.0], False), ([1.0, 1.0, 2.0, 2.0], True), ([1.0, 2.0, 1.0, 2.0], False)):
+        assert [_hopeful(values, 0.001)] == _hopes(np.array([values]), 0.001) == [hope]
 
 
 def test_otavas_own_chance_flags_more() -> None:
@@ -299,8 +342,8 @@ def test_detectors_agree_within_two_commits_and_no_place_counts_twice() -> None:
 def test_detectors_agree_further_apart_where_the_noise_leaves_the_place_open() -> None:
     apart = {"pelt": [10], "divisive": [17]}
     assert agree(apart) == []
-    assert agree(apart, reach={"pelt": {10: (8, 15)}}) == [([10, 17], ("pelt", "divisive"))]
-    assert agree(apart, reach={"pelt": {10: (8, 14)}, "divisive": {17: (1, 40)}}) == []
+    assert agree(apart, within={"pelt": {10: (8, 15)}}) == [([10, 17], ("pelt", "divisive"))]
+    assert agree(apart, within={"pelt": {10: (8, 14)}, "divisive": {17: (1, 40)}}) == []
 
 
 def test_a_step_is_reported_with_its_size_interval_and_range() -> None:
@@ -331,11 +374,11 @@ def test_a_ramp_is_one_drift() -> None:
 def test_drifts_that_follow_each_other_in_one_direction_are_one() -> None:
     drift = Step(50, 10, 89, 0.0, 0.1, 0.1, 0.01, 80.0, 1e-8, "drift", ("pelt", "window"))
     further = replace(drift, place=120, first=90, last=150, before=0.1, after=0.3, effect=0.2, df=60.0, p=1e-9)
-    (joined,) = _join([drift, further])
+    (joined,) = join([drift, further])
     assert (joined.place, joined.first, joined.last, joined.before, joined.after) == (120, 10, 150, 0.0, 0.3)
     assert (joined.effect, joined.df, joined.error) == (0.3, 60.0, pytest.approx(0.01 * 2**0.5))
-    assert len(_join([drift, replace(further, first=95)])) == 2
-    assert len(_join([drift, replace(further, effect=-0.2)])) == 2
+    assert len(join([drift, replace(further, first=95)])) == 2
+    assert len(join([drift, replace(further, effect=-0.2)])) == 2
 
 
 def test_a_staircase_is_no_ramp() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from perfvcs.index.database import Database
+from perfvcs.index.entries import PATH, WITHIN, Entry, entries, order
 from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, unpack
 from perfvcs.index.findings import Findings
 from perfvcs.index.lines import Course, Line, courses, lines
@@ -25,37 +26,19 @@ if TYPE_CHECKING:
 
 LEAST = 4  # characters of a prefix
 BATCH = 2000  # profiles that one git process reads; only their paths are in memory at once
-PATH = "substr(c.text, 1, 2) || '/' || c.text || '/' || p.name"
 HEADERS = f"""
 SELECT p.id, {PATH}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text, p.details
 FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job JOIN environments e ON e.id = p.environment
 JOIN metrics m ON m.id = p.metrics"""
-WITHIN = "c.text IN (SELECT value FROM json_each(?))"
 SUMMARIES = f"""
 SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
 FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
 JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN} ORDER BY s.profile, s.number"""
-HISTORY = f"""
-SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH}, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
-FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id JOIN environments e ON e.id = p.environment
-JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
 FIND = f"""
 SELECT path FROM (SELECT {PATH} AS path, c.text AS c, p.name AS name FROM profiles p JOIN commits c ON c.id = p.commit_id)
 WHERE substr(path, 1, length(:p)) = :p OR substr(c, 1, length(:p)) = :p OR substr(name, 1, length(:p)) = :p
 OR substr(name, -17, length(:p)) = :p
 UNION SELECT path FROM damaged WHERE substr(path, 1, length(:p)) = :p ORDER BY path"""
-
-
-class Entry(NamedTuple):
-    """One summary in a series' history, with what it is compared by; ``environment`` is the fingerprint."""
-
-    commit: str
-    dirty: str | None
-    session: str
-    started: str
-    environment: str
-    path: str
-    summary: Summary
 
 
 class Index:
@@ -137,8 +120,8 @@ class Index:
             where = msgspec.structs.replace(environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings)
             header = Header(path, commit, dirty, job(*shared[:2]), detail.collected, where, detail.design, metrics(*shared[4:]))
             found.append((number, header))
-        order = _order(commits)
-        found.sort(key=lambda one: (order(one[1].commit), one[1].collected.started, one[1].path))
+        turn = order(commits)
+        found.sort(key=lambda one: (turn(one[1].commit), one[1].collected.started, one[1].path))
         return found
 
     def measured(self, commits: Iterable[str]) -> list[Measured]:
@@ -191,34 +174,7 @@ class Index:
     ) -> list[Entry]:
         """The summaries of one series (its job's ``key``), of all commits or of some, of all units and metrics or of one."""
         asked = None if commits is None else list(commits)
-        return self._database.attempt(lambda: self._history(key, asked, uid, metric))
-
-    def _history(self, key: str, commits: list[str] | None, uid: str | None, metric: str | None) -> list[Entry]:
-        conditions, values = ["j.key = ?"], [key]
-        for condition, value in (
-            ("u.text = ?", uid),
-            ("n.text = ?", metric),
-            (WITHIN, None if commits is None else _json(commits)),
-        ):
-            if value is not None:
-                conditions.append(condition)
-                values.append(value)
-        rows = self._rows(f"{HISTORY} WHERE {' AND '.join(conditions)} ORDER BY p.started, p.id, s.number", *values)
-        details, environment = msgspec.json.Decoder(_Session).decode, msgspec.json.Decoder(_Fingerprint).decode
-        found = [
-            Entry(
-                row[0],
-                row[1],
-                details(row[2]).collected.session,
-                row[3],
-                environment(row[4]).fingerprint,
-                row[5],
-                unpack(*row[6:]),
-            )
-            for row in rows
-        ]
-        order = _order(commits)
-        return sorted(found, key=lambda entry: order(entry.commit))
+        return self._database.attempt(lambda: entries(self._current(), key, asked, uid, metric))
 
     def lines(self) -> dict[int, Line]:
         """What can be followed through the history, by number: every unit and metric of every job in every environment."""
@@ -260,29 +216,9 @@ class Index:
         self.findings.close()
 
 
-class _Collected(msgspec.Struct):
-    session: str
-
-
-class _Session(msgspec.Struct, array_like=True):
-    """The first field of Details, without decoding the others."""
-
-    collected: _Collected
-
-
-class _Fingerprint(msgspec.Struct):
-    fingerprint: str = ""
-
-
 def _mirrored(connection: sqlite3.Connection) -> str | None:
     row = connection.execute("SELECT head FROM mirror").fetchone()
     return row[0] if row else None
-
-
-def _order(commits: list[str] | None) -> Callable[[str], tuple[int, str]]:
-    """The place of a commit among those that were asked for, else its name."""
-    places = {commit: place for place, commit in reversed(list(enumerate(commits or ())))}
-    return lambda commit: (places.get(commit, 0), "" if commits is not None else commit)
 
 
 def _json(commits: Iterable[str]) -> str:

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from perfvcs.index.database import Database
+from perfvcs.statistics import steps
+from perfvcs.statistics.steps import Step
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.steps import Step
-
-VERSION = 1
+VERSION = 2
 SCHEMA = "CREATE TABLE findings (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, steps BLOB NOT NULL)"
 MOST = 50_000  # series that are kept; the oldest make room
+
+
+class Found(NamedTuple):
+    """A step with the ends of the 99 % interval of its effect, which take numpy to compute."""
+
+    step: Step
+    low: float
+    high: float
 
 
 class Findings:
@@ -29,29 +38,24 @@ class Findings:
     def __init__(self, path: Path) -> None:
         self._database = Database(path, SCHEMA, VERSION)
 
-    def steps(self, series: Sequence[NDArray[np.float64]]) -> list[list[Step]]:
+    def steps(self, series: Sequence[array[float] | NDArray[np.float64]]) -> list[list[Found]]:
         """The steps of each series of finite values; only those that are not known yet are computed, and then kept."""
-        from perfvcs.statistics.steps import steps
-
-        keys = [_key(values) for values in series]
+        keys = [_key(values.tobytes()) for values in series]
         known = self._database.attempt(lambda: self._known(keys))
-        new: dict[str, list[Step]] = {}
-        for key, values in zip(keys, series, strict=True):
-            if key not in known and key not in new:
-                new[key] = steps(values)
+        new = {key: values for key, values in zip(keys, series, strict=True) if key not in known}
         if new:
-            self._database.attempt(lambda: self._keep(new))
-        return [(known if key in known else new)[key] for key in keys]
+            computed = _computed(new)
+            self._database.attempt(lambda: self._keep(computed))
+            known |= computed
+        return [known[key] for key in keys]
 
-    def _known(self, keys: Sequence[str]) -> dict[str, list[Step]]:
-        from perfvcs.statistics.steps import Step
-
-        decode = msgspec.msgpack.Decoder(list[Step]).decode
+    def _known(self, keys: Sequence[str]) -> dict[str, list[Found]]:
+        decode = msgspec.msgpack.Decoder(list[Found]).decode
         sql = "SELECT key, steps FROM findings WHERE key IN (SELECT value FROM json_each(?))"
         rows = self._database.connection.execute(sql, (msgspec.json.encode(keys).decode(),))
         return {key: decode(found) for key, found in rows}
 
-    def _keep(self, new: dict[str, list[Step]]) -> None:
+    def _keep(self, new: dict[str, list[Found]]) -> None:
         rows = [(key, msgspec.msgpack.encode(found)) for key, found in new.items()]
         with self._database.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO findings (key, steps) VALUES (?, ?)", rows)
@@ -62,7 +66,13 @@ class Findings:
         self._database.close()
 
 
-def _key(values: NDArray[np.float64]) -> str:
-    from perfvcs.statistics.steps import VERSION as STATISTICS
+def _computed(series: dict[str, array[float] | NDArray[np.float64]]) -> dict[str, list[Found]]:
+    found = {key: steps.steps(values) for key, values in series.items()}
+    ends = iter(
+        steps.intervals([step for one in found.values() for step in one])
+    )  # together: each call costs as much as a hundred steps
+    return {key: [Found(step, *next(ends)) for step in one] for key, one in found.items()}
 
-    return blake2b(values.tobytes(), digest_size=16, person=f"steps {STATISTICS}".encode()).hexdigest()
+
+def _key(values: bytes) -> str:
+    return blake2b(values, digest_size=16, person=f"steps {steps.VERSION}".encode()).hexdigest()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from itertools import groupby
+from operator import itemgetter
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
@@ -11,9 +15,6 @@ from perfvcs.profile import Environment, Job
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 Kind = TypeVar("Kind")
 
@@ -33,8 +34,8 @@ class Line(NamedTuple):
 class Course(NamedTuple):
     """A line along commits: ascending ``places`` among them, the ``levels`` there (mean logarithms), and how many had no logarithm."""
 
-    places: NDArray[np.int64]
-    levels: NDArray[np.float64]
+    places: array[int]
+    levels: array[float]
     unusable: int
 
 
@@ -54,28 +55,24 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
 def courses(connection: sqlite3.Connection, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
     """The courses of some lines along ``commits``, oldest first; lines that have no place there are left out.
 
-    Several profiles of one commit count as their mean: each is a session of its own.
+    Several profiles of one commit count as their mean: each is a session of its own. Without numpy, whose import takes as long.
     """
-    import numpy as np
-
+    turns = {commit: turn for turn, commit in enumerate(commits)}
     ids = dict(connection.execute("SELECT text, id FROM commits"))
-    place = np.full(max(ids.values(), default=0) + 1, -1)
-    for number, commit in enumerate(commits):
-        if commit in ids:
-            place[ids[commit]] = number
+    turn_of = [-1] * (max(ids.values(), default=0) + 1)
+    for commit, number in ids.items():
+        turn_of[number] = turns.get(commit, -1)
     found = {}
     for line in numbers:
-        rows = connection.execute("SELECT commit_id, level FROM levels WHERE line = ?", (line,)).fetchall()
-        if rows:
-            columns = zip(*rows, strict=True)
-            places, levels = place[np.array(next(columns))], np.array(next(columns), dtype=np.float64)
-            there = places >= 0
-            usable = there & np.isfinite(levels)
-            if there.any():
-                counts = np.bincount(places[usable])
-                known = np.flatnonzero(counts)
-                means = np.bincount(places[usable], levels[usable])[known] / counts[known]
-                found[line] = Course(known, means, int(there.sum() - usable.sum()))
+        rows = connection.execute("SELECT commit_id, level FROM levels WHERE line = ?", (line,))
+        here = [(turn, level) for number, level in rows if (turn := turn_of[number]) >= 0]
+        if here:
+            usable = [one for one in here if one[1] is not None]
+            usable.sort(key=itemgetter(0))
+            means = dict(usable)
+            if len(means) < len(usable):
+                means = {turn: fmean(level for _, level in same) for turn, same in groupby(usable, key=itemgetter(0))}
+            found[line] = Course(array("q", means), array("d", means.values()), len(here) - len(usable))
     return found
 
 

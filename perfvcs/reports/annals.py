@@ -18,9 +18,9 @@ from perfvcs.summary import Header
 from perfvcs.vcs import UnknownRevision
 
 if TYPE_CHECKING:
+    from perfvcs.index.findings import Found
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
-    from perfvcs.statistics.steps import Step
     from perfvcs.vcs import Commit
 
 SHORTEST = 6  # commits: with fewer no place has three on both sides
@@ -99,10 +99,6 @@ def annals(repository: Repository, names: Sequence[str] = (), *, metric: str = "
     ``names`` are a benchmark, a revision or range, or both in this order. The history is that of the first parents: on it every commit
     follows the one before, while commits of branches that went on side by side do not.
     """
-    import numpy as np
-
-    from perfvcs.statistics.steps import intervals
-
     known = repository.index.lines()
     numbers, revision = _asked(repository, known, names)
     if metric:
@@ -110,21 +106,18 @@ def annals(repository: Repository, names: Sequence[str] = (), *, metric: str = "
     commits = list(repository.project.walk(revision, straight=True))[::-1]
     courses = repository.index.courses(numbers, commits)
     long = {number: course for number, course in courses.items() if len(course.levels) >= SHORTEST}
-    steps = repository.index.findings.steps([course.levels for course in long.values()])
-    every = [(number, step) for number, found in zip(long, steps, strict=True) for step in found]
-    bounds = intervals([step for _, step in every])
+    found = repository.index.findings.steps([course.levels for course in long.values()])
     findings = [
-        _finding(known[number], long[number], step, interval, commits)
-        for (number, step), interval in zip(every, bounds, strict=True)
+        _finding(known[number], long[number], step, commits) for number, steps in zip(long, found, strict=True) for step in steps
     ]
     findings.sort(key=lambda one: (-one.turn, -abs(one.effect)))
-    places = np.concatenate([course.places for course in courses.values()]) if courses else ()
+    places = {course.places.tobytes(): course.places for course in courses.values()}  # most series have the same
     merged = repository.index.commits() - set(commits)
     return Annals(
         findings,
         repository.project.describe(one.commit for one in findings),
         len(courses),
-        len(np.unique(places)),
+        len(set().union(*places.values())),
         sorted({(title(known[number]), known[number].metric) for number in courses if number not in long}),
         _cuts(known, courses, commits),
         sum(course.unusable for course in courses.values()),
@@ -185,18 +178,17 @@ def _measuring(known: dict[int, Line], numbers: Sequence[int], metric: str) -> l
     return found
 
 
-def _finding(line: Line, course: Course, step: Step, interval: tuple[float, float], commits: Sequence[str]) -> Finding:
-    places = course.places
+def _finding(line: Line, course: Course, found: Found, commits: Sequence[str]) -> Finding:
+    places, step = course.places, found.step
     drift = step.word == "drift"
-    turn = int(places[step.last if drift else step.place])
+    turn = places[step.last if drift else step.place]
     # What came after the last measured commit at the old level is under suspicion, measured or not.
-    first = int(places[step.first - 1]) + 1 if step.first else int(places[0])
-    last = int(places[step.last])
-    low, high = map(relative, interval)
+    first = places[step.first - 1] + 1 if step.first else places[0]
+    last = places[step.last]
     around = course.levels[max(0, step.place - AROUND) : step.place + AROUND]
     return Finding(
         line, turn, commits[turn], commits[first], commits[last], last - first + 1, drift, relative(step.effect) or 0.0,
-        low, high, exp(step.before), exp(step.after), step.p, step.detectors, tuple(map(exp, around.tolist())),
+        relative(found.low), relative(found.high), exp(step.before), exp(step.after), step.p, step.detectors, tuple(map(exp, around)),
     )  # fmt: skip
 
 
@@ -214,10 +206,10 @@ def _cuts(known: dict[int, Line], courses: dict[int, Course], commits: Sequence[
             same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(number)
     found: dict[tuple[int, str], int] = defaultdict(int)
     for numbers in same.values():
-        numbers.sort(key=lambda number: int(courses[number].places[0]))
+        numbers.sort(key=lambda number: courses[number].places[0])
         for old, new in pairwise(numbers):
-            start = int(courses[new].places[0])
-            if start > int(courses[old].places[-1]):
+            start = courses[new].places[0]
+            if start > courses[old].places[-1]:
                 found[start, _difference(known[old], known[new])] += 1
     return [Cut(commits[place], reason, count) for (place, reason), count in sorted(found.items(), reverse=True)]
 

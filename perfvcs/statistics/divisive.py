@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import pairwise
-from math import erfc, sqrt
+from itertools import accumulate, pairwise
+from math import fsum
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.pelt import chances, prune
+from perfvcs.statistics.pruning import CHANCE, exceeding, prune, scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 WINDOW = 50
 COARSE = 4  # values in a mean
-CHANCE = 1e-5
+FEW = 8  # windows that are looked at together at first, and then twice as many
 WEAK = 10.0  # times the chance is enough in the first pass
 
 
@@ -62,45 +63,75 @@ def divide(values: ArrayLike, chance: float = CHANCE) -> list[int]:
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
+    plain = y.tolist()
     steps: list[int] = []
+    hope: dict[tuple[int, int], bool] = {}
     known: dict[tuple[int, int], tuple[int, float]] = {}
-    if _hopeless(y, chance):
-        return steps
     while True:
-        bounds = [0, *steps, len(y)]
-        found = []
-        for low, high in pairwise(bounds):
-            if (low, high) not in known:
-                known[low, high] = divergence(y[low:high])
-            place, q = known[low, high]
-            if place:
-                found.append((q, low + place))
-        if not found or max(found)[0] <= 0:
+        parts = list(pairwise([0, *steps, len(y)]))
+        for low, high in parts:
+            if (low, high) not in hope:
+                hope[low, high] = _hopeful(plain[low:high], chance)
+        if not any(hope[part] for part in parts):
             return steps
-        place = max(found)[1]
+        for low, high in parts:
+            if (low, high) not in known:
+                place, q = divergence(y[low:high])
+                known[low, high] = (low + place, q)
+        best = max(parts, key=lambda part: known[part][::-1])
+        place, q = known[best]
         more = sorted([*steps, place])
+        if q <= 0 or not hope[best]:
+            return steps
         turn = more.index(place)
-        around = [0, *more, len(y)]
-        if _hopeless(y[around[turn] : around[turn + 2]], chance) or chances(y, more)[0][turn] > chance:
+        t, df, _ = scores(y, more)
+        if exceeding(t[turn : turn + 1], df[turn : turn + 1], chance):
             return steps
         steps = more
 
 
-def _hopeless(values: NDArray[np.float64], chance: float) -> bool:
-    """Whether no split at all can have a p of ``chance``: even normal tails, lighter than Student's, give more. Saves most of the work."""
-    import numpy as np
+def _hopeful(values: list[float], chance: float) -> bool:
+    """Whether values may have a split with a p of ``chance``: normal tails, lighter than Student's, do not rule it out. Saves most work.
 
+    In plain Python: of so few values faster than numpy's calls.
+    """
     n = len(values)
     if n < 3:
-        return True
-    y = values - values.mean()
-    before = np.arange(1, n)
-    total = np.cumsum(y)[:-1]
-    gain = total**2 * n / (before * (n - before))
-    whole = float(y @ y)
-    rest = whole - float(gain.max())
+        return False
+    mean = fsum(values) / n
+    y = [value - mean for value in values]
+    gain = max(total * total * weight for total, weight in zip(accumulate(y), _shares(n), strict=False))
+    whole = sum(value * value for value in y)
+    rest = whole - gain
     # The largest t^2 is that of the split that leaves the smallest squares.
-    return rest > whole * 1e-9 and erfc(sqrt(float(gain.max()) * (n - 2) / rest / 2)) > chance
+    return rest <= whole * 1e-9 or gain * (n - 2) >= rest * _point(chance) ** 2
+
+
+def _hopes(rows: NDArray[np.float64], chance: float) -> list[bool]:
+    """The same for rows of values (m, n)."""
+    import numpy as np
+
+    n = rows.shape[1]
+    if n < 3:
+        return [False] * len(rows)
+    y = rows - rows.mean(axis=1, keepdims=True)
+    gain = (np.cumsum(y, axis=1)[:, :-1] ** 2 * _shares(n)).max(axis=1)
+    whole = (y**2).sum(axis=1)
+    rest = whole - gain
+    found: list[bool] = ((rest <= whole * 1e-9) | (gain * (n - 2) >= rest * _point(chance) ** 2)).tolist()
+    return found
+
+
+@lru_cache(maxsize=128)
+def _shares(n: int) -> list[float]:
+    """By what the square of the sum before each split of n values about 0 reduces their squares."""
+    return [n / (before * (n - before)) for before in range(1, n)]
+
+
+@lru_cache
+def _point(chance: float) -> float:
+    """What a normal value is beyond, on either side, with this chance."""
+    return -NormalDist().inv_cdf(chance / 2)
 
 
 def divisive(
@@ -128,12 +159,23 @@ def divisive(
 
 def _scan(values: NDArray[np.float64], window: int, chance: float) -> set[int]:
     """The steps of all windows."""
+    import numpy as np
+
     found: set[int] = set()
-    start = 0
+    hope: dict[int, bool] = {}  # of the window that starts there
+    start, half, ahead = 0, window // 2, FEW
     while start < len(values) - 1:
-        steps = [start + step for step in divide(values[start : start + window], chance)]
-        found.update(steps)
-        start = max(start + window // 2, steps[-1] if steps else 0)
+        if start not in hope:
+            rows = np.lib.stride_tricks.sliding_window_view(values[start:], min(window, len(values) - start))[
+                : ahead * half : half
+            ]
+            hope.update(zip(range(start, len(values), half), _hopes(rows, chance), strict=False))
+            ahead *= 2
+        if hope[start] and (steps := divide(values[start : start + window], chance)):
+            found.update(start + step for step in steps)
+            start, ahead = max(start + half, start + steps[-1]), FEW  # which moves all windows that follow
+        else:
+            start += half
     return found
 
 

@@ -24,7 +24,7 @@ FAR = 4.0  # a difference this many (robust) standard deviations from the curve 
 FEW = 0.06  # where at most this share is so far
 MANY = 20  # where there are so many sizes that these deviations are known
 ROUNDS = 4
-MARGIN = 6.0  # by how much BIC must be lower for a curve of free shape, as in ``choice``
+MARGIN = 6.0  # by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in ``choice``
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ def kind(
     *,
     groups: int | None = None,
     family: Sequence[str] = PUBLISHED,
+    doubted: Sequence[str] = SHAPED,
     alpha: float = ALPHA,
     confidence: float = 0.99,
 ) -> Kind:
@@ -97,8 +98,8 @@ def kind(
     The differences, size by size (``pairs.pair``; the sizes need not coincide) and weighted by what the noise does with the level, are
     fitted by every curve of ``family``, both through 0 where f is 0 and with an offset. First come the F-tests against none: unless
     the least p of all curves, times their number, is below ``alpha``, it is "none". Then the curve of the lowest BIC is the kind; its n
-    is the number of values of the smaller side, and a power or an exponential must be lower by ``MARGIN``. All values count as
-    independent: whether executions differ for sure is for ``curve.replicated`` to say.
+    is the number of values of the smaller side, and the ``doubted`` kinds (a power or an exponential) must be lower by ``MARGIN``. All
+    values count as independent: whether executions differ for sure is for ``curve.replicated`` to say.
 
     From 20 sizes on, a few single differences far off the curve (a pause of the machine) are drawn in to 4 robust standard deviations.
 
@@ -127,8 +128,8 @@ def kind(
     with np.errstate(all="ignore"):
         chance = tail(np.maximum(nothing - squares, 0.0) / squares * df / count, count, df)
         score = np.maximum(n * np.log(squares), -1e300) + count * np.log(np.maximum(values, 1))
-    free = np.array([MARGIN if candidate.kind in SHAPED else 0.0 for candidate in candidates])[:, None]
-    best, row = np.where(able, score + free, np.inf).argmin(axis=0), np.arange(pairs.groups)
+    doubt = np.array([MARGIN if candidate.kind in doubted else 0.0 for candidate in candidates])[:, None]
+    best, row = np.where(able, score + doubt, np.inf).argmin(axis=0), np.arange(pairs.groups)
     p = np.minimum(np.where(able, chance, 1.0).min(axis=0) * len(candidates), 1.0)
     place = np.array([KINDS.index(candidate.kind) for candidate in candidates], dtype=np.intp)
     index = np.where(n < 3, -1, np.where(p < alpha, place[best], 0))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import log, sqrt
+from statistics import median
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from perfvcs.statistics.places import places
+from perfvcs.statistics.pruning import CHANCE, SMALLEST, prune
 
+if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
@@ -16,8 +18,6 @@ CLIP = 2.5  # standard deviations that a value may be away from it
 PENALTY = 10.0  # times the variance of the noise times ln n: alone, it has to keep every false step out
 FILTERED = 4.0  # where a filter by p follows; with 10, a step of 2.5 s ten values before the end is lost every second time
 NORMAL = 1.482602218505602  # standard deviations in a median absolute deviation
-CHANCE = 1e-5
-SMALLEST = 0.005
 PAUSE = 8  # values between two looks at which starts can be left out
 
 
@@ -40,13 +40,17 @@ def running_median(values: ArrayLike, window: int = WINDOW) -> NDArray[np.float6
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
-    half = window // 2
-    padded = np.concatenate([np.full(half, np.nan), y, np.full(half, np.nan)])
-    found = np.lib.stride_tricks.sliding_window_view(padded, window)
-    inner: NDArray[np.float64] = np.median(found, axis=1)  # NaN at the ends
-    for place in [*range(min(half, len(y))), *range(max(0, len(y) - half), len(y))]:
-        inner[place] = np.median(y[max(0, place - half) : place + half + 1])
-    return inner
+    n, half = len(y), window // 2
+    found = np.empty(n)
+    rows = [y[turn : n - window + 1 + turn] for turn in range(window)] if n >= window else []
+    for last in range(len(rows) - 1, half - 1, -1):  # bubble the larger halves up: for five rows faster than any sort
+        for turn in range(last):
+            rows[turn], rows[turn + 1] = np.minimum(rows[turn], rows[turn + 1]), np.maximum(rows[turn], rows[turn + 1])
+    if rows:
+        found[half : n - half] = rows[half]
+    for place in {*range(min(half, n)), *range(max(0, n - half), n)}:
+        found[place] = median(y[max(0, place - half) : place + half + 1].tolist())
+    return found
 
 
 def winsorise(values: ArrayLike, clip: float = CLIP, window: int = WINDOW) -> NDArray[np.float64]:
@@ -77,85 +81,40 @@ def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
         return []
     y = y - y.mean()
     total, square = (np.concatenate([[0.0], np.cumsum(part)]) for part in (y, y**2))
+    may = places(y, penalty) if shortest == 1 and penalty > 0 else np.arange(shortest, n - shortest + 1)
+    ends = [*may.tolist(), n]
+    sum_of, square_of = total[ends].tolist(), square[ends].tolist()
     # With cost(s, t) = square[t] - square[s] - (total[t] - total[s])^2 / (t - s), ``opened`` is best[s] - square[s].
-    best = np.full(n + 1, np.inf)
-    best[0] = -penalty
-    before = np.zeros(n + 1, dtype=np.intp)
-    starts, opened, sums, gap, time = (np.zeros(n + 1) for _ in range(5))
+    starts, opened, sums = (np.zeros(len(ends) + 1) for _ in range(3))
     opened[0] = -penalty
     live = 1
-    for end in range(shortest, n + 1):
-        cost, length = gap[:live], time[:live]
-        np.subtract(total[end], sums[:live], out=cost)
-        np.multiply(cost, cost, out=cost)
-        np.subtract(float(end), starts[:live], out=length)
-        np.divide(cost, length, out=cost)
+    best: list[float] = []
+    before: dict[int, int] = {}
+    ready = 0  # the next of the ends to become a start
+    for turn, end in enumerate(ends):
+        cost = sums[:live] - sum_of[turn]
+        cost *= cost
+        cost /= end - starts[:live]
         np.subtract(opened[:live], cost, out=cost)
         least = int(cost.argmin())
         before[end] = int(starts[least])
-        best[end] = float(cost[least]) + square[end] + penalty
-        if end % PAUSE == 0:
-            keep = cost <= best[end] - square[end]
+        best.append(float(cost[least]) + square_of[turn] + penalty)
+        if turn % PAUSE == PAUSE - 1:
+            keep = cost <= best[turn] - square_of[turn]
             kept = int(np.count_nonzero(keep))
             if kept < live:
                 for part in (starts, opened, sums):
                     part[:kept] = part[:live][keep]
                 live = kept
-        ready = end - shortest + 1  # the next start of which a segment ends at end + 1
-        if ready > 0 and best[ready] < np.inf:
-            starts[live], opened[live], sums[live] = ready, best[ready] - square[ready], total[ready]
-            live += 1
+        while end < n and ends[ready] + shortest <= ends[turn + 1]:
+            starts[live], opened[live], sums[live] = ends[ready], best[ready] - square_of[ready], sum_of[ready]
+            ready, live = ready + 1, live + 1
     found = []
     place = n
     while before[place]:
-        place = int(before[place])
+        place = before[place]
         found.append(place)
     return found[::-1]
-
-
-def chances(values: ArrayLike, steps: Sequence[int], inflation: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two-sided p and size (new mean minus old) of each of the ascending ``steps``, between it and its neighbours.
-
-    Student's t with the pooled variance of the two segments, times ``inflation`` for dependent values; p is 1 where the segments have
-    together fewer than three values.
-    """
-    import numpy as np
-
-    from perfvcs.statistics.student import two_sided
-
-    y = np.asarray(values, dtype=np.float64)
-    if not len(steps):
-        return np.empty(0), np.empty(0)
-    bounds = np.array([0, *steps, len(y)])
-    lengths = np.diff(bounds).astype(np.float64)
-    y = y - y.mean()
-    means = np.add.reduceat(y, bounds[:-1]) / lengths
-    squares = np.add.reduceat((y - np.repeat(means, np.diff(bounds))) ** 2, bounds[:-1])
-    size = np.diff(means)
-    df = lengths[:-1] + lengths[1:] - 2
-    variance = (squares[:-1] + squares[1:]) / np.maximum(df, 1) * (1 / lengths[:-1] + 1 / lengths[1:]) * inflation
-    error = np.sqrt(variance)
-    flat = error <= np.abs(y).max() * 1e-12
-    t = np.abs(size) / np.where(flat, 1.0, error)
-    p = np.where(flat, np.where(size != 0, 0.0, 1.0), two_sided(t, np.maximum(df, 1)))
-    return np.where(df > 0, p, 1.0), size
-
-
-def prune(
-    values: ArrayLike, steps: Sequence[int], chance: float = CHANCE, smallest: float = SMALLEST, inflation: float = 1.0
-) -> list[int]:
-    """The ``steps`` without the weak ones, taken away one by one, the weakest first: p above ``chance``, or smaller than ``smallest``."""
-    import numpy as np
-
-    left = list(steps)
-    while left:
-        p, size = chances(values, left, inflation)
-        small = np.abs(size) < smallest
-        if not (small.any() or (p > chance).any()):
-            break
-        weakest = int(np.argmin(np.abs(size))) if small.any() and not (p > chance).any() else int(np.argmax(p))
-        del left[weakest]
-    return left
 
 
 def pelt(

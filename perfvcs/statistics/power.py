@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 POWER = 0.8
 MOST = 100_000  # pairs; nobody measures more
 POINTS = 400  # at which the distribution of an estimated variance is taken
-STEPS = 60
+STEPS = 40
+MANY = 100  # degrees of freedom from which a simpler formula does
 
 
 def power(effect: float, deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0) -> float:
@@ -84,11 +86,18 @@ def limits(deviation: float, df: float, confidence: float = 0.8) -> tuple[float,
     return deviation * sqrt(df / low), deviation * sqrt(df / high)
 
 
+@lru_cache(maxsize=4096)
 def _spreads(df: int) -> NDArray[np.float64]:
-    """Estimated over true standard deviation at the middles of ``POINTS`` equally likely parts."""
+    """Estimated over true standard deviation at the middles of ``POINTS`` equally likely parts.
+
+    Of many degrees of freedom by the cube root, which is nearly normal (to 5 digits). Source: Wilson, Hilferty 1931.
+    """
     import numpy as np
-    from scipy.special import gammaincinv
+    from scipy.special import gammaincinv, ndtri
 
     shares = (np.arange(POINTS) + 0.5) / POINTS
-    found: NDArray[np.float64] = np.sqrt(2 * gammaincinv(df / 2, shares) / df)
+    roughly = 1 - 2 / (9 * df) + ndtri(shares) * sqrt(2 / (9 * df))
+    variances = roughly**3 if df > MANY else 2 * gammaincinv(df / 2, shares) / df
+    found: NDArray[np.float64] = np.sqrt(variances)
+    found.flags.writeable = False
     return found

@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 VERSION = 2  # of what `steps` finds: results that were kept are used only under the same number
-NEAR = 2  # commits that detectors may be apart
-FAR = 30  # and how many at most, where the noise leaves the place open
 FEWEST = 4
 EDGE = 3  # fewer values than this at either end may be outliers: a running median of five cannot tell
-PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
 
 
 @dataclass(frozen=True)
@@ -70,6 +67,8 @@ def steps(series: ArrayLike) -> list[Step]:
     """
     import numpy as np
 
+    from perfvcs.statistics.agreement import agree, reach, settle
+    from perfvcs.statistics.drift import join, ramps
     from perfvcs.statistics.pelt import winsorise
 
     given = np.asarray(series, dtype=np.float64)
@@ -81,13 +80,15 @@ def steps(series: ArrayLike) -> list[Step]:
     if sum(map(bool, found_by.values())) < 2:
         return []
     clipped = winsorise(y)
-    agreed = agree(found_by, reach={name: _reach(clipped, places) for name, places in found_by.items()})
-    settled = {where[0]: (*where, names) for where, (_, names) in zip(_settle(clipped, agreed), agreed, strict=True)}
+    spans = {tuple(places): reach(clipped, places) for places in found_by.values()}  # often of all detectors the same
+    agreed = agree(found_by, within={name: spans[tuple(places)] for name, places in found_by.items()})
+    likeliest = settle(clipped, [places for places, _ in agreed])
+    settled = {where[0]: (*where, names) for where, (_, names) in zip(likeliest, agreed, strict=True)}
     inner = [place for place in sorted(settled) if EDGE <= place <= len(y) - EDGE]
     found = _describe(clipped, [settled[place] for place in _confirm(clipped, inner)])
     return [
         replace(step, place=int(there[step.place]), first=int(there[step.first]), last=int(there[step.last]))
-        for step in _join(_ramps(clipped, found))
+        for step in join(ramps(clipped, found))
     ]
 
 
@@ -102,74 +103,9 @@ def detect(series: NDArray[np.float64]) -> dict[str, list[int]]:
     return {"pelt": pelt(series) if any(others.values()) else [], **others}
 
 
-def agree(
-    found: dict[str, list[int]], near: int = NEAR, reach: dict[str, dict[int, tuple[int, int]]] | None = None
-) -> list[tuple[list[int], tuple[str, ...]]]:
-    """Where at least two detectors are within ``near`` of each other: their places and names, ascending; no place counts twice.
-
-    ``reach`` gives, per detector and place, the first and last place that it may as well be: from these on ``near`` counts.
-
-    The middles of the groups differ. The first detector's places come first, each with the nearest one of every other; then what the
-    others have among themselves.
-    """
-    names = list(found)
-    left = {name: set(places) for name, places in found.items()}
-    agreed: list[tuple[list[int], tuple[str, ...]]] = []
-    for turn, name in enumerate(names):
-        for place in sorted(left[name]):
-            near_ones = {name: place}
-            low, high = (reach or {}).get(name, {}).get(place, (place, place))
-            for other in names[turn + 1 :]:
-                close = [there for there in left[other] if low - near <= there <= high + near]
-                if close:
-                    near_ones[other] = min(close, key=lambda there: (abs(there - place), there))
-            if len(near_ones) > 1:
-                for member, there in near_ones.items():
-                    left[member].discard(there)
-                agreed.append((sorted(set(near_ones.values())), tuple(near_ones)))
-    # Groups may overlap; one place is one step.
-    return sorted({_middle(group): (group, who) for group, who in agreed}.values(), key=lambda found: _middle(found[0]))
-
-
-def _middle(places: list[int]) -> int:
-    return places[len(places) // 2]
-
-
-def _settle(series: NDArray[np.float64], agreed: Sequence[tuple[list[int], tuple[str, ...]]]) -> list[tuple[int, int, int]]:
-    """Per group of places the likeliest one, and the first and last that are plausible, by least squares up to the neighbours."""
-    import numpy as np
-
-    groups = [group for group, _ in agreed]
-    middles = [_middle(group) for group in groups]
-    settled = []
-    for turn, group in enumerate(groups):
-        low = middles[turn - 1] if turn else 0
-        high = middles[turn + 1] if turn + 1 < len(groups) else len(series)
-        part = series[low:high] - series[low:high].mean()
-        n = len(part)
-        lengths = np.arange(1, n)
-        total = np.cumsum(part)[:-1]
-        squares = np.maximum(part @ part - total**2 * n / (lengths * (n - lengths)), 0.0)
-        inside = np.arange(max(1, group[0] - NEAR - low), min(n - 1, group[-1] + NEAR - low) + 1)
-        best = int(inside[squares[inside - 1].argmin()])
-        least = max(float(squares[best - 1]), float(part @ part) * 1e-15, 1e-300)
-        plausible = np.flatnonzero(n * np.log(np.maximum(squares, least) / least) <= PLAUSIBLE) + 1
-        settled.append((low + best, low + min(int(plausible.min()), best), low + max(int(plausible.max()), best)))
-    return settled
-
-
-def _reach(series: NDArray[np.float64], places: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Per place of one detector the first and last that are as plausible, at most ``FAR`` away."""
-    settled = _settle(series, [([place], ()) for place in places])
-    return {
-        place: (min(place, max(first, place - FAR)), max(place, min(last, place + FAR)))
-        for place, (_, first, last) in zip(places, settled, strict=True)
-    }
-
-
 def _confirm(series: NDArray[np.float64], places: list[int]) -> list[int]:
     """The places whose p is small enough with the dependence of the residuals, which grows with every step that is taken away."""
-    from perfvcs.statistics.pelt import prune
+    from perfvcs.statistics.pruning import prune
 
     while places:
         kept = prune(series, places, inflation=_inflation(series, places))
@@ -181,36 +117,32 @@ def _confirm(series: NDArray[np.float64], places: list[int]) -> list[int]:
 
 def _inflation(series: NDArray[np.float64], places: Sequence[int]) -> float:
     from perfvcs.statistics.autocorrelation import autocorrelation
+    from perfvcs.statistics.drift import residuals
 
-    return float(autocorrelation(_residuals(series, places)[None], 1).inflation()[0])
-
-
-def _residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.float64]:
-    import numpy as np
-
-    return np.concatenate([part - part.mean() for part in np.split(series, places)])
+    return float(autocorrelation(residuals(series, places)[None], 1).inflation()[0])
 
 
 def _describe(series: NDArray[np.float64], settled: Sequence[tuple[int, int, int, tuple[str, ...]]]) -> list[Step]:
     import numpy as np
 
-    from perfvcs.statistics.pelt import chances
+    from perfvcs.statistics.drift import residuals
+    from perfvcs.statistics.pruning import chances
     from perfvcs.statistics.trend import SIDE, stepped
 
     places = [place for place, *_ in settled]
     bounds = [0, *places, len(series)]
     means = [float(part.mean()) for part in np.split(series, places)]
-    squares = np.add.reduceat(_residuals(series, places) ** 2, bounds[:-1])
+    squares = np.add.reduceat(residuals(series, places) ** 2, bounds[:-1])
     inflation = _inflation(series, places)
     p, size = chances(series, places, inflation)
     found = []
-    for turn, (place, *reach, names) in enumerate(settled):
+    for turn, (place, *range_, names) in enumerate(settled):
         low, high = bounds[turn], bounds[turn + 2]
         df = float(high - low - 2)
         lengths = 1 / (place - low) + 1 / (high - place)
         error = sqrt(float(squares[turn] + squares[turn + 1]) / df * lengths * inflation) if df > 0 else nan
         sudden = stepped(series, place, low, high)
-        first, last = reach if sudden else (max(low, place - SIDE), min(high, place + SIDE) - 1)
+        first, last = range_ if sudden else (max(low, place - SIDE), min(high, place + SIDE) - 1)
         found.append(
             Step(
                 place, first, last, means[turn], means[turn + 1], float(size[turn]), error, df, float(p[turn]),
@@ -218,54 +150,3 @@ def _describe(series: NDArray[np.float64], settled: Sequence[tuple[int, int, int
             )
         )  # fmt: skip
     return found
-
-
-def _ramps(series: NDArray[np.float64], found: list[Step]) -> list[Step]:
-    """The changes, those in the same direction that follow each other closely as one drift where a ramp has the smaller BIC.
-
-    A staircase of k steps has 2 k + 1 parameters, a ramp four.
-    """
-    import numpy as np
-
-    from perfvcs.statistics.trend import SIDE, WIDE, ramp
-
-    kept: list[Step] = []
-    rest = list(found)
-    while rest:
-        stairs = [rest.pop(0)]
-        while rest and rest[0].effect * stairs[-1].effect > 0 and rest[0].place - stairs[-1].place <= WIDE:
-            stairs.append(rest.pop(0))
-        low = max(kept[-1].place if kept else 0, stairs[0].place - SIDE)
-        high = min(rest[0].place if rest else len(series), stairs[-1].place + SIDE)
-        part = series[low:high]
-        n = len(part)
-        squares = float((_residuals(part, [step.place - low for step in stairs]) ** 2).sum())
-        if len(stairs) > 1 and squares > 0:
-            line = ramp(part)
-            if n * np.log(max(line.squares, squares * 1e-9) / squares) < (2 * len(stairs) - 3) * np.log(n):
-                surest = min(stairs, key=lambda one: one.p)
-                error, df = float(np.hypot(stairs[0].error, stairs[-1].error)), min(step.df for step in stairs)
-                stairs = [
-                    replace(
-                        surest, first=low + line.first, last=low + line.last, before=line.before, after=line.after,
-                        effect=line.after - line.before, error=error, df=df, word="drift",
-                    )
-                ]  # fmt: skip
-        kept += stairs
-    return kept
-
-
-def _join(found: Sequence[Step]) -> list[Step]:
-    """Neighbouring drifts in the same direction as one, at the place of the surest, from the first level to the last."""
-    joined: list[Step] = []
-    for step in found:
-        last = joined[-1] if joined else None
-        if last and last.word == step.word == "drift" and last.effect * step.effect > 0 and step.first <= last.last + 1:
-            surer = min(last, step, key=lambda one: one.p)
-            joined[-1] = replace(
-                surer, first=last.first, last=step.last, before=last.before, after=step.after, effect=step.after - last.before,
-                error=sqrt(last.error**2 + step.error**2), df=min(last.df, step.df),
-            )  # fmt: skip
-        else:
-            joined.append(step)
-    return joined

@@ -82,11 +82,16 @@ def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
     grid = np.unique(np.linspace(0, n - 1, min(n, corners)).astype(np.intp))
     first, last = (index.ravel() for index in np.meshgrid(grid, grid, indexing="ij"))
     first, last = first[last > first], last[last > first]
-    rise = np.clip((np.arange(n) - first[:, None]) / (last - first)[:, None], 0, 1)
-    mean = rise.mean(axis=1)
+    # Of each ramp as it rises from 0 to 1: its mean, its squares about that, and its product with the values, from prefix sums.
     rest = y - y.mean()
-    height = rise @ rest / ((rise - mean[:, None]) ** 2).sum(axis=1)
-    squares = _squares(rest) - height * (rise @ rest)
+    total, moment = (np.concatenate([[0.0], np.cumsum(part)]) for part in (rest, np.arange(n) * rest))
+    width = (last - first).astype(np.float64)
+    mean = (n - last + (width - 1) / 2) / n
+    spread = n - last + (width - 1) * (2 * width - 1) / (6 * width) - n * mean**2
+    rising = moment[last] - moment[first] - first * (total[last] - total[first])
+    product = total[n] - total[last] + rising / width
+    height = product / spread
+    squares = _squares(rest) - height * product
     best = int(squares.argmin())
     before = float(y.mean() - height[best] * mean[best])
     return Ramp(int(first[best]), int(last[best]), before, before + float(height[best]), max(0.0, float(squares[best])))

@@ -31,14 +31,13 @@ def scores(values: ArrayLike, width: int = WIDTH) -> tuple[NDArray[np.float64], 
         return t, size
     y = y - y.mean()
     weights = np.arange(1, width + 1) / width  # towards the index
-    total = weights.sum()
-    pieces = np.lib.stride_tricks.sliding_window_view(y, width)
-    before, after = pieces[: n - 2 * width + 1], pieces[width:]
+    plain = np.correlate(y, np.full(width, 1 / width), "valid")
+    squares = ((np.lib.stride_tricks.sliding_window_view(y, width) - plain[:, None]) ** 2).sum(axis=1)
     means, variances = [], []
-    for piece, weight in ((before, weights), (after, weights[::-1])):
-        mean = piece @ weight / total
+    for weight, pieces in ((weights, slice(n - 2 * width + 1)), (weights[::-1], slice(width, None))):
+        mean = np.correlate(y, weight / weights.sum(), "valid")[pieces]
         means.append(mean)
-        variances.append(((piece - mean[:, None]) ** 2).sum(axis=1) / (width - 1))
+        variances.append((squares[pieces] + width * (mean - plain[pieces]) ** 2) / (width - 1))  # about the weighted mean
     change = means[1] - means[0]
     error = np.sqrt((variances[0] + variances[1]) / width)
     rounding = np.abs(y).max() * 1e-12
