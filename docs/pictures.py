@@ -1,6 +1,7 @@
 """Makes the pictures of the pages: ``python docs/pictures.py [NAME ...]`` writes them to docs/images.
 
-The numbers are made up, always the same ones; what draws them are the tool's own views. It needs git, Chromium and chromedriver.
+The numbers are made up, always the same ones, but for those of `make demo` in "comparison"; what draws them are the tool's own views. It
+needs git, Chromium and chromedriver.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -34,16 +36,19 @@ SECONDS = {"wall": Metric("s")}
 ENVIRONMENT = Environment({"cpu": "AMD EPYC 7B13", "kernel": "6.1.0"}, "9b1c6d0f42aa")
 COLOURS = 128  # of a picture: it looks the same, and the file has a third of the size
 LARGEST = 80_000  # bytes
-MARGIN = 4  # pixels of the page around a figure
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn: the first figure that a view makes of a subject, on a page of so many pixels ``width``."""
+    """What is drawn: the first figure that a view makes of a subject, on a page of so many pixels ``width``.
+
+    Without a view it is the top of the whole page, ``height`` pixels of it.
+    """
 
     subject: Callable[[Path], Subject]
-    view: str
+    view: str | None
     width: int = 760
+    height: int = 2000
 
 
 def profile(
@@ -52,9 +57,10 @@ def profile(
 ) -> Profile:  # fmt: skip
     """The profile of one benchmark on one commit; seconds of shape (executions, measurements)."""
     executions, inner = values.shape
+    seconds: list[float | None] = [*values.ravel().tolist()]
     rows = Resources(
         [name], [0] * values.size, np.repeat(np.arange(executions), inner).tolist(),
-        iteration=np.tile(np.arange(inner), executions).tolist() if inner > 1 else None, metrics={"wall": values.ravel().tolist()},
+        iteration=np.tile(np.arange(inner), executions).tolist() if inner > 1 else None, metrics={"wall": seconds},
     )  # fmt: skip
     when = f"{session[:4]}-{session[4:6]}-{session[6:11]}:{session[11:13]}:{session[13:15]}Z"
     design = Design(executions, order="interleaved" if turns else "sequential", version=version, versions=list(versions), seed=7)
@@ -71,9 +77,16 @@ def executions(_: Path) -> Subject:
     return Subject("one revision", [profile("sort", found)])
 
 
+def drift(_: Path) -> Subject:
+    """Twenty executions of one program on a machine that gets slower."""
+    rng = np.random.default_rng(6)
+    found = warm(np.arange(20.0), rng) * np.exp(0.004 * rng.standard_normal((20, 10)))
+    return Subject("one revision", [profile("sort", found)])
+
+
 def warm(slots: Array, rng: np.random.Generator) -> Array:
     """What the same program takes, one execution in each slot of time, on a machine that gets slower by a tenth."""
-    found: Array = 0.0131 * np.exp(0.1 * slots[:, None] / 20 + 0.005 * rng.standard_normal((len(slots), 1)))
+    found: Array = 0.0131 * np.exp(0.1 * slots[:, None] / 20 + 0.003 * rng.standard_normal((len(slots), 1)))
     return found
 
 
@@ -137,7 +150,7 @@ def sessions(commits: Sequence[str], rng: np.random.Generator) -> Iterator[Profi
 def dendrogram(_: Path) -> Subject:
     """A shop whose new version reads more from the disk for each request than the old one did."""
     rng = np.random.default_rng(4)
-    return Subject("a shop", [shop(rng, 1, 2.2, TARGET)], [shop(rng, 5, 1.0, BASELINE)])
+    return Subject("a shop", [shop(rng, 1, 1.5, TARGET)], [shop(rng, 5, 1.0, BASELINE)])
 
 
 def shop(rng: np.random.Generator, runs: int, reads: float, commit: str) -> Profile:
@@ -148,12 +161,11 @@ def shop(rng: np.random.Generator, runs: int, reads: float, commit: str) -> Prof
         "requests": load, "web CPU": 0.4 * load, "sent bytes": 9 * load, "latency": 4 + 0.1 * load, "db reads": reads * 0.5 * orders,
         "db writes": 0.8 * orders, "db CPU": 0.3 * orders, "web memory": memory, "web heap": 0.7 * memory, "threads": np.full(count, 8.0),
     }  # fmt: skip
-    values: dict[str, list[float | None]] = {
-        name: (column * np.exp(0.07 * rng.standard_normal(count)) if column.std() else column) for name, column in columns.items()
-    }
+    noise = {name: 0.07 * rng.standard_normal(count) * (column.std() > 0) for name, column in columns.items()}
+    values: dict[str, list[float | None]] = {name: (column * np.exp(noise[name])).tolist() for name, column in columns.items()}
     rows = Resources(
         ["shop"], [0] * count, np.repeat(np.arange(runs), 60).tolist(), iteration=np.tile(np.arange(60), runs).tolist(),
-        metrics={name: column.tolist() for name, column in values.items()},
+        metrics=values,
     )  # fmt: skip
     when = "2026-11-20T09:30:00Z"
     return Profile(
@@ -162,15 +174,36 @@ def shop(rng: np.random.Generator, runs: int, reads: float, commit: str) -> Prof
     )  # fmt: skip
 
 
+def demo(folder: Path) -> Subject:
+    """Two releases of the demo's package, as `make demo` measured them."""
+    measured = Path(__file__).parents[1] / "demo/sqlparse"
+    if not (measured / ".perf").exists():
+        sys.exit("comparison: run `make demo` first")
+    repository = Repository.find(Path(copytree(measured, folder / "demo")))
+    repository.refresh()
+    return exhibit(repository, ["0.4.4", "0.5.0"])
+
+
 PICTURES = {
     "executions": Picture(executions, "executions"),
-    "runsequence": Picture(executions, "runsequence"),
+    "drift": Picture(drift, "runsequence"),
     "apart": Picture(apart, "comparison", width=520),
     "turns": Picture(turns, "comparison", width=520),
     "effects": Picture(effects, "effects"),
     "history": Picture(history, "history"),
     "dendrogram": Picture(dendrogram, "dendrogram"),
+    "comparison": Picture(demo, None, width=1200, height=1180),
 }
+SIGHT = """
+const seen = [...document.querySelectorAll(".figure")].filter(one => one.getBoundingClientRect().top < innerHeight);
+return seen.length && seen.every(one => one.classList.contains("drawn"));
+"""
+FIGURE = """
+const box = document.querySelector(".figure").getBoundingClientRect();
+return {x: box.x + scrollX + 1, y: box.y + scrollY, width: box.width - 1, height: box.height};
+"""
+QUIET = "for (const one of Bokeh.documents) for (const root of one.roots()) if (root.toolbar) root.toolbar.visible = false;"
+SETTLED = "return new Promise(done => requestAnimationFrame(() => setTimeout(done, 300)));"
 
 
 def browser(folder: Path) -> Any:
@@ -186,33 +219,26 @@ def browser(folder: Path) -> Any:
 
 
 def shoot(driver: Any, picture: Picture, folder: Path) -> bytes:
-    """The first figure of the picture's page as PNG, twice as fine as the page."""
+    """A picture as PNG; a single figure twice as fine as the page, without its tools."""
     from PIL import Image
     from selenium.webdriver.support.ui import WebDriverWait
 
     folder.mkdir()
     page = folder / "page.html"
     page.write_text(render(picture.subject(folder), picture.view), encoding="utf-8")
-    metrics = {"width": picture.width, "height": 2000, "deviceScaleFactor": 2, "mobile": False}
+    metrics = {"width": picture.width, "height": picture.height, "deviceScaleFactor": 2 if picture.view else 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     light = {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", light)
     driver.get(page.as_uri())
-    driver.execute_script("document.querySelector('.figure').scrollIntoView({block: 'center'})")
-    WebDriverWait(driver, 60).until(lambda page: page.execute_script("return Number(document.documentElement.dataset.drawn) > 0"))
-    driver.execute_script("for (const one of Bokeh.documents) for (const root of one.roots()) root.toolbar.visible = false")
-    driver.execute_script("return new Promise(done => requestAnimationFrame(() => setTimeout(done, 300)))")
-    box = driver.execute_script(
-        "const box = document.querySelector('.figure').getBoundingClientRect();"
-        "return {x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height}"
-    )
-    clip = {
-        "x": box["x"] - MARGIN,
-        "y": box["y"] - MARGIN,
-        "width": box["width"] + 2 * MARGIN,
-        "height": box["height"] + 2 * MARGIN,
-    }
-    shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip | {"scale": 1}, "captureBeyondViewport": True})
+    WebDriverWait(driver, 60).until(lambda page: page.execute_script(SIGHT))
+    box = {"x": 0, "y": 0, "width": picture.width, "height": picture.height}
+    if picture.view:
+        driver.execute_script(QUIET)
+        driver.execute_script(SETTLED)
+        box = driver.execute_script(FIGURE)
+    driver.execute_script(SETTLED)
+    shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": box | {"scale": 1}, "captureBeyondViewport": True})
     small = io.BytesIO()
     whole = Image.open(io.BytesIO(b64decode(shot["data"]))).convert("RGB")
     whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
@@ -222,6 +248,8 @@ def shoot(driver: Any, picture: Picture, folder: Path) -> bytes:
 def main() -> None:
     """Draw the named pictures, or all."""
     chosen = sys.argv[1:] or list(PICTURES)
+    if wrong := [name for name in chosen if name not in PICTURES]:
+        sys.exit(f"there is no picture {', '.join(wrong)}; there are {', '.join(PICTURES)}")
     with TemporaryDirectory() as folder:
         driver = browser(Path(folder))
         try:

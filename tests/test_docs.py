@@ -15,6 +15,9 @@ from types import ModuleType
 
 import pytest
 
+from perfvcs import plugins
+from perfvcs.check.methods import names
+
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(?P<skip><!-- not replayed: [^>]+-->\s*\n)?```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 300  # for one document
@@ -116,17 +119,56 @@ def test_a_link_to_a_file_of_ours_leads_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    found = spec_from_file_location("generate_cli", ROOT / "docs" / "generate_cli.py")
+def script(name: str) -> ModuleType:
+    """A script of docs/ as a module."""
+    found = spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     assert found and found.loader
-    module = module_from_spec(found)
+    module = sys.modules[found.name] = module_from_spec(found)  # dataclasses look themselves up there
     found.loader.exec_module(module)
     return module
 
 
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    return script("generate_cli")
+
+
+@pytest.fixture(scope="module")
+def pictures() -> ModuleType:
+    return script("pictures")
+
+
 def test_the_page_of_commands_is_what_they_say_themselves(generator):
     assert generator.PAGE.read_text() == generator.page(), "run: python docs/generate_cli.py"
+
+
+def test_every_method_is_explained_and_none_that_there_is_not():
+    text = (ROOT / "docs" / "methods.md").read_text()
+    explained = re.findall(r"^### (.+)$", text, flags=re.MULTILINE)
+    assert sorted(explained) == names()
+    assert re.findall(r"^\| \[`(.+?)`\]\(#\1\)", text, flags=re.MULTILINE) == explained, "the table at the top has another order"
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_a_picture_says_in_words_what_it_shows(page):
+    for words, target in re.findall(r"!\[(.*?)\]\((.*?)\)", page.read_text()):
+        assert len(words.split()) >= 5, f"{page.name}: {target} needs a text for those who cannot see it"
+
+
+def test_the_pictures_are_those_that_the_script_draws(pictures):
+    drawn = {f"{name}.png" for name in pictures.PICTURES}
+    there = {path.name for path in pictures.IMAGES.glob("*.png")}
+    assert drawn == there, "run: python docs/pictures.py"
+    assert all((pictures.IMAGES / name).stat().st_size <= pictures.LARGEST for name in drawn)
+
+
+def test_every_picture_can_be_drawn(pictures, tmp_path):
+    for name, picture in pictures.PICTURES.items():
+        if picture.view is None:
+            continue  # of what `make demo` measures
+        folder = tmp_path / name
+        folder.mkdir()
+        assert plugins.find("views", picture.view)().fits(picture.subject(folder)) is None
 
 
 # the comparison itself
