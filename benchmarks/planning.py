@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from perfvcs.check import compare
 from perfvcs.plan.design import Rule, needed
-from perfvcs.plan.variation import Variation, spreads
+from perfvcs.plan.variation import spreads
 from perfvcs.profile import Collected, Design, Environment, Job, Metric
 from perfvcs.summary import Header, Measured, Summary
 
@@ -35,7 +35,7 @@ Noise = Callable[[np.random.Generator, int], Array]
 EFFECTS = (0.01, 0.02, 0.05, 0.1)
 SPREAD = 0.03
 WIDEST = 2000  # executions that are still simulated
-MANY = 100_000  # degrees of freedom of a deviation that is known
+MANY = 100_000  # executions that tell all of a noise
 
 
 def normal(rng: np.random.Generator, count: int) -> Array:
@@ -82,8 +82,7 @@ def known(draws: int) -> None:
     for noise in NOISES:
         rng = np.random.default_rng(1)
         cells = []
-        deviation = float(noise(rng, 1_000_000).std())
-        one = Variation("x", None, "wall", "s", deviation=deviation, difference=sqrt(2) * deviation, df=MANY)
+        (one,) = spreads([measured(np.exp(noise(rng, MANY)))])
         for effect in EFFECTS:
             rule = Rule().below(effect)
             count = needed(one, effect, rule)[0] or WIDEST

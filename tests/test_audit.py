@@ -7,6 +7,7 @@ from samples import interleaved, noisy
 
 from perfvcs.profile import Collected, Environment, Job, Profile
 from perfvcs.reports.audit import audit, bounds
+from perfvcs.reports.replay import counts_of
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -188,6 +189,24 @@ def test_the_executions_of_perf_toml_are_what_is_tried(project: Project) -> None
         project.write("perf.toml", text)
         rates.append(audit(Repository.find(), "HEAD").rate)
     assert rates[0] < rates[1]
+
+
+def test_automatic_executions_are_tried_as_planned(project: Project) -> None:
+    commit = project.commit()
+    store(*itself(commit, spread=0.02), *itself(commit, spread=0.0001, job="calm"))
+    jobs = [f'[[job]]\nname = "{name}"\ncmd = "./{name}"\nexecutions = "auto"\n' for name in ("sort", "calm")]
+    project.write("perf.toml", "\n".join(jobs))
+    counts = counts_of(Repository.find(), "HEAD")
+    assert counts["calm", "time"] == 5
+    assert counts["sort", "time"] > 20
+    assert audit(Repository.find(), "HEAD").trials == 2
+
+
+def test_an_audit_too_short_to_say_anything_is_not_measured(project: Project, perf: Perf) -> None:
+    project.configure()
+    project.commit("one", **{"work.sh": "true"})
+    assert "-n 5" in perf("check", "--audit", "-n", "4", code=2).err
+    assert Repository.find().index.headers() == []
 
 
 def test_an_audit_measures_a_revision_against_itself(project: Project, perf: Perf) -> None:

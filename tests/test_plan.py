@@ -1,18 +1,22 @@
 import json
 from collections.abc import Callable, Sequence
-from math import inf, log1p, nan, sqrt
+from dataclasses import replace
+from math import exp, inf, log1p, nan, pi, sqrt
 from random import Random
+from statistics import variance
 from typing import Any
 
 import pytest
 from conftest import Project, Said
 from samples import WALL, interleaved, noisy, sample_profile
 
+from perfvcs.check import compare
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import AutoTable, BadConfig, read
 from perfvcs.plan.automatic import choose, planned
-from perfvcs.plan.design import Rule, builds, finding, measurements, needed, options, seconds
-from perfvcs.plan.inside import inside
+from perfvcs.plan.design import Finding, Rule, builds, finding, measurements, needed, options, seconds
+from perfvcs.plan.inside import Inside, inside
+from perfvcs.plan.outliers import apart, in_turns
 from perfvcs.plan.survey import Cost, Survey
 from perfvcs.plan.variation import Variation, spreads, variations
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
@@ -69,7 +73,9 @@ def known(difference: float, df: int = 100_000, **overrides: Any) -> Variation:
 # power
 
 
-@pytest.mark.parametrize(("effect", "deviation", "count"), [(0.05, 0.03, 10), (0.02, 0.03, 19), (0.02, 0.05, 60), (0.01, 0.2, 8)])
+@pytest.mark.parametrize(
+    ("effect", "deviation", "count"), [(0.05, 0.03, 10), (0.02, 0.03, 19), (0.02, 0.05, 60), (0.01, 0.2, 8), (0.005, 0.03, 400)]
+)
 def test_the_power_is_that_of_the_noncentral_t(effect: float, deviation: float, count: int) -> None:
     from statsmodels.stats.power import TTestPower
 
@@ -178,6 +184,78 @@ def test_a_metric_that_repeats_exactly_needs_no_plan() -> None:
 def test_nothing_gives_nothing() -> None:
     assert spreads([]) == []
     assert inside([{(0, 0): [1.0]}, {(0, 0): [2.0]}]) is None
+
+
+# outliers
+
+
+def spiky(count: int, seed: int = 1, spread: float = 0.02) -> list[float]:
+    """Logarithms of which one in thirty is far off."""
+    random = Random(seed)
+    return [random.gauss(0, spread) + 0.4 * (random.random() < 1 / 30) for _ in range(count)]
+
+
+def test_pairs_in_turns_vary_as_the_verdict_takes_them() -> None:
+    from perfvcs.statistics.huber import paired
+
+    gaps = [one - other for one, other in zip(spiky(40), spiky(40, 2), strict=True)]
+    shift = paired([[0.0] * 40], [gaps])
+    assert shift.drawn[0]
+    assert in_turns([gaps]) == pytest.approx(40 * shift.difference.error[0] ** 2)
+    assert (in_turns([gaps[:20], [value + 1 for value in gaps[20:]]]) or 0) == pytest.approx(in_turns([gaps]) or 0, rel=0.2)
+
+
+def test_executions_alone_tell_the_same_as_pairs_in_turns() -> None:
+    one, other = spiky(20_000), spiky(20_000, 2)
+    pairs_ = [before - after for before, after in zip(one, other, strict=True)]
+    expected = in_turns([pairs_]) or 0
+    assert apart([one[:400], one[400:800], one[800:1200]]) == pytest.approx(expected, rel=0.2)
+    assert apart([one]) == pytest.approx(expected, rel=0.05)
+    assert expected < 0.2 * 2 * variance(one)
+
+
+@pytest.mark.parametrize("spread", [1e-6, 0.02, 0.5])
+def test_without_outliers_hardly_anything_is_drawn_in(spread: float) -> None:
+    values = [Random(seed).gauss(0, spread) for seed in range(200)]
+    assert apart([values]) == pytest.approx(2 * variance(values), rel=0.05)
+    assert in_turns([values]) == pytest.approx(variance(values), rel=0.06)
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.2, 0.3], [0.1] * 9 + [0.5], []])
+def test_few_values_and_mostly_equal_ones_keep_their_outliers(values: list[float]) -> None:
+    assert apart([values]) is None
+    assert in_turns([values]) is None
+
+
+def test_outliers_cost_a_plan_little_from_eight_pairs_on() -> None:
+    profile = sample_profile([0.01 * (1 + value) for value in spiky(60)])
+    (one,) = variations([profile])
+    assert one.drawn is not None
+    assert one.drawn < 0.6 * (one.difference or 0)
+    rule = Rule()
+    assert (needed(one, 0.02, rule)[0] or 0) == pytest.approx(needed(replace(one, difference=one.drawn), 0.02, rule)[0] or 0)
+    # as few as keep their outliers must find the effect in spite of them
+    assert needed(one, 0.15, rule)[0] == 8
+    assert (finding(one, 7, rule) or Finding(0, 0, 0)).effect > 2 * (finding(one, 8, rule) or Finding(0, 0, 0)).effect
+
+
+@pytest.mark.parametrize("noise", ["normal", "spiky"])
+def test_a_plan_keeps_its_promise_through_the_verdict(noise: str) -> None:
+    random = Random(7)
+
+    def side(count: int, factor: float = 1.0) -> list[float]:
+        draws = spiky(count, random.randrange(10**9)) if noise == "spiky" else [random.gauss(0, 0.03) for _ in range(count)]
+        return [0.01 * factor * exp(value) for value in draws]
+
+    (one,) = spreads([Measured.of(sample_profile(side(20_000)))])
+    count = needed(one, 0.05, Rule())[0] or 0
+    found = 0
+    for _ in range(300):
+        old, new = interleaved(["a" * 40, "b" * 40], [side(count), side(count, 1.05)])
+        for profile in (old, new):
+            del profile.resources.metrics["cpu"], profile.metrics["cpu"]
+        found += compare([old], [new]).changes[0].word == "degradation"
+    assert found / 300 == pytest.approx(0.8, abs=0.07)
 
 
 # inside executions
@@ -296,9 +374,22 @@ def test_with_several_builds_the_build_is_planned() -> None:
     assert one.inside is not None
     assert one.inside.builds == pytest.approx(0.03, rel=0.5)
     best = builds(one, survey_of(one, binaries=8))
-    assert best == pytest.approx(sqrt(2.0 / 0.03) * (one.inside.executions or 0) / (one.inside.builds or 1), abs=0.51)
+    mean = sqrt((one.inside.executions or 0) ** 2 + one.inside.single(5) / 5)
+    assert best == pytest.approx(sqrt(2.0 / 0.03) * mean / (one.inside.builds or 1), abs=0.51)
     assert builds(one, survey_of(one)) is None
     assert measurements(one, survey_of(one, binaries=8)) is None
+
+
+@pytest.mark.parametrize(("within", "between", "of_builds"), [(0.01, 0.02, 0.01), (0.2, 0.0, 0.02)])
+def test_the_best_executions_per_build_are_the_cheapest_precision(within: float, between: float, of_builds: float) -> None:
+    n = 5
+    levels = Inside(within, between, of_builds, None, None, 0, None)
+    one = known(0.03, inside=levels, measurements=n)
+
+    def price(m: int) -> float:  # cost times variance of the mean, Kalibera 2006, eq. 18 and 19
+        return (2.0 + 0.03 * m) * (of_builds**2 + (between**2 + pi / 2 * within**2 / n) / m)
+
+    assert builds(one, survey_of(one, binaries=8)) == pytest.approx(min(range(1, 500), key=price), abs=1)
 
 
 # perf plan
@@ -426,6 +517,60 @@ def test_what_has_no_process_row_is_priced_by_the_session(project: Project, perf
     assert "inner" in perf("plan").out
 
 
+@pytest.mark.parametrize(
+    "values",
+    [[0.001, 0.1, 5.0], [1e-300, 1.1e-300, 1.2e-300] * 4, [1e300, 1.1e300, 1.2e300] * 4, [10.0**n for n in range(-90, 90)]],
+)
+def test_whatever_is_stored_fits_the_terminal(project: Project, perf: Perf, values: list[float]) -> None:
+    commit = project.commit()
+    store(sample_profile(values, commit=commit))
+    assert max(map(len, perf("plan", "-v").out.splitlines())) <= 80
+
+
+def test_hostile_names_are_harmless(project: Project, perf: Perf) -> None:
+    commit, evil, random = project.commit(), "\x1b[31m\u202eevil\n" + "x" * 300, Random(6)
+    rows = Resources(names=[evil, "\u65e5\u672c" * 30, "\u05d0\u05d1"], metrics={"wall": [], "rate": []})
+    for execution in range(10):
+        for unit in range(3):
+            rows.uid.append(unit)
+            rows.execution.append(execution)
+            rows.metrics["wall"].append(random.lognormvariate(0, 0.01))
+            rows.metrics["rate"].append(random.lognormvariate(0, 0.05))
+    metrics = {"wall": WALL, "rate": Metric("op/s", "higher")}
+    jobs = [Job(name=name, collector="time", cmd="x") for name in (evil, "\u65e5\u672c" * 60, "j" * 300)]
+    store(*(sample_profile(commit=commit, resources=rows, metrics=metrics, job=job) for job in jobs))
+    for options_ in (["-v"], ["--json"]):
+        out = perf("plan", *options_).out
+        assert not {"\x1b", "\u202e"}.intersection(out)
+    assert max(map(len, perf("plan").out.splitlines())) <= 80
+
+
+def test_fewer_executions_than_a_verdict_needs_find_nothing(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    store(sample_profile(noisy(0.01, 4), commit=commit))
+    assert "4 executions a side decide nothing" in perf("plan").out
+    (job,) = json.loads(perf("plan", "--json").out)["jobs"]
+    assert job["units"][0]["finds"] is None
+
+
+def test_a_job_without_any_value_says_so(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    store(sample_profile([None] * 6, commit=commit))  # type: ignore[list-item]
+    assert "no execution has a value" in perf("plan").out
+
+
+def test_the_times_of_a_unit_are_explained_once(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    profile = nested(commit=commit, executions=12, measured=30, within=0.005, between=0.05, slow=1)
+    profile.resources.metrics["cpu"] = list(profile.resources.metrics["wall"])
+    profile.metrics["cpu"] = Metric("s")
+    store(profile)
+    out = " ".join(perf("plan").out.split())
+    assert "inner, wall time: the first measurement of an execution is slower" in out
+    assert "inner, CPU time:" not in out
+    assert "inner, CPU time: impact factor" in " ".join(perf("plan", "-v").out.split())
+
+
 # executions = "auto"
 
 
@@ -473,7 +618,7 @@ def test_the_choice_finds_what_is_asked_for_between_least_and_most() -> None:
     assert choose(series(wall), AutoTable("50%")).executions == 5
     capped = choose(series(wall), AutoTable("1%", most=12))
     assert capped.executions == 12
-    assert "the most allowed: 1 % would need" in capped.reason
+    assert "the most allowed: 1 % with --delta 0.5 would need" in capped.reason
     assert choose(series(wall), AutoTable("50%", least=8)).executions == 8
 
 
@@ -488,6 +633,11 @@ def test_where_too_little_is_stored_ten_are_taken(values: Sequence[float]) -> No
     found = choose(series(values) if values else [], AutoTable())
     assert found.executions == 10
     assert "too little is stored" in found.reason
+
+
+def test_what_repeats_exactly_needs_the_fewest() -> None:
+    counts = sample_profile([7.0] * 6, metrics={"wall": Metric("", kind="deterministic")})
+    assert choose([Measured.of(counts)], AutoTable(least=3)).executions == 3
 
 
 def test_collect_plans_says_so_and_keeps_the_series(project: Project, perf: Perf) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.plan.design import FEW, MOST, Rule, needed
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Measured
 
 UNKNOWN = 10  # executions where nothing is stored yet
+COLUMNS = 80
 COMPUTING = 0.8  # share of CPU time in wall time, of the fastest executions, from which the one tells what the other does
 
 
@@ -44,7 +46,8 @@ def planned(repository: Repository, cells: Sequence[Cell], revision: str) -> tup
         stored = known.get((cell.label, cell.collector_name), [])
         choice = choose(stored if stored and _alike(cell, stored[-1]) else [], cell.auto, family)
         found.append(replace(cell, executions=choice.executions))
-        lines.append(f"{shorten(cell.label, 40)}: {choice.executions} execution{'s' * (choice.executions != 1)}, {choice.reason}")
+        line = f"{shorten(cell.label, 40)}: {choice.executions} execution{'s' * (choice.executions != 1)}, {choice.reason}"
+        lines += wrap(line, COLUMNS, subsequent_indent="  ")
     return found, lines
 
 
@@ -56,17 +59,21 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Choi
     rule = Rule(family=family)
     unknown = min(max(UNKNOWN, auto.least), auto.most)
     units: dict[tuple[str, float | None], list[Variation]] = {}
-    for one in spreads(series):
+    found = spreads(series)
+    for one in found:
         if one.difference is not None and one.df > FEW:
             units.setdefault((one.uid, one.size), []).append(one)
+    if not units and any(one.exact for one in found):
+        return Choice(auto.least, "since what is stored repeats exactly")
     if not units:
         return Choice(unknown, "since too little is stored to plan from")
     decisive = [_steadiest(members) for members in units.values()]
-    counts = [(needed(one, auto.effect, rule.below(auto.effect))[0] or MOST, one) for one in decisive]
+    judged = rule.below(auto.effect)
+    counts = [(needed(one, auto.effect, judged)[0] or MOST, one) for one in decisive]
     count, one = max(counts, key=lambda pair: pair[0])
     unit = "" if one.uid == series[-1].header.job.name else f"{shorten(one.uid, 20)}: "
     varies = f"{unit}{metric_name(one.metric)} varies by {number(float(f'{100 * (one.deviation or 0):.2g}'))} %"
-    effect = f"{100 * auto.effect:g} %"
+    effect = f"{100 * auto.effect:g} %{'' if judged == rule else f' with --delta {100 * judged.delta:g}'}"
     if count > auto.most:
         return Choice(auto.most, f"the most allowed: {effect} would need {'over ' * (count >= MOST)}{count} ({varies})")
     return Choice(max(count, auto.least), f"which find {effect} ({varies})")
@@ -84,7 +91,7 @@ def _steadiest(members: Sequence[Variation]) -> Variation:
 
 
 def _noise(one: Variation) -> float:
-    return one.difference or 0.0
+    return one.drawn or one.difference or 0.0
 
 
 def _alike(cell: Cell, stored: Measured) -> bool:

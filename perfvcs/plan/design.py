@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from math import expm1, isfinite, log1p, sqrt
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.huber import FEWEST
+
 if TYPE_CHECKING:
     from perfvcs.plan.survey import Survey
     from perfvcs.plan.variation import Variation
@@ -20,6 +22,8 @@ DISCOVERIES = 0.05  # of Benjamini and Hochberg, as in check
 FEW = 2  # degrees of freedom up to which nothing can be promised
 TIMES = 4  # the most that a number of measurements is raised by
 CLEAR = 0.75  # share of an effect that delta may be; the estimate of an effect of delta itself is below it half of the time
+
+Interval = tuple[float, float, float]  # what to plan with, and from where to where it may lie
 
 
 @dataclass(frozen=True)
@@ -73,23 +77,30 @@ class Option:
 
 
 def finding(one: Variation, count: int, rule: Rule) -> Finding | None:
-    """What ``count`` pairs find of a unit; None where that is unknown."""
+    """What ``count`` pairs find of a unit; None where that is unknown, and for fewer than ``LEAST``, which find nothing."""
     from perfvcs.statistics.power import detectable
 
-    if one.difference is None or one.df < 1 or count < 2:
+    if one.difference is None or one.df < 1 or count < LEAST:
         return None
-    found = [detectable(deviation, count, rule.alpha, rule.bar(), POWER) for deviation in _deviations(one)]
+    whole, drawn = _deviations(one)
+    known = drawn if count >= FEWEST else whole
+    found = [detectable(deviation, count, rule.alpha, rule.bar(), POWER) for deviation in known]
     effect, low, high = (expm1(min(value or 0.0, 700.0)) for value in found)
     return Finding(effect, low, high)
 
 
 def needed(one: Variation, effect: float, rule: Rule, most: int = MOST) -> tuple[int | None, int | None, int | None]:
-    """The pairs that find ``effect``, and the fewest and most that it may really take, the noise known to 80 %."""
+    """The pairs that find ``effect``, and the fewest and most that it may really take, the noise known to 80 %.
+
+    Fewer than ``FEWEST`` pairs keep their outliers; of more, a check draws them in.
+    """
     from perfvcs.statistics.power import pairs
 
-    count, low, high = (
-        pairs(log1p(effect), deviation, rule.alpha, rule.bar(), POWER, LEAST, most) for deviation in _deviations(one)
-    )
+    def enough(whole: float, drawn: float) -> int | None:
+        few = pairs(log1p(effect), whole, rule.alpha, rule.bar(), POWER, LEAST, min(most, FEWEST - 1))
+        return few or pairs(log1p(effect), drawn, rule.alpha, rule.bar(), POWER, FEWEST, most)
+
+    count, low, high = (enough(*both) for both in zip(*_deviations(one), strict=True))
     return count, low, high
 
 
@@ -132,7 +143,11 @@ def measurements(one: Variation, survey: Survey) -> int | None:
 
 
 def builds(one: Variation, survey: Survey) -> int | None:
-    """The best number of executions per build, m0 = sqrt(b S_B^2 / (w S_V^2)), rounded, at least 1; None where it cannot be told."""
+    """The best number of executions per build, m0 = sqrt(b S_B^2 / (w S_V^2)), rounded, at least 1; None where it cannot be told.
+
+    With the measurements per execution as they are, w is a whole execution, and S_B^2 holds what comes from inside: with n0 of them
+    that is the published m0.
+    """
     from perfvcs.statistics.counts import executions as best
 
     inside, cost = one.inside, survey.cost
@@ -140,7 +155,8 @@ def builds(one: Variation, survey: Survey) -> int | None:
         return None
     if inside.executions is None or inside.builds is None:
         return None
-    found = float(best(inside.executions**2, inside.builds**2, cost.execution, cost.preparation))
+    inner = inside.single(one.measurements) / one.measurements
+    found = float(best(inside.executions**2 + inner, inside.builds**2, cost.execution, cost.preparation))
     return max(1, round(found)) if isfinite(found) else None
 
 
@@ -155,8 +171,8 @@ def seconds(survey: Survey, count: int | None, measurements: int, present: int) 
     return (count + survey.warmup) * execution
 
 
-def _deviations(one: Variation) -> tuple[float, float, float]:
-    """The deviation of a pair's difference to plan with, and the interval in which it is with 80 %.
+def _deviations(one: Variation) -> tuple[Interval, Interval]:
+    """The deviation of a pair's difference to plan with, and the interval in which it is with 80 %; and the same with outliers drawn in.
 
     A variance from few executions is as likely too small as too large, and one that is too small misses more than one that is too
     large costs: with df degrees of freedom it is taken df / (df - 2) times, its expectation given what was seen. In a simulation that
@@ -164,9 +180,12 @@ def _deviations(one: Variation) -> tuple[float, float, float]:
     """
     from perfvcs.statistics.power import limits
 
-    known = one.difference or 0.0
-    low, high = limits(known, one.df)
-    return known * (sqrt(one.df / (one.df - 2)) if one.df > FEW else 1.0), low, high
+    low, high = limits(1.0, one.df)
+    safe = sqrt(one.df / (one.df - 2)) if one.df > FEW else 1.0
+    whole, drawn = (
+        (safe * known, low * known, high * known) for known in (one.difference or 0.0, one.drawn or one.difference or 0.0)
+    )
+    return whole, drawn
 
 
 def _between(one: Variation) -> float:
@@ -180,4 +199,5 @@ def _with(one: Variation, count: int) -> Variation:
     if one.inside is None or not one.difference:
         return one
     between, now, then = _between(one), one.inside.single(one.measurements) / one.measurements, one.inside.single(count) / count
-    return replace(one, difference=one.difference * sqrt((between + then) / (between + now)))
+    factor = sqrt((between + then) / (between + now))
+    return replace(one, difference=one.difference * factor, drawn=None if one.drawn is None else one.drawn * factor)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from itertools import islice
 from math import isfinite
 from statistics import fmean
@@ -61,7 +62,8 @@ def surveys(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] 
         if name not in known:
             raise UsageError(f"no job `{name}` is stored up to {revision}{nearest(name, known)}")
     wanted = [one for one in measured if not jobs or one.header.job.name in jobs]
-    return [_survey(repository, series) for series in newest_series(wanted)]
+    measured_on = cache(lambda *commits: repository.index.headers(commits))
+    return [_survey(repository, series, measured_on) for series in newest_series(wanted)]
 
 
 def recent(repository: Repository, revision: str) -> list[Measured]:
@@ -87,7 +89,7 @@ def _kind(header: Header) -> tuple[str, str]:
     return header.job.key, header.environment.fingerprint
 
 
-def _survey(repository: Repository, series: Sequence[Measured]) -> Survey:
+def _survey(repository: Repository, series: Sequence[Measured], measured_on: Callable[..., list[Header]]) -> Survey:
     headers = [one.header for one in series]
     profiles = repository.profiles(headers)
     last = headers[-1]
@@ -97,16 +99,15 @@ def _survey(repository: Repository, series: Sequence[Measured]) -> Survey:
         job=last.job.label, name=last.job.name, collector=last.job.collector, series=last.job.key,
         sessions=len({header.collected.session for header in headers}), profiles=len(headers), binaries=binaries,
         executions=last.design.executions // binaries or 1, warmup=last.design.warmup,
-        cost=_cost(repository, last, profiles[-1]) if profiles else Cost(), variations=seen,
+        cost=_cost(repository, last, profiles[-1], measured_on) if profiles else Cost(), variations=seen,
     )  # fmt: skip
 
 
-def _cost(repository: Repository, header: Header, profile: Profile) -> Cost:
+def _cost(repository: Repository, header: Header, profile: Profile, measured_on: Callable[..., list[Header]]) -> Cost:
+    """What the newest session of a series cost; ``measured_on`` knows the headers on some commits."""
     execution, rounds = _wall(profile)
-    session = [
-        one.header for one in repository.index.measured(dict.fromkeys([header.commit, *header.design.versions]))
-        if one.header.collected.session == header.collected.session
-    ]  # fmt: skip
+    commits = dict.fromkeys([header.commit, *header.design.versions])
+    session = [one for one in measured_on(*commits) if one.collected.session == header.collected.session]
     span = _seconds(header)
     executed = sum(one.design.executions + one.design.warmup * max(1, one.design.binaries) for one in session)
     if execution is None:

@@ -10,11 +10,14 @@ from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
 
 from perfvcs.plan.inside import Inside, Key, Place, inside, runs
+from perfvcs.plan.outliers import apart as drawn_apart
+from perfvcs.plan.outliers import in_turns as drawn_in_turns
 from perfvcs.profile import Profile
 from perfvcs.summary import Measured, Summary
 
 ENOUGH = 4  # degrees of freedom from which the differences of real pairs are preferred
 ROUNDING = 1e-24  # a relative variance below is only rounding
+EXACT = "repeats exactly: a single execution finds every change"
 LARGEST_SHARE = 1e100  # squares of more are beyond a float
 
 Side = tuple[str, int, dict[Place, float]]  # session, version in it, and a value per execution
@@ -27,8 +30,9 @@ class Variation:
     ``mean`` is in the metric's unit: that of the newest session, geometric where all is positive; ``least`` its smallest execution.
     ``deviation`` is the relative standard deviation between executions of one session (between builds where several are measured),
     ``difference`` that of the difference of a pair, with ``df`` degrees of freedom; ``paired``: seen in pairs that were measured in turns,
-    else it is sqrt(2) times the deviation. ``replicates`` are the executions (or builds) seen, ``measurements`` the usual number per
-    execution. ``problem`` says in words why nothing can be planned; then ``difference`` is None.
+    else it is sqrt(2) times the deviation. ``drawn`` is the same with outliers drawn in, as it counts in a check of eight pairs and
+    more; None where too little is known for that. ``replicates`` are the executions (or builds) seen, ``measurements`` the usual number
+    per execution. ``problem`` says in words why nothing can be planned; then ``difference`` is None.
     """
 
     uid: str
@@ -41,10 +45,16 @@ class Variation:
     measurements: int = 1
     deviation: float | None = None
     difference: float | None = None
+    drawn: float | None = None
     df: int = 0
     paired: bool = False
     inside: Inside | None = None
     problem: str = ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it repeats exactly, so that a single execution finds every change."""
+        return self.problem == EXACT
 
 
 def variations(profiles: Sequence[Profile]) -> list[Variation]:
@@ -89,7 +99,7 @@ def _spread(empty: Variation, kind: str, sessions: Sequence[tuple[str, int, Summ
     mean = exp(fmean(map(log, newest))) if positive else fmean(value / len(newest) for value in newest) * len(newest)
     known = replace(empty, mean=mean if isfinite(mean) else None, least=min(newest), replicates=len(values))
     if kind == "deterministic":
-        return replace(known, problem="repeats exactly: a single execution finds every change")
+        return replace(known, problem=EXACT)
     if not positive and (mean <= 0 or max(map(abs, values)) / LARGEST_SHARE > mean):
         return replace(known, problem="no relative change has a meaning: the mean is not above 0")
     several = any(len({build for build, _ in found}) > 1 for _, _, found in usable)
@@ -102,13 +112,22 @@ def _spread(empty: Variation, kind: str, sessions: Sequence[tuple[str, int, Summ
         for session, version, found in usable
     ]
     known = replace(known, replicates=sum(len(found) for _, _, found in scaled))
-    apart, together = _pooled([list(found.values()) for _, _, found in scaled]), _pooled(_differences(scaled))
+    alone, turns = [list(found.values()) for _, _, found in scaled], _differences(scaled)
+    apart, together = _pooled(alone), _pooled(turns)
     if apart is None:
         what = "build" if several else "execution"
         return replace(known, problem=f"a single {what} shows no spread: measure at least 5, better 10")
     if together is not None and together[1] >= ENOUGH:
-        return replace(known, deviation=sqrt(apart[0]), difference=sqrt(together[0]), df=together[1], paired=True)
-    return replace(known, deviation=sqrt(apart[0]), difference=sqrt(2 * apart[0]), df=apart[1])
+        drawn = drawn_in_turns(turns) if together[0] else None
+        return replace(
+            known, deviation=sqrt(apart[0]), difference=sqrt(together[0]), drawn=_root(drawn), df=together[1], paired=True
+        )
+    drawn = drawn_apart(alone) if apart[0] else None
+    return replace(known, deviation=sqrt(apart[0]), difference=sqrt(2 * apart[0]), drawn=_root(drawn), df=apart[1])
+
+
+def _root(variance: float | None) -> float | None:
+    return None if variance is None else sqrt(variance)
 
 
 def _replicates(values: Mapping[Place, float], several: bool) -> dict[Place, float]:

@@ -15,7 +15,7 @@ import msgspec
 from perfvcs.check import NothingToCompare
 from perfvcs.errors import UsageError
 from perfvcs.quantity import escaped, metric_name, metric_rank, shorten
-from perfvcs.reports.replay import JUDGED, Record, records
+from perfvcs.reports.replay import FEWEST, JUDGED, Record, records
 from perfvcs.repository import HISTORY, Repository, State
 
 if TYPE_CHECKING:
@@ -110,14 +110,22 @@ class Audit:
 
 
 def measure(repository: Repository, revision: str, request: Request, progress: Progress, delta: float) -> Outcome:
-    """Measure a revision against itself, by default 30 pairs or twice what a check takes, and store it."""
+    """Measure a revision against itself, by default 30 pairs or twice what a check takes, and store it.
+
+    Raises UsageError where fewer pairs are asked for than say anything.
+    """
     from perfvcs.jobs.config import FILE, load
     from perfvcs.measure.campaign import settle
+    from perfvcs.plan.automatic import planned
 
+    if request.executions is not None and request.executions < FEWEST:
+        raise UsageError(
+            f"an audit of {request.executions} pair{'s' * (request.executions != 1)} says nothing: give -n {FEWEST} or more"
+        )
     state = repository.current(revision)
     config = load(repository.project.root / FILE)
     if request.executions is None:
-        cells, _ = request.apply(config)
+        cells, _ = planned(repository, request.apply(config)[0], state.commit)
         request = replace(request, executions=max(BLOCKS, *(2 * cell.executions * cell.binaries for cell in cells)))
     outcome, _ = settle(repository, config, (state, state), request, progress, delta)
     if not outcome.profiles:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perfvcs.plan.design import EFFECTS, Finding, Option, Rule, builds, finding, options
+from perfvcs.plan.design import EFFECTS, LEAST, Finding, Option, Rule, builds, finding, options
 from perfvcs.plan.inside import NOTABLE
 from perfvcs.plan.survey import Survey, surveys
 from perfvcs.quantity import escaped, metric_name, metric_rank, number, quantity, shorten
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 COLUMNS = 80
-NAME, MEAN, VARIES, FINDS, OPTION = 11, 10, 8, 9, 10
+NAME, MEAN, VARIES, FINDS, OPTION = 12, 10, 7, 9, 10
 TIMES = ("wall", "cpu")
 UNITS = 6  # of a program, shown without -v
+LARGEST = 10.0  # effect that is still shown as a number
 FEW = 9  # degrees of freedom below which a plan is a rough one
 STRONG = 1.5  # impact factor
 SHIFTED = 1.2  # the most that the control may be where executions merely shift their measurements
@@ -69,7 +70,7 @@ class Plan:
         for effect, delta in dict.fromkeys(
             (option.effect, option.delta) for option in planned if option.delta != self.rule.delta
         ):
-            yield f"{100 * effect:g} % is found only with --delta {100 * delta:g}: half of all estimates are too small."
+            yield f"{100 * effect:g} % is found only with --delta {100 * delta:g}: estimates of less than delta do not count."
         if self.rule.family > 5:
             yield from wrap(
                 f"A check makes {self.rule.family} comparisons at once, so each needs p < {self.rule.alpha:.2g}.", COLUMNS
@@ -114,8 +115,9 @@ def _unit(row: Row) -> dict[str, Any]:
     one = row.variation
     return {
         "uid": one.uid, "size": one.size, "metric": one.metric, "unit": one.unit, "mean": one.mean, "replicates": one.replicates,
-        "measurements": one.measurements, "deviation": one.deviation, "pair_deviation": one.difference, "df": one.df,
-        "paired": one.paired, "levels": one.inside, "problem": one.problem, "finds": row.finds, "options": row.options,
+        "measurements": one.measurements, "deviation": one.deviation, "pair_deviation": one.difference,
+        "pair_deviation_drawn_in": one.drawn, "df": one.df, "paired": one.paired, "levels": one.inside, "problem": one.problem,
+        "finds": row.finds, "options": row.options,
     }  # fmt: skip
 
 
@@ -135,6 +137,8 @@ def _design(survey: Survey) -> str:
 
 
 def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[str]:
+    if not rows:
+        yield "  no execution has a value"
     shown = [row for row in rows if verbose or row.variation.metric in TIMES] or list(rows)
     units = list(dict.fromkeys((row.variation.uid, row.variation.size) for row in shown))
     kept = units if verbose else units[:UNITS]
@@ -148,11 +152,17 @@ def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[st
         named = uid if size is None else f"{uid} [{size:g}]"
         if uid != survey.name:
             yield f"  {shorten(named, COLUMNS - 4)}:"
+        prefix, looked = "" if uid == survey.name else f"{shorten(named, 30)}, ", False
         for row in shown:
-            if (row.variation.uid, row.variation.size) == (uid, size):
+            one = row.variation
+            if (one.uid, one.size) == (uid, size):
                 yield from _metric(row)
-                prefix = "" if uid == survey.name else f"{shorten(named, 30)}, "
-                notes |= dict.fromkeys(_notes(row, survey, f"{prefix}{metric_name(row.variation.metric)}", verbose=verbose))
+                notes |= dict.fromkeys(_notes(row, survey, f"{prefix}{metric_name(one.metric)}"))
+                if one.inside is not None and (verbose or not looked):  # a unit's times tell much the same
+                    looked = True
+                    notes |= dict.fromkeys(
+                        _levels(row, one.inside, survey, f"{prefix}{metric_name(one.metric)}", verbose=verbose)
+                    )
     if len(units) > len(kept):
         yield f"  and {len(units) - len(kept)} more units: perf plan -v"
     for note in notes:
@@ -166,19 +176,19 @@ def _metric(row: Row) -> Iterator[str]:
     if one.difference is None:
         yield from wrap(f"{head} {one.problem}", COLUMNS, subsequent_indent=" " * (NAME + MEAN + 3))
         return
-    finds = "" if row.finds is None else _share(row.finds.effect)
+    finds = "-" if row.finds is None else _share(row.finds.effect)
     counts = "".join(f"{_count(option.replicates):>{OPTION}}" for option in row.options)
     yield f"{head}{_share(one.deviation or 0.0):>{VARIES}}{finds:>{FINDS}}{counts}"
-    reach = "" if row.finds is None else f"{_percent(row.finds.low)}-{_percent(row.finds.high)}"
+    reach = "" if row.finds is None or row.finds.effect > LARGEST else f"{_percent(row.finds.low)}-{_percent(row.finds.high)}"
     ranges = "".join(f"{_range(option):>{OPTION}}" for option in row.options)
-    if one.deviation:
+    if one.deviation and (reach or ranges.strip()):
         yield f"  {'':{NAME + MEAN + VARIES}}{reach:>{FINDS}}{ranges}"
     if any(option.seconds for option in row.options):
-        spent = "".join(f"{'' if option.seconds is None else _duration(option.seconds):>{OPTION}}" for option in row.options)
+        spent = "".join(f"{_spent(option.seconds):>{OPTION}}" for option in row.options)
         yield f"  {'':{NAME + MEAN + VARIES + FINDS}}{spent}"
 
 
-def _notes(row: Row, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
+def _notes(row: Row, survey: Survey, name: str) -> Iterator[str]:
     """What the numbers mean, in words."""
     one = row.variation
     if one.difference is None:
@@ -186,22 +196,20 @@ def _notes(row: Row, survey: Survey, name: str, *, verbose: bool) -> Iterator[st
     if one.deviation == 0:
         yield f"{name}: all values are equal, so every change shows"
         return
+    count, what = (survey.binaries, "build") if survey.binaries > 1 else (survey.executions, "execution")
+    if count < LEAST:
+        yield f"{count} {what}{'s' * (count != 1)} a side decide nothing: a verdict needs at least {LEAST}, better 10"
     if one.df < FEW:
-        what = "build" if survey.binaries > 1 else "execution"
         yield f"a rough plan: so few {what}s tell little of the noise; measure more, or again"
     if one.inside is None:
         yield "one measurement per execution: differences within and between executions cannot be told apart, so only executions count"
+
+
+def _levels(row: Row, inside: Inside, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
+    """What the measurements inside executions show, in words."""
+    one = row.variation
+    if one.difference is None or one.deviation == 0:
         return
-    yield from _levels(one, one.inside, survey, name, verbose=verbose)
-    saving = next((option for option in row.options if _saves(option)), None)
-    if saving and saving.best_seconds is not None and saving.seconds is not None:
-        yield (
-            f"{name}: {_times(saving.best_measurements)} per execution instead of {one.measurements} would find "
-            f"{100 * saving.effect:g} % with {saving.best_replicates} executions in {_duration(saving.best_seconds)}"
-        )
-
-
-def _levels(one: Variation, inside: Inside, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
     parts = [
         f"{_share(value)} {where}"
         for value, where in (
@@ -220,7 +228,9 @@ def _levels(one: Variation, inside: Inside, survey: Survey, name: str, *, verbos
             else f"{impact}: it hardly matters in which execution something is measured"
         )
     if inside.warmup:
-        yield f"{name}: the first {_times(inside.warmup)} of an execution are slower or faster than the rest: warm up inside the program"
+        many = inside.warmup > 1
+        first = f"first {inside.warmup} measurements of an execution are" if many else "first measurement of an execution is"
+        yield f"{name}: the {first} slower or faster than the rest: warm up inside the program"
     if inside.dependence is not None and abs(inside.dependence) > NOTABLE:
         yield f"{name}: a measurement depends on the one before it (autocorrelation {inside.dependence:.1f}), so more of them tell less"
     if one.measurements > 1 and inside.executions and inside.within is not None and survey.binaries == 1:
@@ -231,6 +241,12 @@ def _levels(one: Variation, inside: Inside, survey: Survey, name: str, *, verbos
     best = builds(one, survey)
     if best is not None:
         yield f"{name}: best are {best} execution{'s' * (best != 1)} per build (now {survey.executions}), and as many builds as it takes"
+    saving = next((option for option in row.options if _saves(option)), None)
+    if saving and saving.best_seconds is not None and saving.seconds is not None:
+        yield (
+            f"{name}: {_times(saving.best_measurements)} per execution instead of {one.measurements} would find "
+            f"{100 * saving.effect:g} % with {saving.best_replicates} executions in {_duration(saving.best_seconds)}"
+        )
 
 
 def _saves(option: Option) -> bool:
@@ -252,6 +268,8 @@ def _share(value: float) -> str:
 
 
 def _percent(value: float) -> str:
+    if value >= LARGEST:
+        return f">{100 * LARGEST - 1:.0f}"
     return number(float(f"{100 * value:.2g}"))
 
 
@@ -273,6 +291,12 @@ def _duration(value: float) -> str:
         if value >= 2 * size:
             return f"{float(f'{value / size:.2g}'):g} {unit}"
     return quantity(float(f"{value:.2g}"), "s")
+
+
+def _spent(value: float | None) -> str:
+    """A duration as it fits its column; times that nobody waits for are left out."""
+    text = "" if value is None else _duration(value)
+    return text if len(text) < OPTION else ""
 
 
 def _first(values: Iterator[int | None]) -> int | None:

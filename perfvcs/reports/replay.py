@@ -56,7 +56,7 @@ def records(repository: Repository, commits: Sequence[str], *, delta: float, met
         return []
     from perfvcs.check import compare, past_of
 
-    counts, rules = counts_of(repository), repository.rules
+    counts, rules = counts_of(repository, commits[0]), repository.rules
     paths = [[header.path for pair in pairs for header in pair] for pairs in twins.values()]
     about = msgspec.json.encode([__version__, delta, method, repr(rules), sorted(counts.items()), paths, DRAWS, BUDGET])
     key, cache = hashlib.sha256(about).hexdigest(), _Cache(repository.home / CACHE)
@@ -119,17 +119,23 @@ def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]
     return dict(list(sessions.items())[-SESSIONS:])
 
 
-def counts_of(repository: Repository) -> dict[str, int]:
-    """Executions of a check by perf.toml, per benchmark."""
+def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], int]:
+    """Executions of a check by perf.toml, per benchmark and collector; where they are automatic, as planned for a revision."""
     from perfvcs.jobs import matrix
     from perfvcs.jobs.config import FILE, load
 
     path = repository.project.root / FILE
     cells = matrix(load(path)) if not repository.project.bare and path.is_file() else []
-    return {cell.label: cell.executions for cell in cells}
+    if any(cell.auto for cell in cells):
+        from perfvcs.plan.automatic import planned
+
+        cells, _ = planned(repository, cells, revision)
+    return {(cell.label, cell.collector_name): cell.executions for cell in cells}
 
 
-def replayed(pairs: Sequence[Twins], counts: Mapping[str, int], judge: Judge) -> tuple[list[Change], list[list[Change]]]:
+def replayed(
+    pairs: Sequence[Twins], counts: Mapping[tuple[str, str], int], judge: Judge
+) -> tuple[list[Change], list[list[Change]]]:
     """The changes called in a whole session, and those in random subsets of its blocks, as many as a check takes."""
     import numpy as np
 
@@ -138,7 +144,11 @@ def replayed(pairs: Sequence[Twins], counts: Mapping[str, int], judge: Judge) ->
         return [], []
     whole = _judged(judge, usable)
     rng = np.random.default_rng(0)
-    taken = [min(counts.get(pair[0].header.job.label, EXECUTIONS), len(_blocks(pair))) for pair in usable]
+    jobs = [pair[0].header.job for pair in usable]
+    taken = [
+        min(counts.get((job.label, job.collector), EXECUTIONS), len(_blocks(pair)))
+        for job, pair in zip(jobs, usable, strict=True)
+    ]
     builds = [any(one.binaries for one in pair[0].summaries) for pair in usable]  # a part of the builds is another design
     if all(count == len(_blocks(pair)) or several for pair, count, several in zip(usable, taken, builds, strict=True)):
         return whole, [whole]
