@@ -70,13 +70,35 @@ def test_good_runs_are_the_same() -> None:
 
 def test_one_run_has_the_papers_threshold() -> None:
     change = verdict(counters(0, seed=1, runs=1), counters(1, seed=2, runs=1, write=1.6))
-    assert (change.word, change.gate) == ("degradation", False)
+    assert (change.word, change.gate) == ("suspected", False)
+    assert change.reason == "a single good run of the old version: what is normal is a guess, at least 3, better 5"
     assert min(cluster.threshold for cluster in change.clusters or ()) >= 0.3
 
 
 def test_executions_of_one_observation_are_runs_of_their_profile() -> None:
     change = verdict(counters(0, seed=1, runs=30, times=1), counters(1, seed=2, runs=30, times=1, write=2.0))
-    assert (change.word, change.executions) == ("degradation", (1, 1))
+    assert (change.word, change.executions) == ("suspected", (1, 1))
+
+
+def test_two_good_runs_are_not_enough_to_be_sure() -> None:
+    change = verdict(counters(0, seed=1, runs=2), counters(1, seed=2, runs=2, write=1.6))
+    assert (change.word, change.gate) == ("suspected", False)
+    assert change.reason.startswith("2 good runs of the old version")
+    assert verdict(counters(0, seed=1, runs=3), counters(1, seed=2, runs=3, write=1.6)).word == "degradation"
+
+
+def test_with_as_many_counters_as_observations_equal_versions_raise_no_alarm() -> None:
+    few = {"runs": 1, "times": 6}
+    assert "degradation" not in {
+        verdict(counters(0, seed=seed, **few), counters(1, seed=seed + 50, **few)).word for seed in range(9)
+    }
+
+
+def test_counters_on_one_side_are_new_or_missing() -> None:
+    old, new = counters(0, seed=1, names=NAMES[:4]), counters(1, seed=2, names=NAMES[1:])
+    found = {change.metric: (change.word, change.uid) for change in compare([old], [new]).changes}
+    assert found == {"counters": ("same", "service"), "cpu_user": ("missing", ""), "requests": ("new", "")}
+    assert len(compare([counters(0, seed=1)], [counters(1, seed=2, units=("service", "queue"))]).changes) == 2
 
 
 def test_each_unit_has_its_verdict() -> None:

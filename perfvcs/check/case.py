@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.check.change import Change, Word
 from perfvcs.check.past import Past, Unit
 from perfvcs.profile import MAX_INTEGER
+from perfvcs.summary import MAX_SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by th
 
 SMALL = 1 << 20  # numbers of executions within this range are told apart by a table, not by sorting
 
+MANY = f"more than {MAX_SIZES} sizes on one side only: such are compared as curves"
+UNSIZED = "one side has no sizes"
 UNUSABLE = "no execution has a usable value on both sides"
 
 
@@ -119,8 +122,20 @@ class Case:
             for side in (self.before, self.after)
         )
 
+    @property
+    def lopsided(self) -> bool:
+        """Whether one side has so many sizes that they are summarised as a whole, and the other side has not."""
+        return self._whole(self.before) != self._whole(self.after)
+
+    @staticmethod
+    def _whole(side: Sizes) -> bool:
+        return any(found.sizes for found in side.get(None, {}).values())
+
     def pairs(self) -> tuple[list[Pair], list[Change]]:
         """A pair per size, and the changes of sizes that only one side has or that have no usable value."""
+        if self.lopsided:
+            reason = MANY if self.sizes else UNSIZED
+            return [], [decided_change(self.header, self.uid, None, self.metric, "not comparable", reason)]
         pairs: list[Pair] = []
         decided: list[Change] = []
         for size in {**self.before, **self.after}:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from perfvcs.check.case import UNUSABLE, Case, Points, decided_change, prepare
+from perfvcs.check.case import UNSIZED, UNUSABLE, Case, Points, decided_change, prepare
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.statement import finite
 from perfvcs.quantity import number
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     Columns = tuple[Floats, Floats, Floats, Floats, Numbers, Numbers]
     Grouped = tuple[Floats, Floats, Floats]
 
+PUBLISHED = ("constant", "linear", "quadratic")  # kinds of error
+KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
+DOUBTED = ("logarithmic", "linearithmic")  # named only on strong evidence against the published ones
 GOOD = 0.9  # r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
 
-UNSIZED = "one side has no sizes"
 APART = "sizes {} to {} and {} to {} have nothing in common"
 
 
@@ -80,6 +82,7 @@ class Fitted:
     sides: Sequence[Sides]
     baseline: Choice
     target: Choice
+    family: Sequence[str]  # the kinds of error that are looked for
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -94,7 +97,7 @@ class Fitted:
     @cached_property
     def kinds(self) -> Kind:
         """The kind of error of each case, by the values and not by the models."""
-        return kinds(self.sides)
+        return kinds(self.sides, self.family)
 
     def models(self, place: int) -> tuple[str, str]:
         """The best model of either side."""
@@ -151,14 +154,17 @@ class Fitted:
         return slice(start, end)
 
 
-def kinds(sides: Sequence[Sides]) -> Kind:
-    """The kind of error of each case, from the means at each size as if these were independent."""
+def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS) -> Kind:
+    """The kind of error of each case, from the means at each size as if these were independent.
+
+    What is in truth logarithmic must not be told as linear, nor n log n as quadratic: the report names the order of growth.
+    """
     import numpy as np
 
     from perfvcs.statistics.kind import kind
 
     with np.errstate(all="ignore"):
-        return kind(*_columns(sides), groups=len(sides))
+        return kind(*_columns(sides), groups=len(sides), family=family, doubted=DOUBTED)
 
 
 def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
@@ -200,7 +206,7 @@ def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
                 (size, value, count), group = _stacked([one.grouped[side] for one in sides])
                 weights = count / level(size, value, group) ** 2
             choices.append(choose(fit(size, value, group, weights, groups=len(sides), models=MODELS), rule))
-    return Fitted(sides, *choices)
+    return Fitted(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else KINDS)
 
 
 def _share(case: Case) -> Sides | Change:

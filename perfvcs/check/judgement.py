@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
 
+MOVED = 0.05  # the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
 NO_RATIO = "no relative change: the baseline's mean is not above 0"
 
 
@@ -63,6 +64,11 @@ def effect(baseline: NDArray[np.float64], target: NDArray[np.float64]) -> float 
 def unknown(sides: Sides, reason: str) -> tuple[Word, str]:
     """The word where a rule has no answer: the same if all values are, else open for that reason."""
     return ("same", "") if sides.equal else ("inconclusive", reason)
+
+
+def undirected(found: float | None, delta: float, reason: str) -> tuple[Word, str]:
+    """The word where a rule finds no change of the kinds that it knows: not the same where the values have moved all the same."""
+    return ("inconclusive", reason) if found is not None and abs(found) > max(delta, MOVED) else ("same", "")
 
 
 def graded(sides: Sides, found: float | None, same: float, changed: float) -> tuple[Word, str]:

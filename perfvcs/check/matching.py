@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from perfvcs.check.case import Case, Chosen, Sizes, decided_change
+from perfvcs.check.case import UNUSABLE, Case, Chosen, Sizes, decided_change
 from perfvcs.check.change import Change, Word
 from perfvcs.check.comparability import Comparable, comparable, differences, redefined
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.past import Past, Unit
     from perfvcs.check.rows import Rows
+    from perfvcs.profile import Metric
     from perfvcs.summary import Header, Measured
 
 Identity = tuple[object, ...]
@@ -116,16 +117,30 @@ def _cases(chosen: Chosen, history: Mapping[Unit, Past], rows: Rows) -> tuple[li
     for key in {**before, **after}:
         uid, metric = key
         if key not in before or key not in after:
-            header, word, side = (new, "new", after) if key in after else (old, "missing", before)
+            header, side = (new, after) if key in after else (old, before)
+            word: Word = "new" if key in after else "missing"
+            reason = _disregarded(old.metrics.get(metric), new.metrics.get(metric))
             # the series is the target's, where the benchmark lives on
-            decided += _each(header, key, side[key], word, series=new.job.key)  # type: ignore[arg-type]
+            decided += _each(header, key, side[key], "not comparable" if reason else word, reason, new.job.key)
         elif (about := new.metrics[metric]) != (was := old.metrics[metric]):
             decided += _each(new, key, {**before[key], **after[key]}, "not comparable", redefined(was, about))
         else:
             cases.append(Case(chosen, new, uid, metric, before[key], after[key], rows, history))
-    if not before and not after and min(len(old.metrics), len(new.metrics)) > 1:
+    if before or after:
+        return cases, decided
+    empty = [name for name, about in new.metrics.items() if about.better != "none" and about == old.metrics.get(name)]
+    if empty:  # not a single value on either side
+        decided += [decided_change(new, "", None, name, "inconclusive", UNUSABLE) for name in empty]
+    elif min(len(old.metrics), len(new.metrics)) > 1:
         cases.append(Case(chosen, new, "", "", {}, {}, rows, history))  # counters, none of which is good or bad by itself
     return cases, decided
+
+
+def _disregarded(was: Metric | None, about: Metric | None) -> str:
+    """In words, how a metric was redefined that only one side judges; empty where that is not why the other side has none."""
+    if was is None or about is None or (was.better == "none") == (about.better == "none"):
+        return ""
+    return redefined(was, about)
 
 
 def _by_unit(side: Sequence[Measured]) -> dict[Key, Sizes]:

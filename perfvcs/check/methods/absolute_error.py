@@ -7,7 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.check.finding import sentence
-from perfvcs.check.judgement import CurveMethod, effect, judged, unknown
+from perfvcs.check.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
 from perfvcs.quantity import quantity
 from perfvcs.statistics import errors
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curve import Fitted
 
+SHAPELESS = "the curves differ, but the errors follow no kind"
 FEW = "fewer than 3 sizes: an error of one kind cannot be told from noise"
 
 
@@ -23,6 +24,7 @@ FEW = "fewer than 3 sizes: an error of one kind cannot be told from noise"
 class AbsoluteError(CurveMethod):
     """Changed where the errors f(x) - f_b(x) follow a curve: constant, linear or quadratic; the same where they are only noise.
 
+    Where they follow none and are more than 5 % on average it is ``inconclusive``.
     The kind of error is told by F-tests at .8 % on what was measured at each size (``statistics.kind``); all values count as
     independent, so that an execution whose start moved all of its values is taken for a constant error. Below three sizes it has no
     answer. The effect is the mean relative difference of the best models where both have r2 >= .9, else of the means at each size.
@@ -36,7 +38,10 @@ class AbsoluteError(CurveMethod):
         if kind is None or sides.equal:
             return judged(sides, "absolute-error", *unknown(sides, FEW), effect=found)
         if kind == "none":
-            return judged(sides, "absolute-error", "same", effect=found, curve=fits.curve(place), p=float(fits.kinds.p[place]))
+            word, reason = undirected(found, self.delta, SHAPELESS)
+            return judged(
+                sides, "absolute-error", word, reason, effect=found, curve=fits.curve(place), p=float(fits.kinds.p[place])
+            )
         mean = float(fits.kinds.predict(fits.sizes(place), place).mean())
         squared = float(errors.mean_squared(values[1], values[0]))
         size = quantity(sqrt(max(squared, 0.0)) * sides.unit, sides.case.about.unit)

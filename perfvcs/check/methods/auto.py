@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.check.curve import Fitted
 
 Chosen = TypeVar("Chosen", bound=Method)
+FLAT = ("constant", "constant")
 FEWEST = 5  # sizes from which values may be a curve
 
 
@@ -59,7 +60,7 @@ class Auto(Method):
         if not sides:
             return [], cases
         fits = fitted(sides)
-        places = [place for place in range(len(fits.sides)) if _is_curve(fits, place)]
+        places = _which(fits)
         changes, left = self._with(Curves).judge(fits, places)
         judged = {id(fits.sides[place].case) for place in places} - {id(case) for case in left}
         return changes, [case for case in cases if id(case) not in judged]
@@ -69,10 +70,23 @@ class Auto(Method):
         return rule(self.delta, self.confidence, self.alpha)
 
 
-def _is_curve(fits: Fitted, place: int) -> bool:
-    """Whether models describe both sides: each well, unless it is flat, and not both of them flat."""
-    from perfvcs.check.curve import GOOD
+def _which(fits: Fitted) -> list[int]:
+    """The places of the cases that are curves: models describe both sides well, where they are not flat, and one is not.
 
-    models, r2 = fits.models(place), fits.r2(place)
-    fine = [model == "constant" or share >= GOOD for model, share in zip(models, r2, strict=True)]
-    return all(fine) and models != ("constant", "constant")
+    Well as the best model is chosen, in proportion to the level, or else as published, on the values as they are: what grows like
+    n + n^2 is neither where it is small, but it is a curve. With very many sizes on one side only there is no other way.
+    """
+    from perfvcs.check.curve import GOOD, fitted
+
+    every = range(len(fits.sides))
+    models = [fits.models(place) for place in every]
+    fine = [
+        [model == "constant" or share >= GOOD for model, share in zip(models[place], fits.r2(place), strict=True)]
+        for place in every
+    ]
+    unclear = [place for place in every if not all(fine[place]) and models[place] != FLAT]
+    if unclear:
+        published = fitted([fits.sides[place] for place in unclear], "r2")
+        for number, place in enumerate(unclear):
+            fine[place] = [one or share >= GOOD for one, share in zip(fine[place], published.r2(number), strict=True)]
+    return [place for place in every if (all(fine[place]) and models[place] != FLAT) or fits.sides[place].case.lopsided]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.case import prepare
+from perfvcs.check.case import decided_change, prepare
 from perfvcs.check.change import Change, Cluster, Word
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import finite
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from perfvcs.summary import Measured
 
 FEWEST = 5  # observations of either side
+RUNS = 3  # good runs from which what is normal is known: with two, one comparison in twenty of equal versions is beyond it
 METRICS = 3  # of a benchmark whose metrics have a direction
 NAMED = 3  # counters in the finding
 
 FEW = "too few observations with all counters: {} and {}, at least {} each"
 METERED = "{} metrics: at least {} are needed to move together"
+GUESSED = "{} of the old version: what is normal is a guess, at least {}, better 5"
 NOTHING = "no counter changes over time"
 
 
@@ -36,9 +38,10 @@ class Counters(Method):
     Counters have no direction: the word means that the new version behaves otherwise. Counters that move together are a cluster; one
     stands for it and is predicted by the others with a linear model of the old version (``statistics.counters.compare``). The cluster
     regressed where the mean relative error is above the threshold: what good runs of the old version show, each predicted by the others
-    (executions, or sessions where an execution is one observation), or 30 % where there is one run only. The gate takes only what a
-    learned threshold finds. It judges every benchmark of at least three metrics, or of two where none has a direction, from its rows;
-    below five observations a side it has no answer. Source: Shang et al. 2015, section 4.
+    (executions, or sessions where an execution is one observation), or 30 % where there is one run only. Below three good runs it is
+    ``suspected``: too little to learn from. Of profiles of counters those that only one side has are ``new`` or ``missing``. It judges
+    every benchmark of at least three metrics, or of two where none has a direction, from its rows; below five observations a side it
+    has no answer. Source: Shang et al. 2015, section 4.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -52,6 +55,8 @@ def _judge(case: Case) -> Iterator[Change]:
     sides = case.chosen.sides
     names = [name for name in case.header.metrics if all(name in one.header.metrics for side in sides for one in side)]
     least = 2 if case.counters else METRICS
+    if case.counters:
+        yield from _alone(case)
     units = [list(dict.fromkeys(uid for one in side for uid in case.rows.units(one))) for side in sides]
     for uid in dict.fromkeys([*units[0], *units[1]]):
         if uid not in units[0] or uid not in units[1]:
@@ -60,6 +65,16 @@ def _judge(case: Case) -> Iterator[Change]:
             yield _change(case, uid, "inconclusive", METERED.format(len(names), least))
         else:
             yield _compared(case, uid, names)
+
+
+def _alone(case: Case) -> Iterator[Change]:
+    """The counters that only one side has."""
+    words: tuple[Word, Word] = "missing", "new"
+    before, after = ({name: one.header for one in side for name in one.header.metrics} for side in case.chosen.sides)
+    for ours, theirs, word in zip((before, after), (after, before), words, strict=True):
+        for name in ours:
+            if name not in theirs:
+                yield decided_change(ours[name], "", None, name, word, series=case.series)
 
 
 def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
@@ -77,8 +92,13 @@ def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
         return _change(case, uid, "inconclusive", FEW.format(*found.observations, FEWEST), counts)
     if not found.clusters and found.structure.unknown:
         return _change(case, uid, "inconclusive", FEW.format(*_complete(old, new), FEWEST), counts)
-    word: Word = "degradation" if any(cluster.regressed for cluster in found.clusters) else "same"
-    return _change(case, uid, word, "" if found.clusters else NOTHING, counts, found)
+    if not found.clusters:
+        return _change(case, uid, "same", NOTHING, counts, found)
+    regressed = [cluster for cluster in found.clusters if cluster.regressed]
+    learned = max((len(cluster.errors) for cluster in regressed), default=0)
+    word: Word = "same" if not regressed else "suspected" if learned < RUNS else "degradation"
+    reason = GUESSED.format(f"{learned} good runs" if learned else "a single good run", RUNS) if word == "suspected" else ""
+    return _change(case, uid, word, reason, counts, found)
 
 
 def _runs(case: Case, one: Measured, uid: str, names: Sequence[str]) -> list[NDArray[np.float64]]:
@@ -117,6 +137,6 @@ def _change(
     return Change(
         word=word, job=case.job, uid=uid, metric="counters", unit="", better="none", series=case.series, executions=executions,
         paired=case.chosen.paired, method="counters", reason=reason, clusters=clusters if found else None,
-        gate=any(one.regressed and len(one.errors) > 1 for one in every),
+        gate=word == "degradation",
         finding=f"{len(regressed)} of {len(every)} clusters of counters behave otherwise: {listed}" if regressed else "",
     )  # fmt: skip

@@ -26,6 +26,7 @@ from perfvcs.statistics.sessions import aa_floor
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
+NOTHING = 1e-9  # a share below is rounding
 STARTED = "the start of a single {} may have moved all of it: at least 5, better 10"
 
 
@@ -41,8 +42,8 @@ class Judged:
 
     def relative(self, difference: float) -> float:
         """A difference of the lines as target/baseline - 1."""
-        if not self.lines.logarithmic:
-            return difference / (1 - difference / 2) if abs(difference) < 2 else float("inf")
+        if not self.lines.logarithmic:  # shares of the middle of both: 2 where the baseline is 0
+            return difference / (1 - difference / 2) if 2 - difference > NOTHING else float("inf")
         return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else float("inf")
 
     @property
@@ -194,8 +195,10 @@ def _finding(one: Judged, curve: Curve, part: int) -> str:
     said = sentence(curve.kind, curve.coefficient, one.sides.case.about.unit) if curve.coefficient is not None else ""
     where = f"effect {_sizes(one, part)}"
     if part < 2:
-        other = one.contrast.theta[1 - part]
-        if abs(other) >= one.bar and (other > 0) != (one.contrast.theta[part] > 0):
+        contrast, away = one.contrast, 1 - part
+        other = contrast.theta[away]
+        sure = max(abs(other) - (contrast.high[away] - contrast.low[away]) / 2, 0.0) > 0
+        if sure and abs(other) >= one.bar and (other > 0) != (contrast.theta[part] > 0):
             where += f", {_sizes(one, 1 - part)} {percent(one.relative(other))}"
     return "; ".join(each for each in (", ".join(each for each in (said, orders(curve)) if each), where) if each)
 

@@ -7,7 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.check.finding import sentence
-from perfvcs.check.judgement import CurveMethod, effect, judged, unknown
+from perfvcs.check.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
 from perfvcs.quantity import number
 from perfvcs.statistics import errors
@@ -56,8 +56,16 @@ class Studentized(CurveMethod):
         p = float(chance) if spread > 0 else float(mean == 0)
         curve = fits.curve(place)
         if p > LEVEL:
+            word, reason = undirected(found, self.delta, NOISE)
             return judged(
-                sides, "studentized", "same", NOISE, effect=found, curve=curve, p=p, finding=_outstanding(sizes, residuals)
+                sides,
+                "studentized",
+                word,
+                reason or NOISE,
+                effect=found,
+                curve=curve,
+                p=p,
+                finding=_outstanding(sizes, residuals),
             )
         kind = sentence(curve.kind, curve.coefficient or 0.0, sides.case.about.unit) if curve.coefficient else ""
         return judged(
