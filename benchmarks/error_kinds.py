@@ -16,8 +16,8 @@ from collections import Counter
 
 import numpy as np
 
-from perfvcs.statistics.kind import KINDS, PUBLISHED, kind
-from perfvcs.statistics.models import MODELS
+from perfvcs.statistics.regression.kind import KINDS, PUBLISHED, kind
+from perfvcs.statistics.regression.models import MODELS
 
 SIZES = np.arange(1.0, 501.0)
 BASELINES = {

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from perfvcs.statistics.fitting import fit
+from perfvcs.statistics.regression.fitting import fit
 
 
 def largest() -> float:

@@ -15,7 +15,7 @@ import pytest
 from conftest import Project, Said
 from samples import sample_profile
 
-import perfvcs.statistics.steps as statistics
+import perfvcs.statistics.changepoints.steps as statistics
 from perfvcs.index import findings
 from perfvcs.index.filling import level
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
@@ -375,7 +375,7 @@ def test_steps_are_computed_once_and_then_only_of_what_moved(
     store(sort[-1])
     told(perf)
     assert computed[2:] == [40]
-    monkeypatch.setattr("perfvcs.statistics.steps.VERSION", 999)
+    monkeypatch.setattr("perfvcs.statistics.changepoints.steps.VERSION", 999)
     told(perf)
     assert computed[3:] == [40, 40], "what another version of the statistics found is not used"
 

@@ -12,8 +12,8 @@ from samples import WALL, sample_profile
 
 from perfvcs.check import Change, Curve, Past, Report, Unit, compare
 from perfvcs.check.case import Case
-from perfvcs.check.curve import Sides, share
-from perfvcs.check.finding import orders, sentence
+from perfvcs.check.curves.curve import Sides, share
+from perfvcs.check.curves.finding import orders, sentence
 from perfvcs.check.matching import match
 from perfvcs.check.methods import load
 from perfvcs.check.methods.curves import Curves

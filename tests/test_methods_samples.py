@@ -15,7 +15,7 @@ from test_methods import sized
 
 from perfvcs.check import Change, compare
 from perfvcs.check.methods.log_median import FAR
-from perfvcs.check.sampled import APART, SHAPE
+from perfvcs.check.samples.sampled import APART, SHAPE
 from perfvcs.profile import Metric, Profile, Resources
 from perfvcs.statistics.bootstrap import ratio
 from perfvcs.statistics.ranks import shift, shift_depth

@@ -12,11 +12,11 @@ from scipy import stats
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
-from perfvcs.statistics.counters import compare, structure
-from perfvcs.statistics.dendrogram import distances, tree
-from perfvcs.statistics.prediction import cross_errors, matrix, prediction_error, target, thresholds
+from perfvcs.statistics.multivariate.counters import compare, structure
+from perfvcs.statistics.multivariate.dendrogram import distances, tree
+from perfvcs.statistics.multivariate.prediction import cross_errors, matrix, prediction_error, target, thresholds
+from perfvcs.statistics.multivariate.redundancy import redundant, standardised, varying
 from perfvcs.statistics.ranks import kolmogorov_smirnov
-from perfvcs.statistics.redundancy import redundant, standardised, varying
 
 Matrix = NDArray[np.float64]
 KEPT = ["CPU Privileged", "CPU User", "IO read byte/sec", "IO write byte/sec", "IO write op/sec", "Memory Private byte KB"]

@@ -11,9 +11,9 @@ from scipy import stats
 from statsmodels.stats.multivariate import test_mvmean as one_sample
 from statsmodels.stats.multivariate import test_mvmean_2indep as two_samples
 
-from perfvcs.statistics.curve import expectation, lines, replicated, shift
 from perfvcs.statistics.fisher import tail
 from perfvcs.statistics.hotelling import hotelling
+from perfvcs.statistics.regression.curve import expectation, lines, replicated, shift
 
 SIZES = np.geomspace(10, 10000, 20)
 CENTRE = float(np.log(SIZES).mean())

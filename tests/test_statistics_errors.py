@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfvcs.statistics.errors import absolute, leverage, mean_squared, relative, studentized
-from perfvcs.statistics.fitting import fit
+from perfvcs.statistics.regression.errors import absolute, leverage, mean_squared, relative, studentized
+from perfvcs.statistics.regression.fitting import fit
 
 SIZES = np.arange(1.0, 1201.0)
 CURVES = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfvcs.statistics.kind import KINDS, PUBLISHED, kind
-from perfvcs.statistics.models import MODELS
-from perfvcs.statistics.pairs import pair
+from perfvcs.statistics.regression.kind import KINDS, PUBLISHED, kind
+from perfvcs.statistics.regression.models import MODELS
+from perfvcs.statistics.regression.pairs import pair
 
 SIZES = np.arange(1.0, 501.0)
 BASELINES = {

@@ -11,10 +11,10 @@ import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 
-from perfvcs.statistics.choice import choose
-from perfvcs.statistics.fitting import fit
-from perfvcs.statistics.level import level
-from perfvcs.statistics.models import LINEARISED, MODELS, ORDERS, SHAPED, evaluate, growth, order, rank, transform
+from perfvcs.statistics.regression.choice import choose
+from perfvcs.statistics.regression.fitting import fit
+from perfvcs.statistics.regression.level import level
+from perfvcs.statistics.regression.models import LINEARISED, MODELS, ORDERS, SHAPED, evaluate, growth, order, rank, transform
 
 STRAIGHT = [model for model in MODELS if model not in SHAPED]
 CURVES = {

@@ -13,17 +13,17 @@ from scipy import stats
 from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import acf
 
-from perfvcs.statistics.agreement import agree
 from perfvcs.statistics.autocorrelation import autocorrelation
-from perfvcs.statistics.divisive import _hopeful, _hopes, divergence, divisive
-from perfvcs.statistics.drift import join
-from perfvcs.statistics.horvath import horvath, ratio
-from perfvcs.statistics.pelt import noise, pelt, running_median, segment, winsorise
-from perfvcs.statistics.places import places
-from perfvcs.statistics.pruning import chances, limits, prune
-from perfvcs.statistics.steps import VERSION, Step, intervals, steps
-from perfvcs.statistics.trend import ramp, stepped, trend
-from perfvcs.statistics.window import scores, window
+from perfvcs.statistics.changepoints.agreement import agree
+from perfvcs.statistics.changepoints.divisive import _hopeful, _hopes, divergence, divisive
+from perfvcs.statistics.changepoints.drift import join
+from perfvcs.statistics.changepoints.horvath import horvath, ratio
+from perfvcs.statistics.changepoints.pelt import noise, pelt, running_median, segment, winsorise
+from perfvcs.statistics.changepoints.places import places
+from perfvcs.statistics.changepoints.pruning import chances, limits, prune
+from perfvcs.statistics.changepoints.steps import VERSION, Step, intervals, steps
+from perfvcs.statistics.changepoints.trend import ramp, stepped, trend
+from perfvcs.statistics.changepoints.window import scores, window
 
 RESULTS = [
     [(67, 66, 68, "s", 3), (104, 104, 104, "s", 3), (126, 126, 126, "s", 3), (202, 202, 202, "s", 3)],
@@ -419,7 +419,7 @@ def test_intervals_of_many_steps_are_those_of_each() -> None:
 
 
 def test_other_results_need_another_version() -> None:
-    """Steps that were kept are used as long as the version stays: raise it in ``perfvcs.statistics.steps`` whenever this fails."""
+    """Steps that were kept are used as long as the version stays: raise it in ``perfvcs.statistics.changepoints.steps`` whenever this fails."""
     rng = np.random.default_rng(31)
     found = []
     for _ in range(12):

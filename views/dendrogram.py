@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.counters import Cluster, Structure
-    from perfvcs.statistics.dendrogram import Tree
+    from perfvcs.statistics.multivariate.counters import Cluster, Structure
+    from perfvcs.statistics.multivariate.dendrogram import Tree
 
 ROW = 24  # pixels
 MARKERS = (
@@ -58,7 +58,7 @@ class Dendrogram:
         return stack([self._draw(unit, mine) for unit, mine in units.items()] or [canvas("there are no counters", "", "")])
 
     def _draw(self, unit: Unit, mine: list[Part]) -> figure:
-        from perfvcs.statistics.counters import compare, structure
+        from perfvcs.statistics.multivariate.counters import compare, structure
 
         everywhere = max(len(part.baseline) + len(part.target) for part in mine)
         counters = [part for part in mine if len(part.baseline) + len(part.target) == everywhere]

@@ -70,7 +70,7 @@ def runs(profile: Profile) -> list[list[list[float]]]:
 
 def judge(folder: Path) -> int:
     """A table of ten comparisons, each good run against the other good ones and each fault against all; how many came out wrong."""
-    from perfvcs.statistics.counters import compare
+    from perfvcs.statistics.multivariate.counters import compare
 
     good = runs(decode((folder / "profiles" / "good.json").read_bytes()))
     cases = [(f"good {number}", good[: number - 1] + good[number:], run) for number, run in enumerate(good, 1)]

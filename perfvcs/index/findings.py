@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.index.database import Database
-from perfvcs.statistics import steps
-from perfvcs.statistics.steps import Step
+from perfvcs.statistics.changepoints import steps
+from perfvcs.statistics.changepoints.steps import Step
 
 if TYPE_CHECKING:
     from array import array

@@ -59,7 +59,7 @@ def warmup(runs: Sequence[ArrayLike], alike: float = ALIKE) -> Warmup:
 def _count(series: NDArray[np.float64], alike: float) -> int:
     import numpy as np
 
-    from perfvcs.statistics.pelt import NORMAL, PENALTY, noise, segment, winsorise
+    from perfvcs.statistics.changepoints.pelt import NORMAL, PENALTY, noise, segment, winsorise
 
     n = len(series)
     if n < FEWEST:

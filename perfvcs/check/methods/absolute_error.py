@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.check.finding import sentence
-from perfvcs.check.judgement import CurveMethod, effect, judged, undirected, unknown
+from perfvcs.check.curves.finding import sentence
+from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
 from perfvcs.quantity import quantity
-from perfvcs.statistics import errors
+from perfvcs.statistics.regression import errors
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curve import Fitted
+    from perfvcs.check.curves.curve import Fitted
 
 SHAPELESS = "the curves differ, but the errors follow no kind"
 FEW = "fewer than 3 sizes: an error of one kind cannot be told from noise"
@@ -25,7 +25,7 @@ class AbsoluteError(CurveMethod):
     """Changed where the errors f(x) - f_b(x) follow a curve: constant, linear or quadratic; the same where they are only noise.
 
     Where they follow none and are more than 5 % on average it is ``inconclusive``.
-    The kind of error is told by F-tests at .8 % on what was measured at each size (``statistics.kind``); all values count as
+    The kind of error is told by F-tests at .8 % on what was measured at each size (``statistics.regression.kind``); all values count as
     independent, so that an execution whose start moved all of its values is taken for a constant error. Below three sizes it has no
     answer. The effect is the mean relative difference of the best models where both have r2 >= .9, else of the means at each size.
     Source: Stupinsky 2018, 5.1 and formulas 5.1 and 5.3, chapter 6.

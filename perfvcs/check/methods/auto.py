@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
     from perfvcs.check.change import Change
-    from perfvcs.check.curve import Fitted
+    from perfvcs.check.curves.curve import Fitted
 
 Chosen = TypeVar("Chosen", bound=Method)
 FLAT = ("constant", "constant")
@@ -53,7 +53,7 @@ class Auto(Method):
 
     def _curves(self, cases: list[Case]) -> tuple[list[Change], list[Case]]:
         """The changes of the cases that are curves, and the other cases in their order."""
-        from perfvcs.check.curve import fitted, share
+        from perfvcs.check.curves.curve import fitted, share
         from perfvcs.check.methods.curves import Curves
 
         sides, _ = share([case for case in cases if case.sizes >= FEWEST])
@@ -76,7 +76,7 @@ def _which(fits: Fitted) -> list[int]:
     Well as the best model is chosen, in proportion to the level, or else as published, on the values as they are: what grows like
     n + n^2 is neither where it is small, but it is a curve. With very many sizes on one side only there is no other way.
     """
-    from perfvcs.check.curve import GOOD, fitted
+    from perfvcs.check.curves.curve import GOOD, fitted
 
     every = range(len(fits.sides))
     models = [fits.models(place) for place in every]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change
-from perfvcs.check.curve import Sides, share
-from perfvcs.check.judgement import NO_RATIO, judged, unknown
+from perfvcs.check.curves.curve import Sides, share
+from perfvcs.check.curves.judgement import NO_RATIO, judged, unknown
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import direction
 

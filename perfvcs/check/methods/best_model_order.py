@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Word
-from perfvcs.check.curve import GOOD
-from perfvcs.check.judgement import CurveMethod, effect, judged
+from perfvcs.check.curves.curve import GOOD
+from perfvcs.check.curves.judgement import CurveMethod, effect, judged
 from perfvcs.check.statement import direction
-from perfvcs.statistics.models import growth
+from perfvcs.statistics.regression.models import growth
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curve import Fitted
+    from perfvcs.check.curves.curve import Fitted
 
 STEEPER = 0.25  # difference of exponents from which a power is of another order; a fitted exponent is never exact
 

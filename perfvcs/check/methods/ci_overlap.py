@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.check.sampled import Sample
+    from perfvcs.check.samples.sampled import Sample
     from perfvcs.statistics.interval import Interval
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEW, FEWEST, NO_RATIO, WIDE
-from perfvcs.check.sampled import Sample, grouped_means, samples
-from perfvcs.check.scale import LARGEST_EXPONENT, LARGEST_SHARE
+from perfvcs.check.samples.sampled import Sample, grouped_means, samples
+from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE
 from perfvcs.check.statement import direction, state
 from perfvcs.quantity import number, percent, scale
 from perfvcs.statistics.clusters import MOST, Matched, match

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import Change, Curve, Word
-from perfvcs.check.contrast import Contrast, contrasts
-from perfvcs.check.curve import Fitted, Sides, fitted, share
-from perfvcs.check.finding import orders, sentence
+from perfvcs.check.curves.contrast import Contrast, contrasts
+from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
+from perfvcs.check.curves.finding import orders, sentence
+from perfvcs.check.curves.replication import Lines, coefficients, lines
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FEW, FEWEST, WIDE, LogMedian
 from perfvcs.check.past import Past, Unit
-from perfvcs.check.replication import Lines, coefficients, lines
-from perfvcs.check.scale import LARGEST_EXPONENT
+from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import direction, finite
 from perfvcs.quantity import number, percent
 from perfvcs.statistics.multiplicity import q_values
@@ -63,7 +63,7 @@ class Curves(Method):
     which is never below the A/A floor. It is ``same`` where the intervals of all three lie within ``delta``. Below five executions a
     side, and where the sides were measured apart without a history, a change is only ``suspected``; with a history, the variance between
     sessions is added. Then, and below five executions, the three are tested one by one at a third of the level each. A single execution
-    a side is suspected where ``statistics.kind`` tells its rows apart. The effect is that at the largest sizes, if the curve
+    a side is suspected where ``statistics.regression.kind`` tells its rows apart. The effect is that at the largest sizes, if the curve
     changed there, else at the smallest, else over all. The kind of error comes from the means at each size, its coefficient and interval
     from the executions. Where a value is 0 or below, shares of the common curve take the place of logarithms; cases of fewer than three
     common sizes, or whose curve is not above 0, are judged by ``log-median``.

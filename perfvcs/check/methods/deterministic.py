@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.scale import flatten
+from perfvcs.check.samples.scale import flatten
 from perfvcs.check.statement import direction, finite, state
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word
-from perfvcs.check.curve import Sides, share
-from perfvcs.check.judgement import judged
+from perfvcs.check.curves.curve import Sides, share
+from perfvcs.check.curves.judgement import judged
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import direction
 

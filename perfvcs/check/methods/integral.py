@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.judgement import CurveMethod, graded, judged
+from perfvcs.check.curves.judgement import CurveMethod, graded, judged
 from perfvcs.check.statement import finite
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
-    from perfvcs.check.curve import Fitted
+    from perfvcs.check.curves.curve import Fitted
 
 SAME = 0.10
 CHANGED = 0.25

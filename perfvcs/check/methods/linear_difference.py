@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfvcs.check.curve import Fitted
-from perfvcs.check.difference import DifferenceMethod
-from perfvcs.check.finding import sentence
+from perfvcs.check.curves.curve import Fitted
+from perfvcs.check.curves.difference import DifferenceMethod
+from perfvcs.check.curves.finding import sentence
 
 FLAT = 0.05  # a line that rises by less than this share of the largest error is a constant
 STRAIGHT = 0.9  # r2 from which the line stands for the error
@@ -27,8 +27,8 @@ class LinearDifference(DifferenceMethod):
         """The kind of difference."""
         import numpy as np
 
-        from perfvcs.statistics.choice import choose
-        from perfvcs.statistics.fitting import fit
+        from perfvcs.statistics.regression.choice import choose
+        from perfvcs.statistics.regression.fitting import fit
 
         sides, (sizes, error) = fits.sides[place], self.error(fits, place)
         unit = sides.case.about.unit

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word
-from perfvcs.check.judgement import CurveMethod, effect, judged
+from perfvcs.check.curves.judgement import CurveMethod, effect, judged
 from perfvcs.check.statement import direction
 from perfvcs.quantity import number
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.curve import Fitted, Sides
+    from perfvcs.check.curves.curve import Fitted, Sides
 
 WINDOWS = 20
 FEWEST = 2  # sizes in a window

@@ -7,9 +7,9 @@ from math import expm1, isnan
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.change import Change, Word
-from perfvcs.check.estimate import Estimate, estimates
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.scale import Scaled, flatten, mean, scale
+from perfvcs.check.samples.estimate import Estimate, estimates
+from perfvcs.check.samples.scale import Scaled, flatten, mean, scale
 from perfvcs.check.statement import UNKNOWN, direction, state
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.ranked import RankedMethod
+from perfvcs.check.samples.ranked import RankedMethod
 
 if TYPE_CHECKING:
-    from perfvcs.check.sampled import Batch
+    from perfvcs.check.samples.sampled import Batch
     from perfvcs.statistics.ranks import Tested
 
 

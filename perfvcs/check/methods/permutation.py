@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.check.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
 
 UNREACHABLE = "so few {}s cannot reach p = {:.3g}: at least {}"
 MOST = 30  # replicates that are looked through for the fewest that can reach a level

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfvcs.check.curve import Fitted
-from perfvcs.check.difference import DifferenceMethod
+from perfvcs.check.curves.curve import Fitted
+from perfvcs.check.curves.difference import DifferenceMethod
 from perfvcs.quantity import quantity
 
 NAMES = ("constant", "linear", "quadratic", "cubic")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.judgement import CurveMethod, effect, graded, judged
+from perfvcs.check.curves.judgement import CurveMethod, effect, graded, judged
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curve import Fitted
+    from perfvcs.check.curves.curve import Fitted
 
 SAME = 0.05
 CHANGED = 0.25

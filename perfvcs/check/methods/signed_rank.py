@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEW, FEWEST, NO_RATIO, WIDE
-from perfvcs.check.scale import Scaled, flatten, mean, scale
+from perfvcs.check.samples.scale import Scaled, flatten, mean, scale
 from perfvcs.check.statement import UNKNOWN, direction, state
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.check.finding import sentence
-from perfvcs.check.judgement import CurveMethod, effect, judged, undirected, unknown
+from perfvcs.check.curves.finding import sentence
+from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
 from perfvcs.quantity import number
-from perfvcs.statistics import errors
+from perfvcs.statistics.regression import errors
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
-    from perfvcs.check.curve import Fitted
+    from perfvcs.check.curves.curve import Fitted
 
 LEVEL = 0.01
 OUTSTANDING = 3.0

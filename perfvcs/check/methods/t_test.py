@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.check.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.check.methods.ci_overlap import intervals
-from perfvcs.check.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
 
 INSIDE = "a mean lies inside the other's interval"
 

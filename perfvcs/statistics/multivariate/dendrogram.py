@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.statistics.redundancy import standardised
+from perfvcs.statistics.multivariate.redundancy import standardised
 
 if TYPE_CHECKING:
     import numpy as np

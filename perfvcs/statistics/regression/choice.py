@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.statistics.models import MODELS, order
+from perfvcs.statistics.regression.models import MODELS, order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from perfvcs.statistics.models import Fit
+    from perfvcs.statistics.regression.models import Fit
 
 Rule = Literal["aicc", "r2"]
 ALPHA = 0.001  # how often flat values may be taken for a curve: seven curves are tried

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.case import Points
-    from perfvcs.check.curve import Sides
-    from perfvcs.statistics.models import Fit
+    from perfvcs.check.curves.curve import Sides
+    from perfvcs.statistics.regression.models import Fit
 
     Floats = NDArray[np.float64]
 
@@ -90,14 +90,14 @@ def lines(sides: Sides) -> Lines | None:
 
 
 def coefficients(found: Lines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
-    """Of each execution, or build, the size of an error of that kind, as ``statistics.kind`` names them, against the common curve.
+    """Of each execution, or build, the size of an error of that kind, as ``statistics.regression.kind`` names them, against the common curve.
 
     ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / expected^2. NaN where unknown.
     """
     import numpy as np
 
-    from perfvcs.statistics.fitting import fit
-    from perfvcs.statistics.models import transform
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.models import transform
 
     sides = []
     for (size, value, execution, level), members, groups in zip(found.rows, found.members, found.groups, strict=True):

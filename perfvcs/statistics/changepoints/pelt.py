@@ -6,8 +6,8 @@ from math import log, sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.places import places
-from perfvcs.statistics.pruning import CHANCE, SMALLEST, prune
+from perfvcs.statistics.changepoints.places import places
+from perfvcs.statistics.changepoints.pruning import CHANCE, SMALLEST, prune
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.statistics.dendrogram import Distance, Tree, distances, tree
-from perfvcs.statistics.prediction import cross_errors, matrix, prediction_error, target, thresholds
-from perfvcs.statistics.redundancy import THRESHOLD as REDUNDANCY
-from perfvcs.statistics.redundancy import redundant, varying
+from perfvcs.statistics.multivariate.dendrogram import Distance, Tree, distances, tree
+from perfvcs.statistics.multivariate.prediction import cross_errors, matrix, prediction_error, target, thresholds
+from perfvcs.statistics.multivariate.redundancy import THRESHOLD as REDUNDANCY
+from perfvcs.statistics.multivariate.redundancy import redundant, varying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfvcs.check.curves.replication import Lines
     from perfvcs.check.past import Past
-    from perfvcs.check.replication import Lines
 
 VETO = 0.01
 FEWEST = 5  # executions a side from which offset and slope are tested together

@@ -10,7 +10,7 @@ from perfvcs.check.case import UNSIZED, UNUSABLE, Case, Points, decided_change, 
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.statement import finite
 from perfvcs.quantity import number
-from perfvcs.statistics.models import order
+from perfvcs.statistics.regression.models import order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.choice import Choice, Rule
-    from perfvcs.statistics.kind import Kind
-    from perfvcs.statistics.pairs import Pairs
+    from perfvcs.statistics.regression.choice import Choice, Rule
+    from perfvcs.statistics.regression.kind import Kind
+    from perfvcs.statistics.regression.pairs import Pairs
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
@@ -89,7 +89,7 @@ class Fitted:
         """The values of both sides brought together size by size."""
         import numpy as np
 
-        from perfvcs.statistics.pairs import pair
+        from perfvcs.statistics.regression.pairs import pair
 
         with np.errstate(all="ignore"):
             return pair(*_columns(self.sides), len(self.sides))
@@ -161,7 +161,7 @@ def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS) -> Kind:
     """
     import numpy as np
 
-    from perfvcs.statistics.kind import kind
+    from perfvcs.statistics.regression.kind import kind
 
     with np.errstate(all="ignore"):
         return kind(*_columns(sides), groups=len(sides), family=family, doubted=DOUBTED)
@@ -183,17 +183,17 @@ def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
 
 
 def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
-    """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.choice``.
+    """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.regression.choice``.
 
     "r2", the published rule, fits all values as they are. "aicc" fits the means at each size, weighted by how many values they are of
     and by their level, since times scatter in proportion to themselves: an execution moves all of its values, they count as one.
     """
     import numpy as np
 
-    from perfvcs.statistics.choice import choose
-    from perfvcs.statistics.fitting import fit
-    from perfvcs.statistics.level import level
-    from perfvcs.statistics.models import MODELS
+    from perfvcs.statistics.regression.choice import choose
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.level import level
+    from perfvcs.statistics.regression.models import MODELS
 
     choices = []
     with np.errstate(all="ignore"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.block import Block, blocks
-from perfvcs.statistics.models import LINEARISED, MODELS, Fit, parameters, transform
-from perfvcs.statistics.projection import project
+from perfvcs.statistics.regression.block import Block, blocks
+from perfvcs.statistics.regression.models import LINEARISED, MODELS, Fit, parameters, transform
+from perfvcs.statistics.regression.projection import project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.fitting import fit
-from perfvcs.statistics.models import MODELS, SHAPED, evaluate, transform
-from perfvcs.statistics.pairs import pair
+from perfvcs.statistics.regression.fitting import fit
+from perfvcs.statistics.regression.models import MODELS, SHAPED, evaluate, transform
+from perfvcs.statistics.regression.pairs import pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from perfvcs.statistics.pairs import Pairs
+    from perfvcs.statistics.regression.pairs import Pairs
 
 PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.redundancy import varying
+from perfvcs.statistics.multivariate.redundancy import varying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

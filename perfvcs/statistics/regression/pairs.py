@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.level import running
+from perfvcs.statistics.regression.level import running
 
 if TYPE_CHECKING:
     import numpy as np
@@ -145,9 +145,9 @@ def _curve(
     """The best model of both sides together at each row; 0 where the sizes agree, and nothing need be known of the curve."""
     import numpy as np
 
-    from perfvcs.statistics.choice import choose
-    from perfvcs.statistics.fitting import fit
-    from perfvcs.statistics.models import MODELS
+    from perfvcs.statistics.regression.choice import choose
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.models import MODELS
 
     found, rows = np.zeros(len(x)), ~exact[group]
     if rows.any():

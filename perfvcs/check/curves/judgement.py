@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Curve, Word
-from perfvcs.check.curve import Fitted, Sides, fitted, share
+from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import direction, finite
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.block import Block
+    from perfvcs.statistics.regression.block import Block
 
 ROUNDS = 60
 STEP = 2.0  # at most this change of theta times the range of u in one round

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from perfvcs.statistics.difference import Difference
-    from perfvcs.statistics.models import Fit
+    from perfvcs.statistics.regression.models import Fit
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Replicated:
         import numpy as np
 
         from perfvcs.statistics import difference
-        from perfvcs.statistics.models import transform
+        from perfvcs.statistics.regression.models import transform
 
         away = np.broadcast_to(transform("logarithmic", size) - self.centre, self.offset.shape)[:, None]
         first, second = (offsets + slopes * away for offsets, slopes in (self.first, self.second))
@@ -89,8 +89,8 @@ def shift(
     import numpy as np
 
     from perfvcs.statistics.fisher import tail
-    from perfvcs.statistics.fitting import fit
-    from perfvcs.statistics.pairs import pair
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.pairs import pair
 
     logs = [_log(x, y) for x, y in ((x1, y1), (x2, y2))]
     pairs = pair(logs[0][0], logs[0][1], logs[1][0], logs[1][1], group1, group2, groups)
@@ -118,7 +118,7 @@ def lines(
     """
     import numpy as np
 
-    from perfvcs.statistics.fitting import fit
+    from perfvcs.statistics.regression.fitting import fit
 
     size, ratio = _log(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -134,8 +134,8 @@ def expectation(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> N
     """
     import numpy as np
 
-    from perfvcs.statistics.choice import choose
-    from perfvcs.statistics.fitting import fit
+    from perfvcs.statistics.regression.choice import choose
+    from perfvcs.statistics.regression.fitting import fit
 
     size, value = _log(x, y)
     number = np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)

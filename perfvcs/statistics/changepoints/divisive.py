@@ -8,7 +8,7 @@ from math import fsum
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.pruning import CHANCE, exceeding, prune, scores
+from perfvcs.statistics.changepoints.pruning import CHANCE, exceeding, prune, scores
 
 if TYPE_CHECKING:
     import numpy as np

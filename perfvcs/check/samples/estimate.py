@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.scale import Scaled
+    from perfvcs.check.samples.scale import Scaled
 
 VETO = 0.01
 Shape = tuple[int, ...]  # executions per session

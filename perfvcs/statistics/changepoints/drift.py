@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.steps import Step
+    from perfvcs.statistics.changepoints.steps import Step
 
 
 def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.float64]:
@@ -29,7 +29,7 @@ def ramps(series: NDArray[np.float64], found: list[Step]) -> list[Step]:
     """
     import numpy as np
 
-    from perfvcs.statistics.trend import SIDE, WIDE, ramp
+    from perfvcs.statistics.changepoints.trend import SIDE, WIDE, ramp
 
     kept: list[Step] = []
     rest = list(found)

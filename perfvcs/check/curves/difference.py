@@ -6,14 +6,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.judgement import CurveMethod, effect, graded, judged
+from perfvcs.check.curves.judgement import CurveMethod, effect, graded, judged
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
-    from perfvcs.check.curve import Fitted
+    from perfvcs.check.curves.curve import Fitted
 
 AGREE = 0.05  # coefficients within this share are the same
 CHANGED = 0.25

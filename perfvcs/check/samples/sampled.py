@@ -13,7 +13,7 @@ import msgspec
 
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.methods.log_median import ALONE, NO_RATIO, WIDE
-from perfvcs.check.scale import mean
+from perfvcs.check.samples.scale import mean
 from perfvcs.check.statement import UNKNOWN, direction, finite, state
 
 if TYPE_CHECKING:

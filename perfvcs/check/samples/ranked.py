@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
 
 if TYPE_CHECKING:
     from perfvcs.statistics.ranks import Tested

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.statement import finite
 from perfvcs.quantity import number, quantity
-from perfvcs.statistics.models import ORDERS, growth
+from perfvcs.statistics.regression.models import ORDERS, growth
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Curve

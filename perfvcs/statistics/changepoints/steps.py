@@ -67,9 +67,9 @@ def steps(series: ArrayLike) -> list[Step]:
     """
     import numpy as np
 
-    from perfvcs.statistics.agreement import agree, reach, settle
-    from perfvcs.statistics.drift import join, ramps
-    from perfvcs.statistics.pelt import winsorise
+    from perfvcs.statistics.changepoints.agreement import agree, reach, settle
+    from perfvcs.statistics.changepoints.drift import join, ramps
+    from perfvcs.statistics.changepoints.pelt import winsorise
 
     given = np.asarray(series, dtype=np.float64)
     there = np.flatnonzero(np.isfinite(given))
@@ -94,9 +94,9 @@ def steps(series: ArrayLike) -> list[Step]:
 
 def detect(series: NDArray[np.float64]) -> dict[str, list[int]]:
     """What each detector finds in a series of finite values; PELT is not asked where the others find nothing."""
-    from perfvcs.statistics.divisive import divisive
-    from perfvcs.statistics.pelt import pelt
-    from perfvcs.statistics.window import window
+    from perfvcs.statistics.changepoints.divisive import divisive
+    from perfvcs.statistics.changepoints.pelt import pelt
+    from perfvcs.statistics.changepoints.window import window
 
     others = {"divisive": divisive(series), "window": window(series)}
     # Alone, PELT, the slowest, could not report anything.
@@ -105,7 +105,7 @@ def detect(series: NDArray[np.float64]) -> dict[str, list[int]]:
 
 def _confirm(series: NDArray[np.float64], places: list[int]) -> list[int]:
     """The places whose p is small enough with the dependence of the residuals, which grows with every step that is taken away."""
-    from perfvcs.statistics.pruning import prune
+    from perfvcs.statistics.changepoints.pruning import prune
 
     while places:
         kept = prune(series, places, inflation=_inflation(series, places))
@@ -117,7 +117,7 @@ def _confirm(series: NDArray[np.float64], places: list[int]) -> list[int]:
 
 def _inflation(series: NDArray[np.float64], places: Sequence[int]) -> float:
     from perfvcs.statistics.autocorrelation import autocorrelation
-    from perfvcs.statistics.drift import residuals
+    from perfvcs.statistics.changepoints.drift import residuals
 
     return float(autocorrelation(residuals(series, places)[None], 1).inflation()[0])
 
@@ -125,9 +125,9 @@ def _inflation(series: NDArray[np.float64], places: Sequence[int]) -> float:
 def _describe(series: NDArray[np.float64], settled: Sequence[tuple[int, int, int, tuple[str, ...]]]) -> list[Step]:
     import numpy as np
 
-    from perfvcs.statistics.drift import residuals
-    from perfvcs.statistics.pruning import chances
-    from perfvcs.statistics.trend import SIDE, stepped
+    from perfvcs.statistics.changepoints.drift import residuals
+    from perfvcs.statistics.changepoints.pruning import chances
+    from perfvcs.statistics.changepoints.trend import SIDE, stepped
 
     places = [place for place, *_ in settled]
     bounds = [0, *places, len(series)]

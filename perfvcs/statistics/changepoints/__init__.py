@@ -1,0 +1,1 @@
+"""Where a series changes for good: detectors, their agreement, and drifts."""

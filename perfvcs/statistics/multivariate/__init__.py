@@ -1,0 +1,1 @@
+"""Many counters at once: redundancy, clusters, and predictions of one from the others."""

@@ -1,0 +1,1 @@
+"""Models of values against sizes: fitting, choosing, and what differs between two curves."""
