@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 from statistics import median
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
@@ -18,8 +19,8 @@ MAX_SIZES = 32  # above, a unit's sizes are points of a curve, not separate benc
 class Summary(msgspec.Struct, frozen=True):
     """One unit (``uid``, and ``size`` where it has few) under one metric: medians in the metric's unit, one per execution.
 
-    ``binaries`` is the build of each execution; empty where all are of build 0. ``sizes`` is ``MAX_SIZES`` + 1 where a unit with more
-    sizes than that is summarised as a whole, else 0.
+    ``binaries`` is the build of each execution; empty where all are of build 0. ``sizes`` is 0, or where a unit with more than
+    ``MAX_SIZES`` sizes is summarised as a whole a larger number that stands for the set of its sizes.
     """
 
     uid: str
@@ -93,8 +94,7 @@ def summarise(profile: Profile) -> list[Summary]:
                 binaries = binaries if any(binaries) else ()
             else:
                 numbers, binaries = tuple(by_execution), ()
-            many = MAX_SIZES + 1 if uid in curves else 0
-            found.append(Summary(rows.names[uid], size, name, numbers, medians, binaries, many))
+            found.append(Summary(rows.names[uid], size, name, numbers, medians, binaries, curves.get(uid, 0)))
     return found
 
 
@@ -104,14 +104,18 @@ def _median(values: list[float]) -> float:
     return found if isfinite(found) else 2 * median(value / 2 for value in values)
 
 
-def _group_sizes(profile: Profile) -> tuple[list[float | None], set[int]]:
-    """The size that each row is summarised under, and the units that have too many."""
+def _digest(sizes: set[float | None]) -> int:
+    """The same number for the same sizes, and hardly ever for others."""
+    return crc32(msgspec.json.encode(sorted(sizes, key=lambda size: -inf if size is None else size)))
+
+
+def _group_sizes(profile: Profile) -> tuple[list[float | None], dict[int, int]]:
+    """The size that each row is summarised under, and the units that have too many, with a number for the set of them."""
     rows = profile.resources
     if rows.size is None:
-        return [None] * len(rows), set()
+        return [None] * len(rows), {}
     distinct: dict[int, set[float | None]] = defaultdict(set)
     for uid, size in zip(rows.uid, rows.size, strict=True):
-        if len(distinct[uid]) <= MAX_SIZES:
-            distinct[uid].add(size)
-    many = {uid for uid, sizes in distinct.items() if len(sizes) > MAX_SIZES}
+        distinct[uid].add(size)
+    many = {uid: MAX_SIZES + 1 + _digest(sizes) for uid, sizes in distinct.items() if len(sizes) > MAX_SIZES}
     return [None if uid in many else size for uid, size in zip(rows.uid, rows.size, strict=True)], many

@@ -125,3 +125,20 @@ def test_stored_curves_are_judged_by_the_command(project: Any, perf: Any, method
     assert max(map(len, said.out.splitlines())) <= 80
     shown = json.loads(perf("check", *names, "--method", method, "--json", code=3).out)
     assert "linear" in json.dumps(shown)
+
+
+@pytest.mark.parametrize("method", ["auto", "log-median", "t-test", "mann-whitney", "signed-rank"])
+def test_medians_over_other_sizes_are_not_compared(method: str) -> None:
+    """The same program, at 40 sizes that the other side does not have: the medians differ, and say nothing."""
+    before, after = np.arange(100.0, 500, 10), np.arange(600.0, 1000, 10)
+    sides = profile(noisy(1e-6 * before, 1), before), profile(noisy(1e-6 * after, 2), after, 1)
+    (change,) = compare([sides[0]], [sides[1]], method=method).changes
+    assert change.word == "not comparable"
+    assert "measured at other sizes" in change.reason
+
+
+def test_many_sizes_that_overlap_are_a_curve_whatever_the_model() -> None:
+    wild = np.exp(np.random.default_rng(1).normal(0, 1, 60))
+    before, after = np.arange(100.0, 500, 10), np.arange(300.0, 700, 10)
+    sides = profile(noisy(wild[:40], 1), before), profile(noisy(wild[20:], 2), after, 1)
+    assert methods(compare([sides[0]], [sides[1]])) == {("curves", False)}

@@ -419,7 +419,7 @@ def test_intervals_of_many_steps_are_those_of_each() -> None:
 
 
 def test_other_results_need_another_version() -> None:
-    """Steps that were kept are used as long as the version stays: raise it in ``perfvcs.statistics.changepoints.steps`` whenever this fails."""
+    """Steps that were kept are used as long as the version stays: raise ``steps.VERSION`` whenever this fails."""
     rng = np.random.default_rng(31)
     found = []
     for _ in range(12):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 from samples import WALL, sample_profile
 
@@ -43,7 +44,11 @@ def test_few_sizes_are_separate_benchmarks_and_many_are_a_curve() -> None:
     count = MAX_SIZES + 1
     sizes: list[float | None] = [float(size) for size in range(count)]
     many = Resources(names=["a"], uid=[0] * count, execution=[0] * count, size=sizes, metrics={"wall": sizes})
-    assert summarise(sample_profile(resources=many)) == [Summary("a", None, "wall", (0,), (MAX_SIZES / 2,), sizes=count)]
+    (whole,) = summarise(sample_profile(resources=many))
+    assert whole == Summary("a", None, "wall", (0,), (MAX_SIZES / 2,), sizes=whole.sizes)
+    assert whole.sizes > MAX_SIZES
+    assert summarise(sample_profile(resources=replace(many, size=sizes[::-1])))[0].sizes == whole.sizes
+    assert summarise(sample_profile(resources=replace(many, size=[None, *sizes[1:]])))[0].sizes != whole.sizes
 
 
 def test_an_empty_profile_has_no_summaries() -> None:

@@ -29,6 +29,7 @@ Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by th
 SMALL = 1 << 20  # numbers of executions within this range are told apart by a table, not by sorting
 
 MANY = f"more than {MAX_SIZES} sizes on one side only: such are compared as curves"
+OTHER = "measured at other sizes: such are compared as curves"
 UNSIZED = "one side has no sizes"
 UNUSABLE = "no execution has a usable value on both sides"
 
@@ -116,25 +117,23 @@ class Case:
 
     @property
     def sizes(self) -> int:
-        """How many sizes there are, on the side that has fewer; those above the limit of summaries count as one more than it."""
+        """How many sizes there are, on the side that has fewer; above the limit of summaries some larger number."""
         return min(
             sum(size is not None for size in side) + max((found.sizes for found in side.get(None, {}).values()), default=0)
             for side in (self.before, self.after)
         )
 
     @property
-    def lopsided(self) -> bool:
-        """Whether one side has so many sizes that they are summarised as a whole, and the other side has not."""
-        return self._whole(self.before) != self._whole(self.after)
-
-    @staticmethod
-    def _whole(side: Sizes) -> bool:
-        return any(found.sizes for found in side.get(None, {}).values())
+    def unlike(self) -> str:
+        """In words, why medians over all sizes cannot be compared; empty where they can, or each size has its own."""
+        before, after = ({found.sizes for found in side.get(None, {}).values()} - {0} for side in (self.before, self.after))
+        if bool(before) != bool(after):
+            return MANY if self.sizes else UNSIZED
+        return OTHER if before != after else ""
 
     def pairs(self) -> tuple[list[Pair], list[Change]]:
         """A pair per size, and the changes of sizes that only one side has or that have no usable value."""
-        if self.lopsided:
-            reason = MANY if self.sizes else UNSIZED
+        if reason := self.unlike:
             return [], [decided_change(self.header, self.uid, None, self.metric, "not comparable", reason)]
         pairs: list[Pair] = []
         decided: list[Change] = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 6
+VERSION = 7
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = """
 CREATE TABLE mirror (head TEXT NOT NULL);

@@ -90,7 +90,7 @@ def lines(sides: Sides) -> Lines | None:
 
 
 def coefficients(found: Lines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
-    """Of each execution, or build, the size of an error of that kind, as ``statistics.regression.kind`` names them, against the common curve.
+    """Of each execution, or build, the size of an error of that kind, as ``kind`` names them, against the common curve.
 
     ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / expected^2. NaN where unknown.
     """

@@ -89,4 +89,4 @@ def _which(fits: Fitted) -> list[int]:
         published = fitted([fits.sides[place] for place in unclear], "r2")
         for number, place in enumerate(unclear):
             fine[place] = [one or share >= GOOD for one, share in zip(fine[place], published.r2(number), strict=True)]
-    return [place for place in every if (all(fine[place]) and models[place] != FLAT) or fits.sides[place].case.lopsided]
+    return [place for place in every if (all(fine[place]) and models[place] != FLAT) or fits.sides[place].case.unlike]

@@ -36,7 +36,7 @@ class Counters(Method):
     """``degradation`` where a cluster of counters is no longer predicted as before; else ``same``; one change per unit.
 
     Counters have no direction: the word means that the new version behaves otherwise. Counters that move together are a cluster; one
-    stands for it and is predicted by the others with a linear model of the old version (``statistics.multivariate.counters.compare``). The cluster
+    stands for it and is predicted by the others with a linear model of the old version. The cluster
     regressed where the mean relative error is above the threshold: what good runs of the old version show, each predicted by the others
     (executions, or sessions where an execution is one observation), or 30 % where there is one run only. Below three good runs it is
     ``suspected``: too little to learn from. Of profiles of counters those that only one side has are ``new`` or ``missing``. It judges
