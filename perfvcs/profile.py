@@ -271,6 +271,8 @@ def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> 
         return decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
         raise Malformed(str(error).replace("$", f"$.resources.{name}", 1)) from None
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{error} - at `$.resources.{name}`") from None
 
 
 def _reason(error: Exception, document: bytes) -> str:

@@ -199,6 +199,12 @@ def test_a_profile_that_could_not_be_read_is_not_written() -> None:
         sample_profile(resources=reserved, metrics={"9 lives": WALL}).encode()
 
 
+def test_names_that_are_not_text_are_malformed_when_read() -> None:
+    document = sample_profile().encode().replace(b'"names":["sort"]', b'"names":["s\xc2rt"]')
+    with pytest.raises(Malformed, match=r"codec can't decode byte 0xc2 .* at `\$\.resources\.uid`"):
+        decode(document)
+
+
 def test_names_that_are_not_text_are_malformed_when_written() -> None:
     job = Job(name="sort", collector="time", cmd="./so\udcffrt")
     with pytest.raises(Malformed):
