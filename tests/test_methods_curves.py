@@ -17,6 +17,7 @@ from perfvcs.check.curves.finding import orders, sentence
 from perfvcs.check.matching import match
 from perfvcs.check.methods import load
 from perfvcs.check.methods.curves import Curves
+from perfvcs.check.points import points
 from perfvcs.check.rows import Rows
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Metric, Profile, Resources
@@ -502,11 +503,11 @@ def test_points_of_pairs_are_those_that_both_sides_have() -> None:
     old, new = noisy(LOG[:4], 1, 3), noisy(LOG[:4], 2, 3)
     new[1] = np.nan
     (case,) = cases(profile(old, SIZES[:4]), profile(new, SIZES[:4], 1))
-    before, after = case.points()
+    before, after = points(case)
     assert (before.executions, after.executions, len(before.value)) == (2, 2, 8)
     assert before.execution.tolist() == [0] * 4 + [1] * 4
     (case,) = cases(profile(old, SIZES[:4], paired=False), profile(new, SIZES[:4], 1, paired=False))
-    assert [side.executions for side in case.points()] == [3, 2]
+    assert [side.executions for side in points(case)] == [3, 2]
 
 
 def test_executions_with_huge_numbers_are_told_apart() -> None:
@@ -514,7 +515,7 @@ def test_executions_with_huge_numbers_are_told_apart() -> None:
     for one in (old, new):
         one.resources.execution = [2**62 * (number // 4 % 2) + number // 4 for number in range(12)]
     (case,) = cases(old, new)
-    assert [side.executions for side in case.points()] == [3, 3]
+    assert [side.executions for side in points(case)] == [3, 3]
 
 
 def test_a_permutation_of_vectors_is_that_of_hotellings_statistic() -> None:

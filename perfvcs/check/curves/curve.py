@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from perfvcs.check.case import UNSIZED, UNUSABLE, Case, Points, decided_change, prepare
+from perfvcs.check.case import UNSIZED, UNUSABLE, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve, Word
+from perfvcs.check.points import Points, points
 from perfvcs.check.statement import finite
 from perfvcs.quantity import number
 from perfvcs.statistics.regression.models import order
@@ -212,7 +213,7 @@ def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
 def _share(case: Case) -> Sides | Change:
     import numpy as np
 
-    sides = case.points()
+    sides = points(case)
     if not all(len(side.value) for side in sides):
         return _decided(case, "inconclusive", UNUSABLE)
     known = [np.isfinite(side.size) for side in sides]
@@ -236,8 +237,8 @@ def _share(case: Case) -> Sides | Change:
     return Sides(case, scaled[0], scaled[1], low, high, sized[0], unit)
 
 
-def _within(points: Points, kept: NDArray[np.bool_]) -> Points:
-    return Points(points.size[kept], points.value[kept], points.execution[kept], points.builds)
+def _within(side: Points, kept: NDArray[np.bool_]) -> Points:
+    return Points(side.size[kept], side.value[kept], side.execution[kept], side.builds)
 
 
 def _decided(case: Case, word: Word, reason: str) -> Change:

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.case import Points
     from perfvcs.check.curves.curve import Sides
+    from perfvcs.check.points import Points
     from perfvcs.statistics.regression.models import Fit
 
     Floats = NDArray[np.float64]

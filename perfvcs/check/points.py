@@ -1,0 +1,90 @@
+"""The rows of a case as columns: over all sizes, with the execution that each belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.profile import MAX_INTEGER
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.case import Case
+
+SMALL = 1 << 20  # numbers of executions within this range are told apart by a table, not by sorting
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """One side's rows of a case as columns: size (NaN without), value (finite), and the execution of each.
+
+    Executions are numbered through all profiles of the side; with the case ``paired`` the same number is the same pair on both sides.
+    ``builds`` says of each execution the number of its profile and of its build there; shape (executions, 2).
+    """
+
+    size: NDArray[np.float64]
+    value: NDArray[np.float64]
+    execution: NDArray[np.int64]
+    builds: NDArray[np.int64]
+
+    @property
+    def executions(self) -> int:
+        """How many there are."""
+        return len(self.builds)
+
+
+def points(case: Case) -> tuple[Points, Points]:
+    """The rows of both sides over all sizes; with the case paired, of the executions that both have."""
+    import numpy as np
+
+    tables = [[case.rows.table(one, case.uid) for one in side] for side in case.chosen.sides]
+    single = all(len(np.unique(table.binary)) <= 1 for side in tables for table in side)
+    columns = []
+    for number, side in enumerate(tables):
+        for profile, table in enumerate(side):
+            value = table.metrics.get(case.metric, np.full(len(table.size), np.nan))
+            usable = np.isfinite(value)
+            build = np.zeros_like(table.binary) if single else table.binary
+            count = np.count_nonzero(usable)
+            place = np.full(count, number), np.full(count, profile), build[usable], table.execution[usable]
+            columns.append((*place, table.size[usable], value[usable]))
+    sided, profiles, builds, executions, size, value = (np.concatenate(column) for column in zip(*columns, strict=True))
+    code, keys = _numbered_rows(profiles, builds, executions)
+    on = np.zeros((2, len(keys)), dtype=bool)
+    on[sided, code] = True
+    sides = []
+    for number in (0, 1):
+        kept = on[0] & on[1] if case.chosen.paired else on[number]
+        rows = (sided == number) & kept[code]
+        numbers = np.cumsum(kept) - 1
+        sides.append(Points(size[rows], value[rows], numbers[code[rows]], keys[kept, :2]))
+    return sides[0], sides[1]
+
+
+def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The number of each row's key among the distinct keys in rising order, and these keys; (rows,) and (keys, columns)."""
+    import numpy as np
+
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        distinct, part = _ranked(column)
+        _, code = _ranked(code * max(1, len(distinct)) + part)
+    first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
+    first[code] = np.arange(len(code))
+    return code, np.stack(columns, axis=1)[first]
+
+
+def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct values in rising order, and the place of each row's value among them; without sorting small numbers."""
+    import numpy as np
+
+    least, most = int(column.min(initial=MAX_INTEGER)), int(column.max(initial=0))
+    if len(column) == 0 or most - least > SMALL:
+        distinct, place = np.unique(column, return_inverse=True)
+        return distinct, place.astype(np.int64)
+    there = np.zeros(most - least + 1, dtype=bool)
+    there[column - least] = True
+    found = np.cumsum(there) - 1
+    return np.flatnonzero(there) + least, found[column - least]
