@@ -15,6 +15,7 @@ import msgspec
 from perfvcs.errors import UsageError
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
+from perfvcs.rules import FILE, Rules
 from perfvcs.store import Store
 from perfvcs.store.place import fold
 from perfvcs.vcs import NoRepository, Project, UnknownRevision
@@ -22,7 +23,6 @@ from perfvcs.vcs import NoRepository, Project, UnknownRevision
 if TYPE_CHECKING:
     from perfvcs.check import Past, Report, Unit
     from perfvcs.check.acceptance import Acceptance
-    from perfvcs.check.rules import Rules
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
 
@@ -237,11 +237,12 @@ class Repository:
     @cached_property
     def rules(self) -> Rules:
         """The ``[[check]]`` tables of perf.toml as it is now; none where there is no such file. Raises BadConfig."""
-        from perfvcs.check.rules import Rules
-        from perfvcs.jobs.config import FILE, load
-
         path = self.project.root / FILE
-        return load(path).rules if path.is_file() else Rules()
+        if not path.is_file() or b"check" not in path.read_bytes():
+            return Rules()
+        from perfvcs.jobs.config import load  # takes longer than a comparison
+
+        return load(path).rules
 
     # -- verdicts --------------------------------------------------------------------------------------------------------------------
 
@@ -274,7 +275,7 @@ class Repository:
             sides[0], sides[1], method=method, rules=self.rules, delta=delta, history=self.history(target), read=self.profiles
         )
         report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
-        report = self._accepted(report, baseline, target)
+        report = self.with_acceptances(report, baseline, target)
         self.index.remember(baseline.commit, target.commit, msgspec.json.encode(report))
         return report
 
@@ -285,7 +286,7 @@ class Repository:
 
         return [] if self.project.bare else load(self.project.root / FILE)
 
-    def _accepted(self, report: Report, baseline: State, target: State) -> Report:
+    def with_acceptances(self, report: Report, baseline: State, target: State) -> Report:
         """The report, with what the project has accepted on the way from baseline to target."""
         if not self.acceptances:
             return report

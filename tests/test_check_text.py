@@ -148,6 +148,8 @@ def test_names_cannot_move_the_cursor() -> None:
 def test_uncommitted_changes_are_measured_without_a_name() -> None:
     open_ended = Report(baseline="HEAD~1", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")])
     assert text(open_ended).splitlines()[-1] == "To settle it: perf check --measure"
+    alike = Report(baseline="1f0e2a3b4c+", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")])
+    assert text(alike).splitlines()[-1] == "To settle it: perf check --measure HEAD HEAD"
 
 
 def test_a_finding_has_its_own_line_below_the_effect() -> None:

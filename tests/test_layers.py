@@ -14,7 +14,7 @@ import perfvcs
 PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
     {"errors"},
-    {"profile", "native", "statistics", "quantity"},
+    {"profile", "native", "statistics", "quantity", "rules"},
     {"summary", "environment", "process", "plugins"},
     {"store", "vcs", "launcher"},
     {"index", "collectors", "postprocessors", "formats"},

@@ -60,7 +60,7 @@ def test_a_counter_that_no_longer_follows_the_others_is_found_by_default() -> No
     assert "io_write" in cluster.counters
     assert cluster.error is not None
     assert cluster.threshold < 0.3 < cluster.error
-    assert change.finding.endswith(f"clusters of counters behave otherwise: {cluster.target}")
+    assert change.finding.endswith(f"clusters of counters behaves otherwise: {cluster.target}")
 
 
 def test_good_runs_are_the_same() -> None:

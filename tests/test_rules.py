@@ -14,10 +14,10 @@ from test_methods import counters, sized, tight
 
 from perfvcs.check import Report, compare
 from perfvcs.check.document import decode, encode
-from perfvcs.check.rules import Rule, Rules
 from perfvcs.check.text import text
 from perfvcs.profile import Job
 from perfvcs.repository import Repository
+from perfvcs.rules import Rule, Rules
 
 Perf = Callable[..., Said]
 JOB = '[[job]]\ncmd = "./sort"\n'

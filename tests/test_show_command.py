@@ -5,6 +5,8 @@ import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
+from perfvcs.profile import Design, Resources
+from perfvcs.reports.exhibit import exhibit
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -83,3 +85,33 @@ def test_commits_with_one_execution_have_a_history_without_intervals(project: Pr
     Repository.find(create=True).store.add([sample_profile([0.01], commit=commit) for commit in commits], "test")
     perf("show", "sort")
     assert "sort: history" in (project.root / ".perf" / "pages" / "sort.html").read_text()
+
+
+@pytest.mark.usefixtures("history")
+def test_a_history_tells_accepted_changes_apart(project: Project, perf: Perf) -> None:
+    perf("check", code=3)
+    perf("accept", "sort:wall", "--reason", "it checks its input")
+    perf("show", "sort", "--no-open")
+    page = (project.root / ".perf" / "pages" / "sort.html").read_text()
+    assert page.count("last accepted change at") == 1
+    assert page.count("last degradation at") == 1
+
+
+def test_all_sizes_of_a_curve_have_its_verdict(project: Project) -> None:
+    commits = [project.commit(f"{number}") for number in range(2)]
+    sizes = [10.0, 20.0, 40.0, 80.0, 160.0, 320.0]
+    profiles = []
+    for number, (commit, slope) in enumerate(zip(commits, (1e-4, 2e-4), strict=True)):
+        walls = [[slope * size * luck for size in sizes] for luck in noisy(1, seed=number)]
+        rows = Resources(
+            names=["search"], uid=[0] * 60, execution=[place // 6 for place in range(60)], size=[*sizes] * 10,
+            metrics={"wall": [value for curve in walls for value in curve]},
+        )  # fmt: skip
+        design = Design(executions=10, order="interleaved", version=number, versions=commits)
+        profiles.append(sample_profile(commit=commit, design=design, resources=rows))
+    repository = Repository.find(create=True)
+    repository.store.add(profiles, "test")
+    history = exhibit(repository, ["sort"]).history
+    assert [series.size for series in history] == sizes
+    assert {series.points[0].verdict for series in history} == {""}
+    assert {(series.points[1].verdict, series.points[1].effect) for series in history} == {("degradation", None)}

@@ -16,6 +16,7 @@ from samples import sample_profile
 from test_pages import BROWSER, Opened, browser  # noqa: F401  # a fixture
 
 from perfvcs import page
+from perfvcs.check import Change, Cluster, Report
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources
 from perfvcs.views import Subject
 from perfvcs.views.dendrogram import Dendrogram
@@ -204,3 +205,23 @@ def test_the_view_is_drawn_quietly_and_fits_the_window(
     assert opened.problems() == []
     assert opened.run("document.documentElement.scrollWidth") <= width
     assert opened.run("document.querySelectorAll('img, iframe, object').length") == 0
+
+
+def test_beside_counters_what_is_judged_by_itself_is_not_drawn() -> None:
+    metrics = {name: Metric("", better="none") for name in (*NAMES, "threads")}
+    judged = counted(seed=2, job=Job("other", "time", "./other"))
+    assert drawn(Subject("x", [counted(metrics=metrics), judged])).title.text.startswith("shop")
+
+
+def test_a_table_says_what_counters_do_otherwise() -> None:
+    finding = "1 of 2 clusters of counters behaves otherwise: io"
+    clusters = [Cluster(counters=["io", "net"], target="io", error=0.6, threshold=0.1, regressed=True)]
+    about: dict[str, Any] = {"series": "", "better": "none", "unit": ""}
+    changes = [
+        Change(word="degradation", job="shop", uid="shop", metric="counters", finding=finding, clusters=clusters, **about),
+        *(Change(word="same", job="sort", uid="sort", metric=name, effect=0.0, **about) for name in ("wall", "cpu", "maxrss")),
+        Change(word="same", job="calm", uid="calm", metric="counters", **about),
+    ]
+    html = page.render(Subject("x", report=Report(baseline="a", target="b", method="auto", changes=changes)))
+    assert "▲ counters: degradation" in html and "● counters: same" in html
+    assert f"{finding}; 2 counters (io, net): io predicted with an error of 60 %, at most 10 %" in html

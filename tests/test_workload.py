@@ -193,7 +193,7 @@ def test_a_command_that_prints_too_much_is_ended(tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match=r"was stopped after printing more than 1,000 bytes: y \| y"):
         run(["yes"], cwd=tmp_path, env=ENV, timeout=60, limit=1000)
     # one that has ended by itself before anybody looked has only printed too much
-    with pytest.raises(CommandFailed, match="(printed|was stopped after printing) more than 3 bytes"):
+    with pytest.raises(CommandFailed, match=r"(printed|was stopped after printing) more than 3 bytes"):
         run(["echo", "1234"], cwd=tmp_path, env=ENV, timeout=60, limit=3)
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Point:
     """One commit in the history of one unit's metric: centre and 99 % interval of the log-median, in the metric's unit.
 
-    ``low`` and ``high`` are None with a single execution; ``verdict`` is the word against the point before, or empty.
+    ``low`` and ``high`` are None with a single execution; ``verdict`` is the word against the point before
+    (``accepted`` where the project has accepted it), or empty.
     """
 
     commit: str

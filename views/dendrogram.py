@@ -55,7 +55,10 @@ class Dendrogram:
         units: dict[Unit, list[Part]] = {}
         for part in parts(subject):
             units.setdefault(part.unit, []).append(part)
-        return stack([self._draw(unit, mine) for unit, mine in units.items()] or [canvas("there are no counters", "", "")])
+        # Where some benchmark has nothing but counters, the others, whose metrics are judged one by one, have no place beside it.
+        counters = {unit: mine for unit, mine in units.items() if all(map(_is_counter, mine))}
+        figures = [self._draw(unit, mine) for unit, mine in (counters or units).items()]
+        return stack(figures or [canvas("there are no counters", "", "")])
 
     def _draw(self, unit: Unit, mine: list[Part]) -> figure:
         from perfvcs.statistics.multivariate.counters import compare, structure
@@ -127,6 +130,11 @@ class Dendrogram:
             entries.append((_entry(number, len(tree.clusters[label]), cluster), [marks, *lines]))
         legend(plot, [*entries, (f"cut at {tree.height:.2f}", [cut])])
         plot.legend.label_text_font = FONT
+
+
+def _is_counter(part: Part) -> bool:
+    """Whether a metric is neither good nor bad by itself."""
+    return all(cut.profile.metrics[part.metric].better == "none" for cut in (*part.baseline, *part.target))
 
 
 @dataclass(frozen=True)

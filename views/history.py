@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.quantity import interval, metric_name, metric_rank, percent, quantity, scale, shorten
 from perfvcs.views import Point, Series, Subject
-from perfvcs.views._canvas import BLUE, CYCLE, DASHES, HOVER, LOOKS, Look, canvas, hover, legend, source, stack
+from perfvcs.views._canvas import BLUE, CYCLE, DASHES, HOVER, SEEN, Look, canvas, hover, legend, source, stack
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-LOUD = ("degradation", "improvement", "suspected")  # drawn large and in their own colour, the others in their environment's
-UNJUDGED = Look(BLUE, "circle", "●", filled=False)
+LOUD = ("degradation", "improvement", "suspected", "accepted")  # large, in their own colour; the others in their environment's
+UNJUDGED = Look(BLUE, "square", "□", filled=False)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class History:
             entries.append((series.environment[:12] or "unknown" if len(group) > 1 else "centres", [line]))
             words.setdefault("99 % interval", []).append(whiskers)
             for word in dict.fromkeys(point.verdict for point in points):
-                look = next((look for name, look in LOOKS.items() if name == word), UNJUDGED)
+                look = SEEN.get(word, UNJUDGED)
                 shade = look.colour if word in LOUD else colour
                 rows = [row for row, point in enumerate(points) if point.verdict == word]
                 own = source(**{name: [column[row] for row in rows] for name, column in columns.items()})

@@ -14,7 +14,7 @@ from perfvcs.summary import Measured
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from perfvcs.check.rules import Rules
+    from perfvcs.rules import Rules
     from perfvcs.summary import Header
 
 __all__ = ["WORDS", "Change", "Cluster", "Curve", "NothingToCompare", "Past", "Report", "Unit", "Word", "compare", "past_of"]
@@ -40,10 +40,11 @@ def compare(
     a sequential measurement asks for less). ``read`` opens the profiles of headers for the methods that need the rows. Raises
     UsageError for an unknown method or a number out of range.
     """
+    from perfvcs.check.assignment import assign
     from perfvcs.check.matching import match
     from perfvcs.check.methods import load
     from perfvcs.check.rows import Rows
-    from perfvcs.check.rules import Rules, assign
+    from perfvcs.rules import Rules
 
     _require(math.isfinite(delta) and delta >= 0, f"delta is {delta}: give a share such as 0.01 for 1 %")
     _require(0 < confidence < 1, f"confidence is {confidence}: give a share between 0 and 1, such as 0.99")

@@ -198,7 +198,8 @@ def _ending(report: Report, width: int) -> list[str]:
     lines += [line for word, meaning in found for line in wrap(f"{word}: {meaning}", width, subsequent_indent="  ")]
     if found:
         # Uncommitted changes have no name to ask for; the plain command measures them.
-        named = "" if new.endswith("+") else f" {old.rstrip('+')} {new}"
+        here = " HEAD HEAD" if old == new else ""
+        named = here if new.endswith("+") else f" {old.rstrip('+')} {new}"
         lines.append(f"To settle it: perf check --measure{named}".rstrip())
     if "degradation" in counts and is_committed(report):
         lines.append("A degradation that is wanted: perf accept ID --reason TEXT")

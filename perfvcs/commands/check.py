@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Exit 4 where a comparison stays inconclusive.")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
               help="The smallest change that counts.")  # fmt: skip
-@click.option("--method", default="auto", show_default=True, help="How to compare.")
+@click.option("--method", metavar="NAME", default="auto", show_default=True, help="The rule to compare by.")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.")
-@click.option("-n", "--executions", type=click.IntRange(1), help="With --measure: exactly so many pairs.")
-@click.option("--seed", type=int, help="With --measure: fixes the random order.")
-@click.option("--wait", is_flag=True, help="With --measure: wait for another measuring run.")
+@click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exactly so many pairs.")
+@click.option("--seed", type=int, help="With --measure or --audit: fixes the random order.")
+@click.option("--wait", is_flag=True, help="With --measure or --audit: wait for another measuring run.")
 @click.option("--again", is_flag=True, help="Print in full also what was printed before.")
 @click.option("-v", "--verbose", is_flag=True, help="List also what stayed the same.")
 @click.option("-q", "--quiet", is_flag=True, help="Print one line.")
@@ -37,12 +37,11 @@ def command(
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
-    A..B judges every measured commit on the way from A to B against the one before it. A report that was printed already takes one
-    line, with the same exit status.
+    A..B judges every measured commit on the way from A to B against the one before it. A report of two revisions that was printed
+    already takes one line, with the same exit status.
 
     Exit status 3: a degradation that is not accepted; 4: nothing to compare. The same revision twice is an A/A check of the set-up.
     """
-    from perfvcs.reports.neighbours import neighbours
     from perfvcs.reports.trial import judge
     from perfvcs.repository import Repository
 
@@ -58,6 +57,8 @@ def command(
     repository = Repository.find(create=measure)
     afresh = again or verbose or as_json or markdown
     if span:
+        from perfvcs.reports.neighbours import neighbours
+
         along = neighbours(repository, span, method=method, delta=delta / 100, afresh=afresh)
         if gate:
             _require_trust(repository, along.trials, delta=delta / 100, method=method)

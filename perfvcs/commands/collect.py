@@ -35,11 +35,12 @@ def command(revisions: tuple[str, ...], quiet: bool, as_json: bool, **asked: obj
     Without a revision it is HEAD: the working tree as it stands. Other revisions are checked out beside it, and several are measured
     interleaved. After -- comes one command to measure instead of the jobs of perf.toml.
     """
-    from perfvcs.jobs.config import FILE, load, single
+    from perfvcs.jobs.config import load, single
     from perfvcs.measure.campaign import Request, collect
     from perfvcs.measure.progress import shown
     from perfvcs.reports.text import stored
     from perfvcs.repository import Repository
+    from perfvcs.rules import FILE
     from perfvcs.vcs import Project
 
     words = click.get_current_context().meta["perfvcs.command"]

@@ -8,9 +8,9 @@ import click
 @click.command()
 def command() -> None:
     """Make .perf/ and a commented perf.toml that fits the project."""
-    from perfvcs.jobs.config import FILE
     from perfvcs.jobs.starter import detect
     from perfvcs.repository import Repository
+    from perfvcs.rules import FILE
     from perfvcs.vcs import Project
 
     repository = Repository(Project.find())

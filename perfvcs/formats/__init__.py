@@ -55,7 +55,9 @@ def _recognised(path: Path, head: bytes) -> str:
     members = names("formats")
     found = next((name for name in members if _member(name).recognises(path.name, head)), None)
     if found is None:
-        raise Unreadable(f"{path} is of none of the formats {', '.join(members)}: convert it, or say which one it is")
+        raise Unreadable(
+            f"{path} has none of the formats known here ({', '.join(members)}): convert it, or name its format with --format"
+        )
     return found
 
 

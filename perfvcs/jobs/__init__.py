@@ -14,11 +14,12 @@ from typing import Any
 from perfvcs.collectors import Collector
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
-from perfvcs.jobs.config import DEFAULT, FILE, AutoTable, BadConfig, Config, Entry, JobTable, seconds, words
+from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, Entry, JobTable, seconds, words
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
 from perfvcs.postprocessors import Postprocessor
 from perfvcs.profile import MAX_NAME, Job, Value
+from perfvcs.rules import FILE
 
 MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen

@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from perfvcs.check.rules import Rule, Rules
 from perfvcs.errors import UsageError, nearest
+from perfvcs.rules import FILE, Rule, Rules
 
-FILE = "perf.toml"
 DEFAULT = 10  # executions
 AUTO = "auto"
 COUNTS = 'a whole number, "auto", or a table such as { find = "5%", most = 50 }'
@@ -142,9 +141,11 @@ def read(table: Mapping[str, Any], name: str = FILE) -> Config:
         _check_executions(job, f"{name}: [[job]] no. {number}, executions")
     for command in config.build:
         words(command, "build")
+    if config.check:
+        from perfvcs.check.assignment import verify
     for number, rule in enumerate(config.check, 1):
         try:
-            rule.verify()
+            verify(rule)
         except UsageError as error:
             raise BadConfig(f"{name}: [[check]] no. {number}: {error}") from None
     return config

@@ -171,11 +171,7 @@ def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Sectio
     ordered = list(sections.values())
     for section in ordered[:OPEN]:
         section.open = True
-    notes = (
-        [f"{left_out:,} more pairs of benchmark and metric are in the table but not drawn, to keep this page small."]
-        if left_out
-        else []
-    )
+    notes = [f"{left_out:,} more pairs of benchmark and metric are not drawn, to keep this page small."] if left_out else []
     return ordered, anchors, notes
 
 

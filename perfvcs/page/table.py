@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perfvcs.check import Change, Report
+from perfvcs.check.text import found_in
 from perfvcs.profile import Environment, Profile
 from perfvcs.quantity import change as change_text
 from perfvcs.quantity import counted, metric_name, metric_rank, quantity, shorten
@@ -33,13 +34,17 @@ class Fact:
 
 @dataclass(frozen=True)
 class Cell:
-    """One metric of one benchmark: a verdict's word (or empty), the number, the small print, and the reason shown on hover."""
+    """One metric of one benchmark: a verdict's word (or empty), the number, the small print, and the reason shown on hover.
+
+    ``finding`` is that part of the small print which a method found beyond the number.
+    """
 
     text: str
     detail: str = ""
     word: str = ""
     sign: str = ""
     reason: str = ""
+    finding: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,20 +93,19 @@ def _table(
     for (key, environment), row in list(cells.items())[:ROWS]:
         listed = [row.get(metric) for metric in kept]
         if others:
-            notable = [
-                f"{metric_name(metric)}: {row[metric].word} {row[metric].text}" for metric in others if _matters(row.get(metric))
-            ]
-            listed.append(Cell("; ".join(notable)) if notable else None)
+            alone = not any(listed)  # then nothing else is told of this benchmark
+            told = {metric: cell for metric in others if (cell := row.get(metric)) and (alone or cell.word in NOTABLE)}
+            said = "; ".join(
+                f"{cell.sign} {metric_name(metric)}: {cell.word} {cell.text}".rstrip() for metric, cell in told.items()
+            )
+            findings = "\n".join(cell.finding for cell in told.values() if cell.finding)
+            listed.append(Cell(said, findings) if told else None)
         place = f" in {environment}" if environment else ""
         rows.append(Row(key, shorten(title(key), 64) + place, shorten(title(key), bound) + place, listed))
     if len(cells) > ROWS:
         notes = [*notes, f"{len(cells) - ROWS:,} more benchmarks are not listed."]
     columns = [metric_name(metric) for metric in kept] + (["changes in other metrics"] if others else [])
     return Table(heading, caption, columns, rows, notes)
-
-
-def _matters(cell: Cell | None) -> bool:
-    return cell is not None and cell.word in NOTABLE
 
 
 def _verdicts(report: Report) -> Table:
@@ -126,7 +130,9 @@ def _verdict(change: Change) -> Cell:
     design = f"{change.executions[0]} and {change.executions[1]} executions, method {change.method}"
     reason = change.reason or design if change.accepted is None else change.accepted
     word, look = seen(change)
-    return Cell(text, shorten(detail, 120), word, look.sign, shorten(reason, 300))
+    found = [change.finding, *(found_in(cluster) for cluster in change.clusters or () if cluster.regressed)]
+    finding = shorten("; ".join(filter(None, found)), 300)
+    return Cell(text, "\n".join(filter(None, [shorten(detail, 120), finding])), word, look.sign, shorten(reason, 300), finding)
 
 
 def _newest(history: Sequence[Series]) -> Table:
@@ -137,7 +143,8 @@ def _newest(history: Sequence[Series]) -> Table:
             newest = series.points[-1]
             judged = next((point for point in reversed(series.points) if point.verdict in NOTABLE), None)
             line = sparkline([point.centre for point in series.points], width=SPARKS)
-            detail = f"last {judged.verdict} at {judged.commit[:8]}" if judged else f"no change in {len(series.points):,} commits"
+            word = "" if judged is None else "accepted change" if judged.verdict == "accepted" else judged.verdict
+            detail = f"last {word} at {judged.commit[:8]}" if judged else f"no change in {len(series.points):,} commits"
             cell = Cell(quantity(newest.centre, series.unit), f"{line}\n{detail}")
             place = shorten(series.environment, 24) if several else ""
             cells.setdefault(((series.label, series.uid, series.size), place), {}).setdefault(series.metric, cell)

@@ -114,9 +114,10 @@ def measure(repository: Repository, revision: str, request: Request, progress: P
 
     Raises UsageError where fewer pairs are asked for than say anything.
     """
-    from perfvcs.jobs.config import FILE, load
+    from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import settle
     from perfvcs.plan.automatic import planned
+    from perfvcs.rules import FILE
 
     if request.executions is not None and request.executions < FEWEST:
         raise UsageError(

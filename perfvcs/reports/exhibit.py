@@ -13,12 +13,13 @@ import msgspec
 from perfvcs.check import compare, past_of
 from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError, nearest
+from perfvcs.repository import State
 from perfvcs.vcs import Commit, UnknownRevision
 from perfvcs.views import Point, Series, Subject
 
 if TYPE_CHECKING:
     from perfvcs.check import Change
-    from perfvcs.repository import Repository, State
+    from perfvcs.repository import Repository
     from perfvcs.summary import Header, Measured, Summary
 
 LARGEST_EXPONENT = 709.0  # exp of more is beyond a float
@@ -76,18 +77,21 @@ def _history(repository: Repository, name: str, keys: set[str], delta: float) ->
     for one in repository.index.measured(ids):
         if one.header.job.key in keys and one.header.dirty is None:
             groups[one.header.job.key, one.header.environment.fingerprint][one.header.commit].append(one)
-    series = [one for group in groups.values() for one in _series(group, details, delta)]
+    series = [one for group in groups.values() for one in _series(repository, group, details, delta)]
     if not series:
         raise NothingToCompare(f"`{name}` was not measured on any ancestor of HEAD: `perf collect` measures it")
     return Subject(f"{name}: history", history=series[:SERIES])
 
 
-def _series(group: dict[str, list[Measured]], details: dict[str, Commit], delta: float) -> Iterator[Series]:
+def _series(
+    repository: Repository, group: dict[str, list[Measured]], details: dict[str, Commit], delta: float
+) -> Iterator[Series]:
     """The series of every unit and metric of one job in one environment; ``group`` is ordered by ancestry, oldest first."""
     history = past_of([one for measured in group.values() for one in measured])
     verdicts: dict[tuple[str, str, float | None, str], Change] = {}
-    for (_, before), (commit, after) in pairwise(group.items()):
-        changes = compare(before, after, delta=delta, history=history).changes
+    for (old, before), (commit, after) in pairwise(group.items()):
+        report = compare(before, after, delta=delta, history=history)
+        changes = repository.with_acceptances(report, State(old), State(commit)).changes
         verdicts |= {(commit, change.uid, change.size, change.metric): change for change in changes}
     units: dict[tuple[str, float | None, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     header: Header = next(iter(group.values()))[0].header
@@ -101,14 +105,12 @@ def _series(group: dict[str, list[Measured]], details: dict[str, Commit], delta:
             if not medians or commit not in details:
                 continue
             about = details[commit]
-            change = verdicts.get((commit, uid, size, metric))
+            own = verdicts.get((commit, uid, size, metric))
+            change = own or verdicts.get((commit, uid, None, metric))  # of a curve all sizes have one verdict
+            word = "" if change is None else change.word if change.accepted is None else "accepted"
             centre, low, high = _interval(medians)
-            points.append(
-                Point(
-                    commit, about.title, about.author, about.when, len(medians), centre, low, high,
-                    change.word if change else "", change.effect if change else None,
-                )
-            )  # fmt: skip
+            effect = own.effect if own else None
+            points.append(Point(commit, about.title, about.author, about.when, len(medians), centre, low, high, word, effect))
         described = msgspec.structs.asdict(header.metrics[metric])
         environment = ", ".join(
             f"{name} {value}" for name, value in header.environment.fields.items() if name in ("cpu", "kernel", "python")

@@ -122,7 +122,8 @@ def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]
 def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], int]:
     """Executions of a check by perf.toml, per benchmark and collector; where they are automatic, as planned for a revision."""
     from perfvcs.jobs import matrix
-    from perfvcs.jobs.config import FILE, load
+    from perfvcs.jobs.config import load
+    from perfvcs.rules import FILE
 
     path = repository.project.root / FILE
     cells = matrix(load(path)) if not repository.project.bare and path.is_file() else []

@@ -11,9 +11,10 @@ import msgspec
 
 from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
-from perfvcs.jobs.config import FILE, load
+from perfvcs.jobs.config import load
 from perfvcs.quantity import escaped, quantity, shorten
 from perfvcs.reports.chronicle import Trend, described, trends
+from perfvcs.rules import FILE
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.profile import Malformed
 from perfvcs.repository import Repository, State
+from perfvcs.rules import FILE
 
 if TYPE_CHECKING:
     from perfvcs.measure.campaign import Outcome, Request
@@ -113,8 +114,6 @@ def compared(repository: Repository, baseline: State, target: State, *, method: 
 
 def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float) -> str:
     """The hash of all that a report from what is stored depends on: the profiles, the options, and the project's own files."""
-    from perfvcs.jobs.config import FILE
-
     project, accepted = repository.project, repository.acceptances
     path = project.root / FILE
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
@@ -139,7 +138,7 @@ def measure(
     A number of executions in the request measures all. HEAD is the working tree as it is now; its baseline, when none is named, is the
     commit below its changes, else the nearest ancestor with comparable profiles, else the parent.
     """
-    from perfvcs.jobs.config import FILE, load
+    from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import settle
 
     target = repository.current(revisions[-1] if revisions else "HEAD")

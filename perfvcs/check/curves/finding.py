@@ -17,7 +17,7 @@ PER = {
     "constant": "whatever the size",
     "logarithmic": "per ln of the size",
     "linear": "per element",
-    "linearithmic": "per element times its ln",
+    "linearithmic": "per element, times the ln of the size",
     "quadratic": "per element squared",
     "cubic": "per element cubed",
 }

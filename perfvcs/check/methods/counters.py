@@ -126,6 +126,7 @@ def _change(
 ) -> Change:
     every = found.clusters if found else ()
     regressed = [one.target for one in every if one.regressed]
+    behave = "behaves" if len(regressed) == 1 else "behave"
     listed = ", ".join(regressed[:NAMED]) + (f" and {len(regressed) - NAMED} more" if len(regressed) > NAMED else "")
     clusters = [
         Cluster(
@@ -138,5 +139,5 @@ def _change(
         word=word, job=case.job, uid=uid, metric="counters", unit="", better="none", series=case.series, executions=executions,
         paired=case.chosen.paired, method="counters", reason=reason, clusters=clusters if found else None,
         gate=word == "degradation",
-        finding=f"{len(regressed)} of {len(every)} clusters of counters behave otherwise: {listed}" if regressed else "",
+        finding=f"{len(regressed)} of {len(every)} clusters of counters {behave} otherwise: {listed}" if regressed else "",
     )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
@@ -12,12 +11,10 @@ import msgspec
 from perfvcs.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from perfvcs.check.case import Case
-    from perfvcs.check.methods import Method
 
 COUNTERS = ("auto", "counters")  # methods that know profiles of counters
+FILE = "perf.toml"
 PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*%\s*")
 
 
@@ -53,13 +50,6 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             and any(fnmatchcase(name, self.job) for name in (job.name, job.label))
         )
 
-    def verify(self) -> None:
-        """Raise UsageError where the rule cannot be followed."""
-        from perfvcs.check.methods import load
-
-        load(self.method)
-        self.share()
-
     def share(self) -> float | None:
         """``delta`` as a share: 0.02 for 2 %; raises UsageError."""
         if self.delta is None:
@@ -75,26 +65,3 @@ class Rules(msgspec.Struct, frozen=True):
 
     rules: tuple[Rule, ...] = ()
     take: Literal["first", "all"] = "first"
-
-
-def assign(cases: Sequence[Case], rules: Rules, delta: float, confidence: float, alpha: float) -> list[tuple[Method, list[Case]]]:
-    """The methods with the cases that each judges; what no rule fits is judged by ``auto``. Raises UsageError for a wrong rule."""
-    from perfvcs.check.methods import load
-
-    every = [*rules.rules, Rule()]
-    shares = [rule.share() for rule in every]
-    methods = [
-        load(rule.method)(delta=delta if share is None else share, confidence=confidence, alpha=alpha)
-        for rule, share in zip(every, shares, strict=True)
-    ]
-    assigned: dict[int, list[Case]] = defaultdict(list)
-    for case in cases:
-        fitting = [number for number, rule in enumerate(every[:-1]) if rule.fits(case)] or [len(every) - 1]
-        for number in fitting if rules.take == "all" else fitting[:1]:
-            assigned[number].append(case)
-    # the same method with the same parameters judges one family, however many rules lead there
-    families: dict[Method, list[Case]] = defaultdict(list)
-    for number, found in sorted(assigned.items()):
-        known = families[methods[number]]
-        known += [case for case in found if all(case is not other for other in known)] if rules.take == "all" else found
-    return list(families.items())

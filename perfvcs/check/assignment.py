@@ -1,0 +1,42 @@
+"""Which cases each method judges, by the rules of perf.toml."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from perfvcs.check.methods import load
+from perfvcs.rules import Rule, Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.check.case import Case
+    from perfvcs.check.methods import Method
+
+
+def verify(rule: Rule) -> None:
+    """Raise UsageError where the rule cannot be followed."""
+    load(rule.method)
+    rule.share()
+
+
+def assign(cases: Sequence[Case], rules: Rules, delta: float, confidence: float, alpha: float) -> list[tuple[Method, list[Case]]]:
+    """The methods with the cases that each judges; what no rule fits is judged by ``auto``. Raises UsageError for a wrong rule."""
+    every = [*rules.rules, Rule()]
+    shares = [rule.share() for rule in every]
+    methods = [
+        load(rule.method)(delta=delta if share is None else share, confidence=confidence, alpha=alpha)
+        for rule, share in zip(every, shares, strict=True)
+    ]
+    assigned: dict[int, list[Case]] = defaultdict(list)
+    for case in cases:
+        fitting = [number for number, rule in enumerate(every[:-1]) if rule.fits(case)] or [len(every) - 1]
+        for number in fitting if rules.take == "all" else fitting[:1]:
+            assigned[number].append(case)
+    # the same method with the same parameters judges one family, however many rules lead there
+    families: dict[Method, list[Case]] = defaultdict(list)
+    for number, found in sorted(assigned.items()):
+        known = families[methods[number]]
+        known += [case for case in found if all(case is not other for other in known)] if rules.take == "all" else found
+    return list(families.items())
