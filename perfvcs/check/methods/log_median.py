@@ -54,13 +54,17 @@ class LogMedian(PairMethod):
         import numpy as np
 
         scaled = [scale(pair) for pair in pairs]
-        found = iter(estimates([one for one in scaled if one is not None], self.confidence, self.alpha, robust=self.robust))
+        found = iter(self._estimates([one for one in scaled if one is not None]))
         results = [None if one is None else next(found) for one in scaled]
         q = q_values(np.array([np.nan if result is None else result.p for result in results])).tolist()
         return [
             self._without_ratio(pair) if one is None or result is None else self._judge(one, result, each)
             for pair, one, result, each in zip(pairs, scaled, results, q, strict=True)
         ]
+
+    def _estimates(self, scaled: Sequence[Scaled]) -> list[Estimate]:
+        """One per pair, in their order."""
+        return estimates(scaled, self.confidence, self.alpha, robust=self.robust)
 
     def _judge(self, one: Scaled, result: Estimate, q: float) -> Change:
         delta = max(self.delta, expm1(aa_floor(one.pair.past.audits)))
@@ -79,7 +83,8 @@ class LogMedian(PairMethod):
 
     def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str]:
         fewest, unit = min(one.counts), "build" if one.pair.builds else "execution"
-        changed = q <= DISCOVERIES and result.p <= self.alpha and result.permutation_p <= result.veto and abs(result.theta) >= bar
+        vetoed = result.permutation_p > result.veto  # never where nothing was permuted
+        changed = q <= DISCOVERIES and result.p <= self.alpha and not vetoed and abs(result.theta) >= bar
         apart = not one.pair.paired and one.between is None
         if len({*flatten(one.baseline), *flatten(one.target)}) == 1 and fewest > 1:
             return "same", ""
