@@ -16,9 +16,13 @@ from perfvcs.profile import Metric, Stacks
 
 
 class CollectError(PerfError):
-    """A command could not be measured: it failed, timed out, or reported garbage."""
+    """A command could not be measured: it failed, timed out, or reported garbage; ``partial`` is what it gave until then."""
 
     exit_code = 5
+
+    def __init__(self, message: str, partial: Observations | None = None) -> None:
+        super().__init__(message)
+        self.partial = partial
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,10 @@ class Run:
 
 @dataclass
 class Observations:
-    """Rows of one execution as columns of equal length; ``metrics`` describes every key of ``values``."""
+    """Rows of one execution as columns of equal length; ``metrics`` describes every key of ``values``.
+
+    ``engine`` is the way it was measured where that is known only now; empty: the collector's own.
+    """
 
     uid: list[str] = field(default_factory=list)
     size: list[float | None] = field(default_factory=list)
@@ -54,6 +61,7 @@ class Observations:
     warnings: list[str] = field(default_factory=list)
     trace: list[int] = field(default_factory=list)
     stacks: Stacks | None = None
+    engine: str = ""
 
 
 class Collector(Protocol):
@@ -67,6 +75,13 @@ class Collector(Protocol):
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics that every execution has, with units."""
+        ...
+
+    def flags(self, program: str) -> tuple[str, ...]:
+        """What compilers must be given so that ``program``, the command's first word, can be measured; usually nothing.
+
+        Jobs whose flags differ get builds of their own.
+        """
         ...
 
     def available(self) -> str | None:

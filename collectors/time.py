@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from perfvcs import launcher
 from perfvcs.collectors import CollectError, Observations, Run
 from perfvcs.errors import UsageError
-from perfvcs.launcher.execution import Execution, LaunchError, name_command, name_signal
+from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.launcher.samples import VARIABLE, MalformedSamples, Samples, read_samples
 from perfvcs.profile import DELAYED, FINE, REPEATED, Metric
 
 SHORTEST_DELAY = 0.5e-3  # seconds; below, run-queue delay is the usual latency of waking up
-SHOWN = 300  # characters of standard error in a message
 BLOCK = 512  # bytes that Linux counts as one block of file system input or output
 
 METRICS = {
@@ -71,6 +70,10 @@ class Time:
         native = launcher.fallback_reason() is None
         return {name: metric for name, metric in METRICS.items() if native or name not in LAUNCHER_ONLY}
 
+    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
+        """None: it measures programs as they are."""
+        return ()
+
     def available(self) -> str | None:
         """It runs wherever Linux does."""
         import sys
@@ -90,7 +93,8 @@ class Time:
                 )
             except LaunchError as error:
                 raise CollectError(str(error)) from None
-            _check(run, execution)
+            if reason := failure(run.argv, execution, run.timeout):
+                raise CollectError(reason)
             try:
                 samples = read_samples(path, METRICS, run.uid)
             except MalformedSamples as error:
@@ -138,20 +142,3 @@ def _append(found: Observations, run: Run, execution: Execution, samples: Sample
     found.size += [run.size, *samples.size]
     found.iteration += [0, *samples.iteration]
     found.mark += [mark] * (1 + added)
-
-
-def _check(run: Run, execution: Execution) -> None:
-    """Raises CollectError for an execution that failed, with the end of what it said."""
-    if execution.timed_out:
-        how = f"was stopped after its time-out of {run.timeout:g} s: raise timeout or give it less to do"
-    elif execution.signal is not None:
-        how = f"was killed by {name_signal(execution.signal)}" + (" (out of memory?)" if execution.signal == 9 else "")
-    elif execution.status:
-        how = f"exited with status {execution.status}"
-    else:
-        return
-    said = " | ".join(line.strip() for line in execution.stderr.splitlines() if line.strip())
-    said = "".join(character if character.isprintable() else "?" for character in said)
-    if len(said) > SHOWN:
-        said = "..." + said[-SHOWN:]
-    raise CollectError(f"{name_command(run.argv)} {how}: {said or 'it wrote nothing to standard error'}")

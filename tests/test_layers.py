@@ -17,18 +17,18 @@ LAYERS = (  # docs/architecture.md draws the same
     {"profile", "native", "statistics", "quantity", "rules"},
     {"summary", "environment", "process", "plugins"},
     {"store", "vcs", "launcher"},
-    {"index", "collectors", "postprocessors", "formats"},
+    {"index", "collectors", "complexity", "postprocessors", "formats"},
     {"jobs", "check"},
     {"views", "repository"},
     {"plan"},
     {"measure", "locate"},
     {"page", "hooks"},
-    {"reports"},
+    {"reports", "exchange"},
     {"commands", "linuxperf"},
     {"cli"},
 )
 FAMILIES = {"collectors", "postprocessors", "views"}
-NOT_FOR_FAMILIES = {"store", "vcs", "index", "jobs", "repository", "measure", "locate", "reports", "commands", "cli"}
+NOT_FOR_FAMILIES = {"store", "vcs", "index", "jobs", "repository", "measure", "locate", "reports", "exchange", "commands", "cli"}
 
 
 def sources() -> dict[str, Path]:

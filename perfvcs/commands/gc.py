@@ -7,10 +7,10 @@ import click
 
 @click.command()
 def command() -> None:
-    """Pack the store and drop what crashes left."""
+    """Pack the store and drop what crashes and failed measurements left."""
     from perfvcs.repository import Repository
 
     repository = Repository.find()
     before = repository.size()
-    repository.store.gc()
+    repository.gc()
     click.echo(f"the store takes {repository.size():,} bytes now, {before:,} before")

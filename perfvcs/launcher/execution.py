@@ -13,6 +13,7 @@ from pathlib import Path
 from perfvcs.errors import PerfError
 
 TAIL = 8192  # bytes of standard error that are kept
+SHOWN = 300  # characters of them in a message
 
 
 class LaunchError(PerfError):
@@ -97,6 +98,23 @@ def name_signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | None:
+    """How an execution failed, in one line with the end of what it said on standard error; None when it did not."""
+    if execution.timed_out:
+        how = f"was stopped after its time-out of {timeout:g} s: raise timeout or give it less to do"
+    elif execution.signal is not None:
+        how = f"was killed by {name_signal(execution.signal)}" + (" (out of memory?)" if execution.signal == 9 else "")
+    elif execution.status:
+        how = f"exited with status {execution.status}"
+    else:
+        return None
+    said = " | ".join(line.strip() for line in execution.stderr.splitlines() if line.strip())
+    said = "".join(character if character.isprintable() else "?" for character in said)
+    if len(said) > SHOWN:
+        said = "..." + said[-SHOWN:]
+    return f"{name_command(argv)} {how}: {said or 'it wrote nothing to standard error'}"
 
 
 def check_start(argv: Sequence[str], cwd: Path) -> None:

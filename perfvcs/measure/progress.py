@@ -1,4 +1,4 @@
-"""How a measuring session looks while it runs: a bar on a terminal, plain lines elsewhere, or nothing."""
+"""How a measuring session, or another long task, looks while it runs: a bar on a terminal, plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Lines:
 class Terminal:
     """A bar with the remaining time on standard error."""
 
-    def __init__(self, bar: Bar) -> None:
-        self.bar, self.task = bar, bar.add_task("preparing", total=None)
+    def __init__(self, bar: Bar, doing: str) -> None:
+        self.bar, self.task, self.doing = bar, bar.add_task("preparing", total=None), doing
 
     def begin(self, total: int) -> None:
         """Start the bar anew."""
-        self.bar.reset(self.task, total=total, description="measuring")
+        self.bar.reset(self.task, total=total, description=self.doing)
 
     def step(self, what: str) -> None:
         """Move the bar."""
@@ -67,8 +67,8 @@ class Terminal:
 
 
 @contextmanager
-def shown(*, quiet: bool = False) -> Iterator[Progress]:
-    """The display that fits standard error."""
+def shown(*, quiet: bool = False, doing: str = "measuring") -> Iterator[Progress]:
+    """The display that fits standard error; ``doing`` stands at the bar until the first step is done."""
     if quiet:
         yield Silent()
     elif not sys.stderr.isatty():
@@ -79,4 +79,4 @@ def shown(*, quiet: bool = False) -> Iterator[Progress]:
 
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            yield Terminal(bar)
+            yield Terminal(bar, doing)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import random
 import re
 import secrets
+import shlex
 import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+from msgspec import structs
+
 from perfvcs import __version__, environment
-from perfvcs.collectors import Observations, Run
+from perfvcs.collectors import CollectError, Run
 from perfvcs.environment import Knobs, noise
 from perfvcs.environment.noise import Noise
 from perfvcs.errors import PerfError
@@ -26,10 +29,13 @@ from perfvcs.jobs.config import Config
 from perfvcs.jobs.workload import Workload
 from perfvcs.measure.interpreter import probe
 from perfvcs.measure.program import resolve
+from perfvcs.measure.recording import Recording
 from perfvcs.measure.site import Site, Version, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
-from perfvcs.profile import Collected, Design, Metric, Profile, Resources
+from perfvcs.profile import Collected, Design, Profile
 from perfvcs.vcs import Project
+
+Flags = tuple[str, ...]
 
 
 class CollectFailed(PerfError):
@@ -52,36 +58,6 @@ class Progress(Protocol):
     def say(self, line: str) -> None:
         """A line worth reading: a preparation, a warning, a failure."""
         ...
-
-
-@dataclass
-class Recording:
-    """The rows of one job on one version while they grow."""
-
-    names: dict[str, int] = field(default_factory=dict)
-    rows: Resources = field(default_factory=Resources)
-    sizes: list[float | None] = field(default_factory=list)
-    metrics: dict[str, Metric] = field(default_factory=dict)
-    executions: int = 0
-
-    def add(self, seen: Observations, execution: int, binary: int) -> None:
-        """Append what one execution gave."""
-        before, count = len(self.rows), len(seen.uid)
-        self.rows.uid += [self.names.setdefault(name, len(self.names)) for name in seen.uid]
-        self.rows.execution += [execution] * count
-        for column, values in (("binary", [binary] * count), ("iteration", seen.iteration), ("mark", seen.mark)):
-            setattr(self.rows, column, (getattr(self.rows, column) or []) + list(values))
-        self.sizes += seen.size
-        self.metrics |= seen.metrics
-        for name in self.metrics:
-            known = self.rows.metrics.setdefault(name, [None] * before)
-            known += seen.values.get(name, [None] * count)
-        self.executions += 1
-
-    def resources(self) -> Resources:
-        """All rows, the columns that hold nothing left out."""
-        size = self.sizes if any(size is not None for size in self.sizes) else None
-        return replace(self.rows, names=list(self.names), size=size)
 
 
 @dataclass(frozen=True)
@@ -117,7 +93,9 @@ class Session:
         self.warnings: dict[str, None] = {}
         self.blocks = 0
         self._stack = ExitStack()
-        self._sites: dict[tuple[int, int], Site] = {}
+        # only what is built can be built otherwise
+        self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in self.cells]
+        self._sites: dict[tuple[int, int, Flags], Site] = {}
         self._alive: set[tuple[int, int]] = set()
         self._recordings: defaultdict[tuple[int, int], Recording] = defaultdict(Recording)
         self._texts: dict[tuple[Path, Workload | None], str] = {}
@@ -141,23 +119,27 @@ class Session:
         self._stack.close()
 
     def _prepare(self, position: int, version: Version) -> None:
-        """Make the sites of one version; when that fails, all its jobs are given up and the other versions go on."""
-        binaries = max(cell.binaries for cell in self.cells)
-        # several versions are measured on equal terms, each in a fresh checkout; a single one as it stands
-        in_place = version.here and len(self.versions) == 1 and binaries == 1
-        if not in_place or self.config.build or self.config.python is not None:
-            self.progress.say(f"preparing {version.name}")
-        try:
-            for binary in range(binaries):
-                place = f"{version.commit[:12]}-{position}-{binary}"
-                site = prepare(self.project, self.home, self.config, version, place, self._stack, in_place=in_place)
-                self._sites[position, binary] = site
-        except PerfError as error:
-            if error.exit_code != CollectFailed.exit_code:
-                raise
-            self._give_up("", version, str(error))
-            return
-        self._alive |= {(number, position) for number in range(len(self.cells))}
+        """Make the sites of one version, one per build and flags of the compilers; jobs whose site fails are given up."""
+        for kind, flags in enumerate(dict.fromkeys(self._flags)):
+            numbers = [number for number, own in enumerate(self._flags) if own == flags]
+            binaries = max(self.cells[number].binaries for number in numbers)
+            # several versions are measured on equal terms, each in a fresh checkout; a single one as it stands
+            in_place = version.here and len(self.versions) == 1 and binaries == 1 and not flags
+            named = f" with {' '.join(flags)}" if flags else ""
+            if not in_place or self.config.build or self.config.python is not None:
+                self.progress.say(f"preparing {version.name}{named}")
+            try:
+                for binary in range(binaries):
+                    place = f"{version.commit[:12]}-{position}-{binary}" + (f"-{kind}" if kind else "")
+                    self._sites[position, binary, flags] = prepare(
+                        self.project, self.home, self.config, version, place, self._stack, in_place=in_place, flags=flags
+                    )
+            except PerfError as error:
+                if error.exit_code != CollectFailed.exit_code:
+                    raise
+                self._give_up(f"the build{named}" if flags else "", version, str(error))
+            else:
+                self._alive |= {(number, position) for number in numbers}
 
     def warm_up(self) -> None:
         """Run every job's warm-up executions and drop what they measured."""
@@ -187,7 +169,7 @@ class Session:
     def _execute(self, number: int, position: int, binary: int, block: int | None) -> None:
         if (number, position) not in self._alive:
             return
-        cell, version, site = self.cells[number], self.versions[position], self._sites[position, binary]
+        cell, version, site = self.cells[number], self.versions[position], self._site(number, position, binary)
         self._runs += 1
         scratch = self.scratch / str(self._runs)
         scratch.mkdir()
@@ -197,7 +179,7 @@ class Session:
             if error.exit_code != CollectFailed.exit_code:
                 raise
             self._alive.discard((number, position))
-            self._give_up(cell.label, version, str(error))
+            self._give_up(cell.label, version, str(error) + self._kept_aside(number, position, binary, error))
         else:
             self.warnings |= dict.fromkeys(f"{cell.label}: {warning}" for warning in seen.warnings)
             if block is not None:
@@ -205,6 +187,9 @@ class Session:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         self.progress.step(f"{cell.label} {version.name}")
+
+    def _site(self, number: int, position: int, binary: int = 0) -> Site:
+        return self._sites[position, binary, self._flags[number]]
 
     def _run_of(self, cell: Cell, site: Site, scratch: Path) -> Run:
         env = site.environ(cell.env)
@@ -231,6 +216,18 @@ class Session:
             self._texts[key] = cell.workload.prepare(site.folder, self.home / "workloads", env)
         return self._texts.get(key, "")
 
+    def _kept_aside(self, number: int, position: int, binary: int, error: PerfError) -> str:
+        """Write what a job gave before it failed into a file of its own; the end of the message about it, empty where it is nothing."""
+        partial = error.partial if isinstance(error, CollectError) else None
+        if partial is None or not partial.uid:
+            return ""
+        recording = self._recordings[number, position]
+        recording.add(partial, recording.executions, binary)
+        path = self.home / "aside" / f"{self.id}-{self.versions[position].commit[:12]}-{number}-{position}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(self._raw(number, position, datetime.now(UTC), noise.snapshot()).encode())
+        return f" (what was measured until then is kept in {path})"
+
     def _give_up(self, label: str, version: Version, reason: str) -> None:
         failure = Failure(label, version.name, reason)
         self.failures.append(failure)
@@ -247,17 +244,27 @@ class Session:
         if not {(number, 0), (number, 1)} <= self._alive:
             return None
         now, state = datetime.now(UTC), noise.snapshot()
-        return [self._profile(number, 0, now, state)], [self._profile(number, 1, now, state)]
+        return [self._raw(number, 0, now, state)], [self._raw(number, 1, now, state)]
 
     def _profile(self, number: int, position: int, ended: datetime, after: Noise) -> Profile:
+        profile = self._raw(number, position, ended, after)
+        for postprocessor in self.cells[number].postprocessors:
+            try:
+                profile = postprocessor.apply(profile)
+            except PerfError as error:  # what was measured is worth more than what could be computed from it
+                self.warnings[f"{self.cells[number].label}: not processed: {error}"] = None
+        return profile
+
+    def _raw(self, number: int, position: int, ended: datetime, after: Noise) -> Profile:
         recording = self._recordings[number, position]
-        cell, version, site = self.cells[number], self.versions[position], self._sites[position, 0]
+        cell, version, site = self.cells[number], self.versions[position], self._site(number, position)
         source, python = dict(site.source), self._python(cell, site)
         if cell.workload:
             source |= cell.workload.source(site.folder, self._workload(cell, site, site.env))
         label = python.interpreter.label if python else _interpreter(self._programs[site.folder, cell.cmd])
-        profile = Profile(
-            commit=version.commit, dirty=version.dirty, job=cell.job(source),
+        job = cell.job(source)
+        return Profile(
+            commit=version.commit, dirty=version.dirty, job=structs.replace(job, engine=recording.engine or job.engine),
             metrics=recording.metrics, resources=recording.resources(),
             collected=Collected(self.id, _iso(self.started), _iso(ended), f"perfvcs {__version__}"),
             environment=environment.describe(
@@ -270,9 +277,6 @@ class Session:
                 versions=[version.commit for version in self.versions],
             ),
         )  # fmt: skip
-        for postprocessor in cell.postprocessors:
-            profile = postprocessor.apply(profile)
-        return profile
 
 
 def _iso(moment: datetime) -> str:

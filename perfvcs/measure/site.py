@@ -7,19 +7,23 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from perfvcs.environment import clean
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs.config import Config, PythonTable, seconds
+from perfvcs.measure.compilers import wrapped
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.process import CommandFailed, run
 from perfvcs.vcs import Project
 from perfvcs.vcs.worktree import checkout, delete
+
+CFLAGS = "{cflags}"  # in a build command
 
 
 class BuildError(PerfError):
@@ -61,11 +65,13 @@ class Site:
 
 
 def prepare(
-    project: Project, home: Path, config: Config, version: Version, place: str, stack: ExitStack, *, in_place: bool = False
-) -> Site:
+    project: Project, home: Path, config: Config, version: Version, place: str, stack: ExitStack, *,
+    in_place: bool = False, flags: Sequence[str] = (),
+) -> Site:  # fmt: skip
     """Check out (unless ``in_place``), lay the benchmark's files over it, build, and install the interpreters.
 
-    ``home`` is the ``.perf`` folder and ``place`` the worktree's name in it; the worktree lives as long as ``stack``.
+    ``home`` is the ``.perf`` folder and ``place`` the worktree's name in it; the worktree lives as long as ``stack``. ``flags`` are
+    added by the C and C++ compilers during the build, and stand for ``{cflags}`` in its commands.
     Raises BuildError, CheckoutError or UsageError.
     """
     folder, changes = project.root, version.dirty is not None
@@ -76,8 +82,12 @@ def prepare(
     log = home / "log" / f"build-{place}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
-    for command in config.build:
-        _build(command, folder, _reporting(env), seconds(config.build_timeout, "build_timeout"), log)
+    with ExitStack() as until_built:
+        building = _reporting(env)
+        if flags:
+            building = wrapped(building, flags, Path(until_built.enter_context(TemporaryDirectory(prefix="perfvcs-compilers-"))))
+        for command in config.build:
+            _build(_with(flags, command), folder, building, seconds(config.build_timeout, "build_timeout"), log)
     log.unlink(missing_ok=True)
     pythons: dict[str, VirtualEnvironment] = {}
     if config.python is not None:
@@ -154,9 +164,18 @@ def _content(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _build(command: str, folder: Path, env: Mapping[str, str], timeout: float, log: Path) -> None:
+def _with(flags: Sequence[str], command: str) -> list[str]:
+    """A build command's words with the flags in place of ``{cflags}``: as many words, or a part of the word that holds it."""
+    parts = [
+        list(flags) if word == CFLAGS else [word.replace(CFLAGS, " ".join(flags)).rstrip()] if CFLAGS in word else [word]
+        for word in shlex.split(command)
+    ]
+    return [word for part in parts for word in part]
+
+
+def _build(words: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float, log: Path) -> None:
     """One build command, what it prints in ``log``."""
     try:
-        run(shlex.split(command), cwd=folder, env=env, timeout=timeout, log=log)
+        run(words, cwd=folder, env=env, timeout=timeout, log=log)
     except CommandFailed as error:
         raise BuildError(f"the build failed: {error}") from None

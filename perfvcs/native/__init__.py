@@ -13,3 +13,8 @@ def native_folder() -> Path:
 def python_folder() -> Path:
     """The folder with nothing but ``perfvcs_bench``, for the PYTHONPATH of interpreters that have no perfvcs."""
     return Path(__file__).parent / "python"
+
+
+def tracing_folder() -> Path:
+    """The folder for the PYTHONPATH of programs whose calls are recorded; its ``sitecustomize`` starts that."""
+    return Path(__file__).parent / "tracing"

@@ -1,0 +1,136 @@
+"""Duration against size: every call of chosen functions, in Python, C and C++."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.complexity import Function, Request, parse
+from perfvcs.errors import UsageError
+from perfvcs.profile import Metric
+
+if TYPE_CHECKING:
+    from perfvcs.complexity import Calls
+
+METRICS = {"duration": Metric("s"), "cost": Metric("s", "none")}
+RATE = Metric("", "none")
+PYTHON = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
+FLAGS = ("-g", "-pg", "-mfentry")
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """One row per call of the chosen functions: its size, its duration and what recording it cost (already subtracted).
+
+    ``functions``: names, each with the expression of its size behind a ``=`` where that is not to be guessed, or ``"auto"``. Python's
+    are written ``package.module:Class.method``, those of C and C++ as the source names them. ``language`` decides where the
+    names and the command do not. ``tracer``: ``fentry`` needs a build with perfvcs' flags, ``uftrace`` takes any. ``recursion``:
+    whether calls inside a call of the same function are recorded too. ``keep``: how many calls are kept per function and bucket of sizes
+    (a quarter of a doubling); of more a random sample is. ``most``: functions that ``"auto"`` chooses.
+    """
+
+    functions: tuple[str, ...] | Literal["auto"] = "auto"
+    language: Literal["auto", "python", "native"] = "auto"
+    tracer: Literal["fentry", "uftrace"] = "fentry"
+    recursion: Literal["outermost", "all"] = "outermost"
+    keep: int = 200
+    most: int = 10
+
+    def __post_init__(self) -> None:
+        for name, value, top in (("keep", self.keep, 1_000_000), ("most", self.most, 1000)):
+            if isinstance(value, bool) or not 1 <= value <= top:
+                raise UsageError(f"complexity: {name} is {value!r}: give a whole number from 1 to {top:,}")
+        if not self.functions:
+            raise UsageError('complexity: functions is empty: name some, or give "auto"')
+        kinds = {one.python for one in self._functions}
+        if len(kinds) == 2:
+            raise UsageError(
+                "complexity: functions has names of Python (module:name) and of C: give each language a job of its own"
+            )
+        if kinds and self.language != "auto" and kinds != {self.language == "python"}:
+            raise UsageError(f"complexity: the functions are not written as {self.language} names: see docs/complexity.md")
+
+    @property
+    def _functions(self) -> tuple[Function, ...]:
+        return () if isinstance(self.functions, str) else tuple(parse(entry) for entry in self.functions)
+
+    @property
+    def engine(self) -> str:
+        """What is known before an execution; its observations name the engine that was used."""
+        return f"{self.tracer}/1"
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """``duration``, and ``cost``, which was subtracted from it."""
+        return METRICS
+
+    def available(self) -> str | None:
+        """It runs wherever Linux does; an engine that is missing is named, with its cure, when it is needed."""
+        import sys
+
+        return None if sys.platform == "linux" else "complexity needs Linux: measure on a Linux machine"
+
+    def flags(self, program: str) -> tuple[str, ...]:
+        """What compilers have to be told so that ``program`` (the command's first word) can be recorded; empty where nothing."""
+        needed = self.tracer == "fentry" and self._language(program) == "native" and platform.machine() == "x86_64"
+        return FLAGS if needed else ()
+
+    def collect(self, run: Run) -> Observations:
+        """Execute once; raises CollectError."""
+        from perfvcs.complexity.recording import Interrupted
+
+        request = Request(self._functions, self.recursion == "outermost", self.keep, self.most)
+        try:
+            return _observations(self._record(run.argv[0])(run, request))
+        except Interrupted as error:
+            raise CollectError(str(error), _observations(error.calls) if len(error.calls.function) else None) from None
+
+    def _record(self, program: str) -> Callable[[Run, Request], Calls]:
+        """What records the calls of ``program``."""
+        from importlib import import_module
+
+        engine = "python" if self._language(program) == "python" else self.tracer
+        return import_module(f"perfvcs.complexity.{engine}").record  # type: ignore[no-any-return]
+
+    def _language(self, program: str) -> Literal["python", "native"]:
+        if self.language != "auto":
+            return self.language
+        if self._functions:
+            return "python" if self._functions[0].python else "native"
+        return "python" if _is_python(program) else "native"
+
+
+def _is_python(program: str) -> bool:
+    """Whether a command's first word is a Python interpreter or a script that asks for one."""
+    if PYTHON.fullmatch(Path(program).name) or program.endswith(".py"):
+        return True
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(512).decode(errors="replace")
+    except OSError:
+        return False
+    return first.startswith("#!") and any(PYTHON.fullmatch(Path(word).name) for word in first[2:].split())
+
+
+def _observations(calls: Calls) -> Observations:
+    if not len(calls.function):
+        raise CollectError("none of the functions was called: check their names, or whether the command gets there")
+    found = Observations(
+        uid=[calls.names[number] for number in calls.function.tolist()],
+        size=[None if isnan(size) else size for size in calls.size.tolist()],
+        iteration=calls.number.tolist(),
+        mark=[0] * len(calls.function),
+        values={"duration": calls.duration.tolist(), "cost": calls.cost.tolist()},
+        metrics=dict(METRICS),
+        warnings=list(calls.warnings),
+        engine=calls.engine,
+    )
+    if (calls.rate > 1).any():
+        found.values["rate"], found.metrics["rate"] = calls.rate.tolist(), RATE
+    return found

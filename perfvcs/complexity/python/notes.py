@@ -1,0 +1,93 @@
+"""What the measured interpreters tell about themselves, in files beside the records."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SEPARATOR, END = "\x1f", "\x1e"
+MAX_BYTES = 1 << 20  # of one file
+MAX_FILES = 10_000
+LONGEST = 4096  # characters of a field
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What discovery tells of one function of one process; ``line`` is that of its first decorator."""
+
+    path: str
+    line: int
+    module: str
+    calls: int
+    nanoseconds: int
+
+
+@dataclass
+class Notes:
+    """``modules``: the files of those that were instrumented. ``defined``, ``errors`` and ``guesses`` are by the functions' numbers.
+
+    ``untouched`` has modules that were loaded another way, with that; ``failed`` those that could not be instrumented, with the reason.
+    A guess is an expression, and whether there were others as good.
+    """
+
+    interpreters: list[tuple[str, str]] = field(default_factory=list)
+    engines: set[str] = field(default_factory=set)
+    modules: dict[str, str] = field(default_factory=dict)
+    untouched: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    defined: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    errors: dict[int, str] = field(default_factory=dict)
+    guesses: defaultdict[int, dict[str, bool]] = field(default_factory=lambda: defaultdict(dict))
+    timed: list[Timed] = field(default_factory=list)
+    slow: list[str] = field(default_factory=list)
+
+
+def read_notes(folder: Path) -> Notes:
+    """The notes of all interpreters of one execution; lines that are not as they should be are left out: programs could write some."""
+    notes = Notes()
+    for path in sorted(folder.glob("notes-*.txt"))[:MAX_FILES]:
+        for line in _content(path).decode(errors="replace").split(END)[:-1]:
+            kind, *fields = (_printable(part) for part in line.split(SEPARATOR))
+            _take(notes, kind, fields)
+    return notes
+
+
+def _take(notes: Notes, kind: str, fields: list[str]) -> None:
+    match kind, fields:
+        case "started", [executable, version]:
+            notes.interpreters.append((executable, version))
+        case "engine", [name]:
+            notes.engines.add(name)
+        case "module", [name, path]:
+            notes.modules.setdefault(name, path)
+        case "untouched", [name, how]:
+            notes.untouched.setdefault(name, how)
+        case "failed", [name, reason]:
+            notes.failed.setdefault(name, reason)
+        case "defined", [number, line] if number.isdecimal() and line.isdecimal():
+            notes.defined[int(number)].add(int(line))
+        case "error", [number, text] if number.isdecimal():
+            notes.errors.setdefault(int(number), text)
+        case "guess", [number, expression, ambiguous] if number.isdecimal():
+            known = notes.guesses[int(number)]
+            known[expression] = known.get(expression, False) or ambiguous == "1"
+        case "timed", [path, line, module, calls, duration] if line.isdecimal() and calls.isdecimal() and duration.isdecimal():
+            notes.timed.append(Timed(path, int(line), module, int(calls), int(duration)))
+        case "slow", [reason]:
+            notes.slow.append(reason)
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text[:LONGEST])
+
+
+def _content(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    with open(descriptor, "rb") as file:
+        return file.read(MAX_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""

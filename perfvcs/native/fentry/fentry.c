@@ -1,0 +1,271 @@
+/* What perfvcs preloads into programs that were compiled with -pg -mfentry: sizes and durations of chosen functions' calls.
+
+   A compiler's call of __fentry__ stands before a function's first instruction, so the arguments are where the caller put them. For a
+   chosen function the size is computed from them and the return address on the stack is replaced (trampolines.h); where
+   the function returns, the clock is read and the true address is taken. Everything in hooks is made of general registers and system
+   calls (compiled with -mgeneral-regs-only), which leaves vector and x87 registers, flags of floating point and errno as they are.
+
+   Environment: PERFVCS_FENTRY names the configuration; records go to files beside it (arena.h). */
+#if !defined __x86_64__ || !defined __linux__
+#error "functions of C and C++ are recorded on x86-64 Linux only"
+#endif
+
+#define _GNU_SOURCE
+#include "objects.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool ready;
+
+static struct thread *new_thread(void)
+{
+    struct thread *thread = private_memory(sizeof *thread);
+    if (!thread)
+        return NULL;
+    thread->functions = thread_memory(thread, (asked->functions + 1ull) * sizeof *thread->functions);
+    thread->counters = new_block(THREAD, sizeof *thread->counters);
+    if (!thread->functions || !thread->counters)
+        return NULL;
+    thread->counters->thread = thread->number = shared->threads++;
+    thread->random = 0x9E3779B97F4A7C15ull * (thread->number + 1);
+    thread->generation = shared->generation;
+    return thread;
+}
+
+/* What a probe costs: the least mean of some rounds, of calls that are not stored in the file but otherwise are as others. */
+static void calibrate(struct thread *thread)
+{
+    enum { ROUNDS = 16, CALLS = 64, THIRD = 2 /* no power of two follows, at which the clocks are noted */ };
+    static uint64_t memory[(sizeof(struct chunk) + FIRST * sizeof(struct record)) / 8];
+    static struct reservoir spare, *spares[BUCKETS];
+    struct chunk *chunk = (struct chunk *)memory;
+    uint64_t plain = ~0ull, whole = ~0ull, entry = ~0ull, inside = ~0ull;
+    struct activity *activity = &thread->functions[asked->functions];
+    spare = (struct reservoir){.closed = true, .capacity = FIRST, .chunks = {chunk}};
+    for (int i = 0; i < BUCKETS; i++)
+        spares[i] = &spare;
+    activity->reservoirs = spares;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t start = ticks(), within = 0;
+        for (int i = 0; i < CALLS; i++)
+            perfvcs_plain();
+        uint64_t first = ticks();
+        for (int i = 0; i < CALLS; i++) {
+            spare.seen = THIRD;
+            perfvcs_dummy();
+            within += chunk->records[THIRD < asked->keep ? THIRD : 0].ticks;
+        }
+        uint64_t second = ticks();
+        activity->active = 1;
+        for (int i = 0; i < CALLS; i++)
+            perfvcs_dummy();
+        activity->active = 0;
+        uint64_t third = ticks();
+        plain = first - start < plain ? first - start : plain;
+        whole = second - first < whole ? second - first : whole;
+        entry = third - second < entry ? third - second : entry;
+        inside = within < inside ? within : inside;
+    }
+    cost_whole = whole > plain ? (whole - plain) * 256 / CALLS : 0;
+    cost_entry = entry > plain ? (entry - plain) * 256 / CALLS : 0;
+    cost_inside = inside * 256 / CALLS;
+}
+
+/* Begin this process' file; in the child of a fork the parent's costs are taken over. The caller holds the lock. */
+static bool begin(void)
+{
+    struct process *process = new_block(PROCESS, sizeof *process);
+    if (!process)
+        return false;
+    memcpy(process->magic, "PVCSFENT", 8);
+    process->version = VERSION;
+    process->pid = (uint32_t)kernel(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    process->clock = vdso_clock != NULL;
+    process->first_tick = ticks();
+    process->first_ns = monotonic();
+    shared->process = process;
+    return true;
+}
+
+/* The state of a thread that records its first call, in this process or after a fork. */
+static struct thread *attach(void)
+{
+    static uint32_t generations;
+    uint64_t before = block_signals();
+    struct thread *thread = NULL;
+    lock();
+    if (shared->generation || (!shared->failed && begin())) {
+        if (!shared->generation)
+            shared->generation = ++generations;
+        thread = shared->idle;
+        if (thread)
+            shared->idle = thread->next;
+        else
+            thread = new_thread();
+    }
+    unlock();
+    self = thread;
+    if (thread && !cost_inside)
+        calibrate(thread);
+    if (shared->process && !shared->process->inside) {
+        shared->process->inside = cost_inside;
+        shared->process->whole = cost_whole;
+        shared->process->entry = cost_entry;
+        note_clocks();
+    }
+    restore_signals(before);
+    return thread;
+}
+
+static uint32_t push(struct thread *thread, uint64_t *place, uint32_t function)
+{
+    bool tail = false;
+    for (uint32_t slot; (slot = thread->current);) {
+        const struct frame *frame = &frames[slot];
+        if (frame->state != FINISHED) {
+            if (frame->place > place)
+                break;
+            tail = frame->place == place && *place == address_of(slot);
+            if (tail)
+                break;
+        }
+        drop(thread);
+    }
+    struct activity *activity = &thread->functions[function];
+    if (activity->active && asked->flags & OUTERMOST) {
+        thread->entries++;
+        return 0;
+    }
+    if (UNLIKELY(!thread->unused)) {
+        sweep(thread);
+        if (!thread->unused && !take_slots(thread)) {
+            thread->counters->full++;
+            return 0;
+        }
+    }
+    uint32_t slot = thread->unused;
+    struct frame *frame = &frames[slot];
+    thread->unused = frame->next;
+    table[slot] = tail ? table[thread->current] : *place;
+    frame->tail = tail;
+    frame->place = place;
+    frame->function = function;
+    frame->before = thread->current;
+    frame->whole = thread->whole;
+    frame->entries = thread->entries;
+    frame->switches = thread->switches;
+    frame->thread = thread;
+    frame->state = PENDING;
+    thread->current = slot;
+    activity->active++;
+    return slot;
+}
+
+__attribute__((used)) static void enter(const struct registers *registers, uint64_t address, uint64_t *place)
+{
+    if (UNLIKELY(!ready))
+        return;
+    const struct entry *entry = find(address);
+    const struct site *site = LIKELY(entry != NULL) ? entry->site : look_up(address);
+    if (!site) {
+        __atomic_store_n(&unselected[address >> 4 & (FILTER - 1)], address, __ATOMIC_RELAXED);
+        return;
+    }
+    struct thread *thread = self;
+    if (UNLIKELY(!thread || thread->generation != shared->generation) && !(thread = attach()))
+        return;
+    if (UNLIKELY(thread->busy))
+        return;
+    thread->busy = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint32_t slot = push(thread, place, site->function);
+    if (slot) {
+        frames[slot].size = evaluate(site->program, registers, (uint64_t)(place + 1), thread->pages);
+        atomic_signal_fence(memory_order_seq_cst);
+        *place = address_of(slot);
+        thread->busy = false;
+        frames[slot].tick = ticks();
+    } else {
+        thread->busy = false;
+    }
+}
+
+/* A thread that ended leaves its state to the next one. */
+static void detach(void *value)
+{
+    struct thread *thread = value == shared ? self : NULL;
+    if (!thread || thread->generation != shared->generation)
+        return;
+    uint64_t before = block_signals();
+    thread->busy = true;
+    while (thread->current)
+        drop(thread);
+    thread->busy = false;
+    self = NULL;
+    lock();
+    thread->next = shared->idle;
+    shared->idle = thread;
+    unlock();
+    restore_signals(before);
+}
+
+#include "interposed.h"
+
+/* An empty file tells the recorder that it was here, or why it stays out of the way. */
+static bool tell(const char *name)
+{
+    char path[sizeof folder + 16];
+    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return false;
+    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
+    if (file < 0)
+        return false;
+    kernel(SYS_close, file, 0, 0, 0, 0, 0);
+    return true;
+}
+
+static bool prepare(const char *path)
+{
+    uint64_t size = 1;
+    const char *end = strrchr(path, '/');
+    if (*path != '/' || (size_t)(end - path) >= sizeof folder || !configure(path))
+        return false;
+    memcpy(folder, path, (size_t)(end - path));
+    if (!tell(shadow_stack() ? "shadow" : "loaded") || shadow_stack())
+        return false;
+    while (size < 4ull * asked->sites + (1 << 16))
+        size *= 2;
+    entries_mask = size - 1;
+    entries = private_memory(size * sizeof *entries);
+    frames = private_memory(SLOTS * sizeof *frames);
+    shared = private_memory(4096);
+    if (!entries || !frames || !shared || madvise(shared, 4096, MADV_WIPEONFORK))
+        return false;
+    table = (uint64_t *)(perfvcs_slots + TABLE_OFFSET);
+    return mmap(table, TABLE_OFFSET, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == table;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    const char *path = getenv("PERFVCS_FENTRY");
+    prepare_jumps();
+    if (!path || !prepare(path))
+        return;
+    choose_clock();
+    dummy_site.function = asked->functions;
+    add((uint64_t)perfvcs_dummy_site, &dummy_site);
+    if (pthread_key_create(&thread_key, detach))
+        return;
+    look_around(asked->flags & PATCH && alone());
+    atomic_signal_fence(memory_order_seq_cst);
+    ready = true;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (ready)
+        note_clocks();
+}

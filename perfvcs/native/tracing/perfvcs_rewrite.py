@@ -1,0 +1,246 @@
+"""Puts probes into the bodies of chosen functions, in the tree of a module; everything else stays as it was written."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import CodeType
+    from typing import Any, TypeVar
+
+    T = TypeVar("T", bound=ast.AST)
+
+    Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+MARK = b"\0perfvcs\0"  # begins the constants that stand for probes until the tree is compiled
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+SIMPLE = (  # nodes of a size expression that are evaluated in the function itself
+    ast.Expression, ast.Name, ast.Load, ast.Attribute, ast.Constant, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.operator,
+    ast.unaryop, ast.IfExp, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop,
+)  # fmt: skip
+
+
+class Entry:
+    """A function to be recorded: its name in its module, the line where one is named, and the expression of its size."""
+
+    def __init__(self, index: int, name: str, line: int, size: str | None) -> None:
+        self.index, self.name, self.line, self.size = index, name, line, size
+
+
+def rewrite(
+    source: bytes | str, path: str, entries: Mapping[str, list[Entry]], instrument: Callable[..., Any], quiet: bool
+) -> CodeType:
+    """The code of a module in which the functions of ``entries`` (by qualified name) record their calls.
+
+    ``instrument(entry, parameters, definition)`` makes what the body refers to. Raises SyntaxError as compiling the source does.
+    """
+    with warnings.catch_warnings():
+        # A call of a constant is what the compiler warns of; what it says of the program it says when it compiles it for itself.
+        warnings.filterwarnings("ignore", "" if quiet else "'?bytes'? object is not callable")
+        tree = ast.parse(source, path)
+        rewriter = Rewriter(entries, instrument)
+        code = compile(rewriter.visit(tree), path, "exec", dont_inherit=True)
+    return _resolve(code, rewriter.constants)
+
+
+def _resolve(code: CodeType, constants: list[object]) -> CodeType:
+    """The code with the objects in place of the constants that stand for them."""
+    found: list[Any] = []
+    for value in code.co_consts:
+        if isinstance(value, type(code)):
+            found.append(_resolve(value, constants))
+        elif isinstance(value, bytes) and value.startswith(MARK):
+            found.append(constants[int(value[len(MARK) :])])
+        else:
+            found.append(value)
+    return code.replace(co_consts=tuple(found))
+
+
+class Rewriter(ast.NodeTransformer):
+    """Walks over the definitions of a module with their qualified names."""
+
+    def __init__(self, entries: Mapping[str, list[Entry]], instrument: Callable[..., Any]) -> None:
+        self.entries = entries
+        self.instrument = instrument
+        self.constants: list[object] = []
+        self.scope: list[str] = []
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.scope.append(node.name)
+        self.generic_visit(node)
+        self.scope.pop()
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._definition(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._definition(node)
+
+    def _definition(self, node: Definition) -> ast.AST:
+        name = ".".join([*self.scope, node.name])
+        enclosing = self.scope[-1] if self.scope and self.scope[-1] != "<locals>" else ""
+        self.scope += [node.name, "<locals>"]
+        self.generic_visit(node)
+        del self.scope[-2:]
+        line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        for entry in self.entries.get(name, ()):
+            if entry.line in (0, node.lineno, line):
+                self._record(node, entry, enclosing)
+                break
+        return node
+
+    def _record(self, node: Definition, entry: Entry, enclosing: str) -> None:
+        start = 1 if ast.get_docstring(node, clean=False) is not None else 0
+        body: list[ast.stmt] = node.body[start:] or [ast.copy_location(ast.Pass(), node.body[-1])]
+        parts = self.instrument(entry, parameters(node), node, enclosing)
+        place = body[0]
+        if isinstance(node, ast.AsyncFunctionDef) or yields(body):
+            body = [Suspensions(self, parts).visit(statement) for statement in body]
+            began = ast.withitem(self._call(parts.begin, self._size(parts, node)))
+            added: list[ast.stmt] = [ast.With(items=[began], body=body)]
+        else:
+            # At the last line, which is where most functions return: debuggers and the like see no other there.
+            leave = _locate(ast.Expr(self._call(parts.leave)), last(body))
+            guarded = ast.Try(body=body, handlers=[], orelse=[], finalbody=[leave])
+            added = [*self._enter(parts, node, entry), guarded]
+        for statement in added:
+            _locate(statement, place)
+        node.body = [*node.body[:start], *added]
+
+    def _enter(self, parts: Any, node: Definition, entry: Entry) -> list[ast.stmt]:
+        """The statements that evaluate the size and start the clock."""
+        expression = inline(entry.size, node) if entry.size else None
+        if expression is None:
+            return [ast.Expr(self._call(parts.enter, self._size(parts, node)))]
+        handler = ast.ExceptHandler(type=self._constant(Exception), name=None, body=[ast.Expr(self._call(parts.failed))])
+        entered = ast.Expr(self._call(parts.enter, expression))
+        return [ast.Try(body=[entered], handlers=[handler], orelse=[], finalbody=[])]
+
+    def _size(self, parts: Any, node: Definition) -> ast.expr:
+        return self._call(parts.size, *(ast.Name(id=name, ctx=ast.Load()) for name in parameters(node)))
+
+    def _call(self, function: object, *arguments: ast.expr) -> ast.expr:
+        return ast.Call(func=self._constant(function), args=list(arguments), keywords=[])
+
+    def _constant(self, value: object) -> ast.expr:
+        self.constants.append(value)
+        return ast.Constant(value=MARK + str(len(self.constants) - 1).encode())
+
+
+class Suspensions(ast.NodeTransformer):
+    """Stops the clock of a generator or coroutine where it is suspended, in its own body only."""
+
+    def __init__(self, rewriter: Rewriter, parts: Any) -> None:
+        self.call = rewriter._call
+        self.parts = parts
+
+    def visit_Yield(self, node: ast.Yield) -> ast.AST:
+        self.generic_visit(node)
+        value = node.value or ast.Constant(value=None)
+        paused = ast.Yield(value=self.call(self.parts.pause, value))
+        return _locate(self.call(self.parts.resume, self.call(self.parts.current), paused), node)
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
+        self.generic_visit(node)
+        node.value = _locate(self.call(self.parts.delegate, self.call(self.parts.current), node.value), node)
+        return node
+
+    def visit_Await(self, node: ast.Await) -> ast.AST:
+        self.generic_visit(node)
+        node.value = _locate(self.call(self.parts.awaiting, self.call(self.parts.current), node.value), node)
+        return node
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._wrapped(self.parts.iterating, node.iter)
+        return node
+
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.AST:
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = self._wrapped(self.parts.managing, item.context_expr)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        if node.is_async:
+            node.iter = self._wrapped(self.parts.iterating, node.iter)
+        return node
+
+    def _wrapped(self, function: object, value: ast.expr) -> ast.expr:
+        return _locate(self.call(function, self.call(self.parts.current), value), value)
+
+    def _other(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_GeneratorExp = _other
+
+
+def parameters(node: Definition) -> list[str]:
+    """The names of all parameters, in order."""
+    given = node.args
+    found = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+    return [one.arg for one in found if one is not None]
+
+
+def yields(body: list[ast.stmt]) -> bool:
+    """Whether statements of a function make it a generator."""
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, SCOPES):
+            todo += ast.iter_child_nodes(node)
+    return False
+
+
+def inline(text: str, node: Definition) -> ast.expr | None:
+    """The expression of a size, when the function itself can evaluate it and that runs none of the program's functions but __len__."""
+    expression = ast.parse(text.strip(), mode="eval")
+    own, bound = set(parameters(node)), bindings(node)
+    for part in ast.walk(expression):
+        if isinstance(part, ast.Call):
+            if not (isinstance(part.func, ast.Name) and part.func.id == "len" and len(part.args) == 1 and not part.keywords):
+                return None
+        elif not isinstance(part, SIMPLE) or (isinstance(part, ast.Name) and part.id not in own and part.id in bound):
+            return None
+        for attribute in part._attributes:
+            if hasattr(part, attribute):
+                delattr(part, attribute)  # it is to get that of the statement which it goes before
+    return expression.body
+
+
+def last(body: list[ast.stmt]) -> ast.stmt:
+    """The statement that stands last, in whatever is nested last."""
+    inner = getattr(body[-1], "finalbody", None) or getattr(body[-1], "orelse", None) or getattr(body[-1], "body", None)
+    return last(inner) if inner and isinstance(inner, list) and not isinstance(body[-1], SCOPES) else body[-1]
+
+
+def bindings(node: Definition) -> set[str]:
+    """The names that a function's body assigns, imports, declares or defines."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            found.add(part.id)
+        elif isinstance(part, (ast.Global, ast.Nonlocal)):
+            found.update(part.names)
+        elif isinstance(part, ast.alias):
+            found.add((part.asname or part.name).split(".")[0])
+        elif isinstance(part, (ast.ExceptHandler, *SCOPES)) and isinstance(getattr(part, "name", None), str):
+            found.add(part.name)  # type: ignore[union-attr,arg-type]
+        elif isinstance(getattr(part, "rest", None), str) or type(part).__name__ in ("MatchAs", "MatchStar"):
+            found.update(name for name in (getattr(part, "name", None), getattr(part, "rest", None)) if name)
+    return found
+
+
+def _locate(node: T, place: ast.AST) -> T:
+    """Give new nodes the position of another, so that lines and columns in tracebacks are those of the program."""
+    for part in ast.walk(node):
+        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+            ast.copy_location(part, place)
+    return node
