@@ -51,3 +51,5 @@ def build(family: str, name: str, options: Mapping[str, Any], place: str) -> Any
         return msgspec.convert(dict(options), member)
     except msgspec.ValidationError as error:
         raise UsageError(f"{place}: {family.removesuffix('s')} `{name}`: {error}") from None
+    except UsageError as error:  # of an option that is out of range
+        raise UsageError(f"{place}: {error}") from None

@@ -12,12 +12,13 @@ import msgspec
 from perfvcs.errors import PerfError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
 FORMAT = "perfvcs-profile/1"
+TOOL = "perfvcs"  # with which the tool of our own profiles begins
 MAX_BYTES = 1 << 30
 MAX_ROWS = 50_000_000
 MAX_NAME = 10_000
@@ -29,6 +30,7 @@ INTEGER_COLUMNS = ("execution", "binary", "iteration", "mark", "trace")
 RESERVED = ("uid", "size", *INTEGER_COLUMNS)
 METRIC_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
 FINE, DELAYED, REPEATED = 0, 1, 2
+DERIVED = ("normalized", "cluster", "outlier")  # columns <metric>.<word> that postprocessors add: no measurements
 
 Value = str | int | float | bool | None
 
@@ -49,6 +51,12 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unit: str
     better: Literal["lower", "higher", "none"] = "lower"
     kind: Literal["sampled", "deterministic"] = "sampled"
+
+
+def is_derived(metric: str, metrics: Container[str]) -> bool:
+    """Whether a metric is what a postprocessor says of the rows, by its name: a mark on another of the ``metrics`` or the sizes."""
+    of, _, word = metric.rpartition(".")
+    return word in DERIVED and (of in metrics or of == "size")
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,6 +91,11 @@ class Collected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     started: str
     ended: str
     tool: str
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another program measured it, so that this one cannot measure it again."""
+        return not self.tool.startswith(TOOL)
 
 
 class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,6 +177,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     stacks: Stacks | None = None
     models: list[dict[str, Any]] = []
     postprocessors: list[Processed] = []
+    origin: str | None = None
 
     def encode(self) -> bytes:
         """The JSON document, checked: what is written can be read.
@@ -182,6 +196,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         if self.stacks is not None:
             document["stacks"] = self.stacks
         document |= {"models": self.models, "postprocessors": self.postprocessors}
+        if self.origin is not None:  # what was stored before there were origins stays as it is
+            document["origin"] = self.origin
         try:
             encoded = msgspec.json.encode(document)
         except UnicodeEncodeError as error:
@@ -189,6 +205,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
                 f"{error.object[:200]!a} is not valid Unicode: a name or argument has bytes that are no UTF-8"
             ) from None
         _check(self)
+        if len(encoded) > MAX_HEADER:
+            _check_sizes(encoded)
         return encoded
 
 
@@ -211,6 +229,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     stacks: Stacks | None = None
     models: list[dict[str, Any]] = []
     postprocessors: list[Processed] = []
+    origin: str | None = None
 
 
 class _Uid(msgspec.Struct, forbid_unknown_fields=True):
@@ -294,6 +313,7 @@ def _check(profile: Profile) -> None:
     rows, count = profile.resources, len(profile.resources)
     _require(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", profile.commit), "$.commit is not a full commit id")
     _require(profile.dirty is None or re.fullmatch(r"[0-9a-f]{64}", profile.dirty), "$.dirty is not a SHA-256")
+    _require(profile.origin is None or re.fullmatch(r"[0-9a-f]{64}", profile.origin), "$.origin is not a SHA-256")
     _require(count <= MAX_ROWS, f"$.resources has {count:,} rows, over the limit of {MAX_ROWS:,}")
     _require(len(set(rows.names)) == len(rows.names), "$.resources.uid.names repeats a name")
     _require(all(len(name) <= MAX_NAME for name in rows.names), f"$.resources.uid.names has one over {MAX_NAME} characters")

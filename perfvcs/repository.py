@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FOLDER = ".perf"
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the index at a time
 HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
+KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,15 @@ class Repository:
                 with self.measuring():
                     pass
 
+    def gc(self) -> None:
+        """Pack the store, and drop what crashes and failed measurements left more than two weeks ago."""
+        import time
+
+        self.store.gc()
+        for path in (self.home / "aside").glob("*.json"):
+            if path.stat().st_mtime < time.time() - KEPT_ASIDE:
+                path.unlink(missing_ok=True)
+
     def _sweep(self) -> None:
         from perfvcs.vcs.worktree import delete, remove
 
@@ -233,6 +243,12 @@ class Repository:
         if not paths:
             raise UsageError(f"`{name}` has no such profiles: `perf log` shows what there is")
         return paths
+
+    @contextmanager
+    def replacing(self) -> Iterator[None]:
+        """The right to replace stored profiles by new versions; waits for others, so that two never make versions of the same one."""
+        with hold(self.home / "process.lock", wait=True):
+            yield
 
     @cached_property
     def rules(self) -> Rules:

@@ -162,6 +162,28 @@ class Store:
             self._publish(stream, blobs, message)
         return paths
 
+    def replace(self, profiles: Iterable[tuple[str, Profile]], message: str) -> list[str]:
+        """Put each profile in the place of the one at the path before it, all in one commit or none; the new paths in the order given.
+
+        The store's history keeps the old ones. A profile that is what is there already changes nothing. Memory and errors are those of
+        ``add``; no profiles make no commit.
+        """
+        waiting = iter(profiles)
+        first = next(waiting, None)
+        if first is None:
+            return []
+        self._tip()
+        paths: list[str] = []
+        changes: dict[str, str | None] = {}
+        with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
+            for old, profile in chain([first], waiting):
+                document = profile.encode()
+                paths.append(place(profile, document))
+                changes.setdefault(old, None)
+                changes[paths[-1]] = stream.blob(document)
+            self._publish(stream, changes, message)
+        return paths
+
     def remove(self, paths: Iterable[str], message: str) -> list[str]:
         """Take profiles out of the newest state in one commit; returns those that were there. The store's history keeps them."""
         unwanted: dict[str, str | None] = {path: None for path in paths if path != "format"}

@@ -28,6 +28,16 @@ ORDERS = {
     "power": "O(n^b)",
     "exponential": "O(b^n)",
 }
+FORMULAS = {
+    "constant": "b0",
+    "logarithmic": "b0 + b1 log n",
+    "linear": "b0 + b1 n",
+    "linearithmic": "b0 + b1 n log n",
+    "quadratic": "b0 + b1 n^2",
+    "cubic": "b0 + b1 n^3",
+    "power": "b0 n^b1",
+    "exponential": "b0 b1^n",
+}
 _EXPONENTS = {
     "constant": (0, 0),
     "logarithmic": (0, 1),

@@ -1,0 +1,183 @@
+"""``perf process``."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import click
+
+SUFFIXES = (".json", ".gz", ".z", ".csv", ".perf")
+HELP = ("-h", "--help")
+
+
+class Members(click.Group):
+    """A group whose members are the postprocessors; the options of each are the fields of its dataclass."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The postprocessors, as they are written in perf.toml."""
+        from perfvcs import plugins
+
+        return [name.replace("_", "-") for name in plugins.names("postprocessors")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The postprocessor of that name; None when there is none."""
+        from perfvcs.errors import UsageError
+        from perfvcs.plugins import find
+
+        try:
+            find("postprocessors", cmd_name)
+        except UsageError:
+            return None
+        return _command(cmd_name)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with a suggestion; ``perf process NAME --help`` is about the postprocessor NAME."""
+        from perfvcs.errors import nearest
+
+        name, rest = args[0], args[1:]
+        if name in HELP and not rest:
+            name, rest = ctx.params["target"], [name]
+        command = self.get_command(ctx, name)
+        if command is None:
+            raise click.UsageError(f"there is no postprocessor `{name}`{nearest(name, self.list_commands(ctx))}", ctx)
+        return name, command, rest
+
+
+@click.group(cls=Members, invoke_without_command=True, subcommand_metavar="POSTPROCESSOR [OPTIONS]")
+@click.argument("target", metavar="REVISION|PROFILE|FILE")
+@click.pass_context
+def command(ctx: click.Context, target: str) -> None:
+    """Apply a postprocessor to profiles of the store or to a file.
+
+    All profiles of a revision, or one by its path or id: the new version takes its place. `perf process HEAD regression --help` lists
+    the options of a postprocessor, which are those of perf.toml.
+    """
+    if ctx.invoked_subcommand is None:
+        from perfvcs.errors import UsageError
+
+        names = command.list_commands(ctx)
+        raise UsageError(f"name a postprocessor behind {target!r:.100}; there are: {', '.join(names)}")
+
+
+def _command(name: str) -> click.Command:
+    """The command of one postprocessor."""
+    from perfvcs import plugins
+
+    name = name.replace("_", "-")
+    member = plugins.find("postprocessors", name)
+    hints = get_type_hints(member)
+    options: list[click.Parameter] = [_option(field.name, hints[field.name], field.default) for field in fields(member)]
+    options += [
+        click.Option(["-j", "--job", "_jobs"], multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated."),
+        click.Option(["-o", "--output", "_output"], type=click.Path(path_type=Path, dir_okay=False), help="Of a file: where to."),
+        click.Option(["--json", "_json"], is_flag=True, help="Print JSON."),
+    ]
+
+    @click.pass_context
+    def run(ctx: click.Context, /, _jobs: tuple[str, ...], _output: Path | None, _json: bool, **given: Any) -> None:
+        assert ctx.parent is not None
+        target = ctx.parent.params["target"]
+        values = {key: _value(key, value, hints[key]) for key, value in given.items() if value is not None and value != ()}
+        built = plugins.build("postprocessors", name, values, f"perf process {target}")
+        _run(target, name, built, _jobs, _output, as_json=_json)
+
+    text = (member.__doc__ or "").replace("``", "`")
+    return click.Command(name, callback=run, params=options, help=text, short_help=text.partition(".")[0])
+
+
+def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Path | None, *, as_json: bool) -> None:
+    from perfvcs.errors import UsageError
+    from perfvcs.reports import processing
+
+    if Path(target).is_file() and target.endswith(SUFFIXES):
+        outcomes = [_file(Path(target), name, member, output)]
+        stored = f"wrote {output}" if output else "nothing is stored of a file without -o"
+    elif output:
+        raise UsageError(f"-o is for files, and {target!r:.100} is in the store: use `perf export`")
+    else:
+        from perfvcs.repository import Repository
+
+        outcomes = processing.process(Repository.find(), target, jobs, member, name)
+        changed = sum(outcome.changed for outcome in outcomes)
+        stored = f"stored {changed} new version{'s' * (changed != 1)}"
+    click.echo(processing.document(outcomes) if as_json else "\n".join([*processing.lines(outcomes), stored]))
+    for outcome in outcomes:
+        if outcome.refused:
+            click.echo(f"note: left as it is: {outcome.refused}", err=True)
+
+
+def _file(path: Path, name: str, member: Any, output: Path | None) -> Any:
+    from hashlib import sha256
+
+    from perfvcs.formats import read
+    from perfvcs.reports.processing import apply
+
+    old = read(path)
+    new, outcome = apply(old, member, name, sha256(old.encode()).hexdigest(), str(path))
+    if output:
+        output.write_bytes(new.encode())
+    return outcome
+
+
+def _option(name: str, hint: Any, default: Any) -> click.Option:
+    """An option from a field of a dataclass."""
+    flag = f"--{name.replace('_', '-')}"
+    usual = "" if default in ("", (), None) else f"By default {', '.join(map(str, _listed(default)))}."
+    if hint is bool:
+        return click.Option([f"{flag}/--no-{flag[2:]}", name], default=None, help=usual)
+    words = _words(hint)
+    multiple = any(get_origin(part) is tuple for part in _parts(hint))
+    help_ = " ".join(
+        filter(
+            None, [f"One of {', '.join(words)}." if words and not multiple else f"Of {', '.join(words)}." if words else "", usual]
+        )
+    )
+    kind = "WORD" if words else {int: "N", float: "X"}.get(_parts(hint)[0], "NAME")
+    return click.Option(
+        [flag, name], multiple=multiple, default=None, metavar=f"{kind}[,{kind}...]" if multiple else kind, help=help_
+    )
+
+
+def _listed(default: Any) -> tuple[Any, ...]:
+    return default if isinstance(default, tuple) else (default,)
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    """The members of a union, else the type itself."""
+    import types
+    import typing
+
+    return get_args(hint) if get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+
+
+def _words(hint: Any) -> list[str]:
+    """The words that a type lists, those of its lists too."""
+    inner = [get_args(part)[0] if get_origin(part) is tuple else part for part in _parts(hint)]
+    return [str(word) for part in inner if get_origin(part) is Literal for word in get_args(part)]
+
+
+def _value(option: str, given: Any, hint: Any) -> Any:
+    """What an option's text means: a list where the field is one, numbers where it may be a number."""
+    from perfvcs.errors import UsageError, nearest
+
+    if isinstance(given, bool):
+        return given
+    parts = _parts(hint)
+    if isinstance(given, tuple):
+        words = [word for text in given for word in text.split(",")]
+        alone = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
+        inner = next(get_args(part)[0] for part in parts if get_origin(part) is tuple)
+        if len(words) == 1 and words[0] in alone:
+            return words[0]
+        return [_value(option, word, inner) for word in words]
+    if (known := _words(hint)) and len(parts) == 1 and given not in known:
+        raise UsageError(f"--{option.replace('_', '-')} cannot be `{given[:80]}`{nearest(given, known)}")
+    for kind in (int, float):
+        if kind in parts:
+            try:
+                return kind(given)
+            except ValueError:
+                continue
+    return given

@@ -1,0 +1,143 @@
+"""What ``perf process`` does: a postprocessor applied to stored profiles, or to a file, and what it found."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from perfvcs.errors import UsageError
+from perfvcs.profile import Profile
+from perfvcs.quantity import escaped, metric_name, number, quantity, shorten
+from perfvcs.store.place import verified
+
+if TYPE_CHECKING:
+    from perfvcs.postprocessors import Postprocessor
+    from perfvcs.repository import Repository
+
+UNIT, METRIC = 26, 12  # characters of names in the table
+LABEL = 40
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one profile: where it was and is (paths in the store, or one file), and what the postprocessor left in it.
+
+    ``refused`` is why it could not be applied, empty where it could; ``models`` are its entries of the profile's, ``columns`` the metrics
+    that are new or have new values, ``units`` the units of all metrics.
+    """
+
+    before: str
+    after: str
+    commit: str
+    label: str
+    refused: str = ""
+    changed: bool = False
+    models: Sequence[dict[str, Any]] = ()
+    columns: Sequence[str] = ()
+    units: dict[str, str] | None = None
+
+
+def apply(profile: Profile, member: Postprocessor, name: str, origin: str, place: str) -> tuple[Profile, Outcome]:
+    """A profile with a postprocessor applied, and its outcome; ``origin`` is the SHA-256 of its document, ``place`` where that is.
+
+    The profile itself where nothing changes. Raises UsageError where it has not what is needed.
+    """
+    new = member.apply(profile)
+    changed = new != profile
+    if changed and new.origin is None:
+        new = msgspec.structs.replace(new, origin=origin)
+    before, after = profile.resources.metrics, new.resources.metrics
+    outcome = Outcome(
+        place, place, profile.commit, profile.job.label, changed=changed,
+        models=[entry for entry in new.models if entry.get("postprocessor") == name],
+        columns=[metric for metric in after if metric not in before or after[metric] != before[metric]],
+        units={metric: about.unit for metric, about in new.metrics.items()},
+    )  # fmt: skip
+    return (new if changed else profile), outcome
+
+
+def process(repository: Repository, target: str, jobs: Sequence[str], member: Postprocessor, name: str) -> list[Outcome]:
+    """Apply a postprocessor to the profiles of a revision, or to one by its path or id, and store new versions in one commit.
+
+    Each new version takes the place of the old one, and names the document that the first of them was made from. Profiles that have
+    not what is needed stay as they are; raises UsageError where that are all of them. Also raises Damaged, and what the store raises;
+    then nothing is stored.
+    """
+    found: list[Outcome] = []
+    with repository.replacing():
+        paths = list(dict.fromkeys(repository.select(target, jobs)))
+        stored = iter(repository.store.replace(_versions(repository, paths, member, name, found), f"Process {target}: {name}"))
+    if all(outcome.refused for outcome in found):
+        raise UsageError(found[0].refused)
+    return [replace(outcome, after=next(stored)) if outcome.changed else outcome for outcome in found]
+
+
+def _versions(
+    repository: Repository, paths: Sequence[str], member: Postprocessor, name: str, found: list[Outcome]
+) -> Iterator[tuple[str, Profile]]:
+    """What did change, with the paths of the old versions, one in memory at a time; outcomes are added to ``found``."""
+    tip = repository.store.head()
+    for path, document in repository.store.documents({path: f"{tip}:{path}" for path in paths}):
+        old = verified(path, document)
+        try:
+            new, outcome = apply(old, member, name, hashlib.sha256(bytes(document)).hexdigest(), path)  # type: ignore[arg-type]
+        except UsageError as error:
+            found.append(Outcome(path, path, old.commit, old.job.label, refused=str(error)))
+        else:
+            found.append(outcome)
+            if outcome.changed:
+                yield path, new
+
+
+def document(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes as JSON."""
+    return escaped(msgspec.json.format(msgspec.json.encode([asdict(outcome) for outcome in outcomes])).decode())
+
+
+def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What was found, in lines of 80 columns: a table per profile, then how many were stored."""
+    for outcome in outcomes:
+        if outcome.refused:
+            continue
+        yield f"{outcome.commit[:10]} {shorten(outcome.label, LABEL)}" + ("" if outcome.changed else "  unchanged")
+        shown = [entry for entry in outcome.models if entry.get("best", True) or not entry.get("model", "")]
+        several = len({(entry["uid"], entry["metric"]) for entry in shown}) < len(shown)
+        for entry in shown:
+            yield from _row(entry, outcome.units or {}, several=several)
+        yield from (f"  column {shorten(column, LABEL)}" for column in outcome.columns)
+
+
+def _row(entry: dict[str, Any], units: dict[str, str], *, several: bool) -> Iterator[str]:
+    """One entry; the range of x where a unit has ``several``."""
+    names = f"  {shorten(str(entry['uid']), UNIT):{UNIT}} {shorten(metric_name(entry['metric']), METRIC):{METRIC}}"
+    share = entry.get("r2")
+    fit = f"r² {share:5.3f}" if share is not None and entry.get("model") != "constant" else ""
+    if "model" not in entry:
+        yield f"{names} {entry.get('rows', 0):>7,} rows  {fit}".rstrip()
+        return
+    if entry["model"] is None:
+        why = next(iter(entry["omitted"].values()), "")
+        yield f"{names} no model: {why}"
+        return
+    within = "{} to {}: ".format(*map(number, entry["x"])) if several else ""
+    curve = equation(entry, units.get(entry["metric"], ""))
+    yield f"{names} {entry['order']:12} {fit}".rstrip()
+    yield f"    {within}{curve}"
+
+
+def equation(entry: dict[str, Any], unit: str) -> str:
+    """The formula of a fitted model with its numbers: ``110 ns + 34 ns log n``."""
+    scale, *shape = entry["coefficients"]
+    model = str(entry["model"]).removeprefix("linearised ")
+    if not shape:
+        return quantity(scale, unit)
+    if model == "power":
+        return f"{quantity(scale, unit)} n^{shape[0]:.4g}"
+    if model == "exponential":
+        return f"{quantity(scale, unit)} {shape[0]:.6g}^n"
+    sign = "-" if shape[0] < 0 else "+"
+    return f"{quantity(scale, unit)} {sign} {quantity(abs(shape[0]), unit)} {entry['formula'].removeprefix('b0 + b1 ')}"

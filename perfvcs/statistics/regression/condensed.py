@@ -1,0 +1,183 @@
+"""Many recorded calls as few values: outliers drawn in, near sizes put together, one value per execution and size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    Numbers = NDArray[np.intp]
+
+MOST = 500  # sizes: of more, near ones are put together
+FEWEST = 8  # ranges of sizes, or none are made
+CALLS = 3  # of each execution, on average, in every range of sizes
+NEIGHBOURS = 64  # values at least, among which one is an outlier or not
+BLOCKS = 64  # of neighbours at most
+FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
+COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
+MOST_COLD = 20
+SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What each execution took at each size: arrays of the shape (cells,), in the order of executions and sizes.
+
+    ``value`` is the mean of ``count`` calls, in the unit of the values.
+    """
+
+    size: Floats
+    value: Floats
+    execution: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Sizes put together: range number k holds those above ``edges[k - 1]`` up to ``edges[k]``; ``size``, one of them, stands for it."""
+
+    edges: Floats
+    size: Floats
+
+    def place(self, x: Floats) -> Numbers:
+        """The range of each size; those above all belong to the last."""
+        import numpy as np
+
+        return np.minimum(np.searchsorted(self.edges, x), len(self.edges) - 1)
+
+
+def warm(number: ArrayLike, execution: ArrayLike) -> NDArray[np.bool_]:
+    """Which calls are not among the first of their execution, a tenth and at most twenty; shape (calls,).
+
+    ``number`` counts the calls of each execution from 0, also those of which there is no row.
+    """
+    import numpy as np
+
+    calls, place = np.asarray(number, dtype=np.int64), np.unique(np.asarray(execution), return_inverse=True)[1]
+    total = np.zeros(int(place.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(total, place, calls + 1)
+    return np.asarray(calls >= np.minimum(np.floor(COLD * total), MOST_COLD)[place])
+
+
+def drawn_in(x: ArrayLike, y: ArrayLike) -> Floats:
+    """The values ``y`` at sizes ``x``, columns of equal length, all finite; those far from their neighbours drawn in to a fence.
+
+    A call that was interrupted takes ten or a thousand times as long. Of 64 or more values at neighbouring sizes, in shares of the curve
+    through the medians, those beyond the quartiles by three quartile ranges (Tukey 1977) are set to that fence, but at most 6 % at either
+    end: what happens more often is no accident. Fewer values than that, and those of a curve that is not above 0, stay as they are.
+    """
+    import numpy as np
+
+    size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    count = len(value)
+    blocks = min(count // NEIGHBOURS, BLOCKS)
+    if not blocks:
+        return value
+    order = np.argsort(size, kind="stable")
+    length = count // blocks
+    starts = np.arange(blocks) * count // blocks
+    windows = order[starts[:, None] + np.arange(length)]
+    middle, medians = np.median(size[windows], axis=1), np.median(value[windows], axis=1)
+    if not (medians > 0).all():
+        return value
+    distinct, same = np.unique(middle, return_inverse=True)
+    level = np.interp(size, distinct, np.bincount(same, medians) / np.bincount(same))
+    ratio = np.sort((value / level)[windows], axis=1)
+    few, quarter = int(SHARE * length), length // 4
+    first, third = ratio[:, quarter], ratio[:, -1 - quarter]
+    far = FENCE * (third - first)
+    low, high = np.minimum(first - far, ratio[:, few]), np.maximum(third + far, ratio[:, -1 - few])
+    block = np.empty(count, dtype=np.intp)
+    block[order] = np.searchsorted(starts, np.arange(count), side="right") - 1
+    return np.clip(value, low[block] * level, high[block] * level)
+
+
+def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
+    """Ranges for the sizes of one or several sides, each a column; None where there are at most ``MOST`` sizes, or too few calls.
+
+    They are equally wide by the logarithm (by the size itself where one is below 0; 0 has a range of its own), up to ``MOST`` of them, and
+    are joined until each holds three calls per execution on every side.
+    """
+    import numpy as np
+
+    columns = [np.asarray(side, dtype=np.float64) for side in sides]
+    distinct = np.unique(np.concatenate(columns))
+    if len(distinct) <= MOST:
+        return None
+    scaled = distinct
+    if distinct[0] >= 0:
+        positive = distinct[distinct > 0]
+        step = (np.log(positive[-1]) - np.log(positive[0])) / MOST
+        scaled = np.concatenate([np.log(positive[:1]) - 2 * step] * int(distinct[0] == 0) + [np.log(positive)])
+    grid = np.floor((scaled - scaled[0]) / (scaled[-1] - scaled[0]) * MOST)
+    fine = np.cumsum(np.append(0, np.diff(grid) > 0))
+    counts = np.stack([np.bincount(fine[np.searchsorted(distinct, side)], minlength=fine[-1] + 1) for side in columns])
+    owner = _joined(counts, CALLS * executions)[fine]
+    last = np.append(np.flatnonzero(np.diff(owner)), len(distinct) - 1)
+    if len(last) < FEWEST:
+        return None
+    every = np.concatenate(columns)
+    edges = distinct[last]
+    place = np.searchsorted(edges, every)
+    mean = np.bincount(place, every) / np.bincount(place)
+    near = np.clip(np.searchsorted(distinct, mean), 1, len(distinct) - 1)
+    below, above = distinct[near - 1], distinct[near]
+    return Ranges(edges, np.where(mean - below <= above - mean, below, above))
+
+
+def cells(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> Cells:
+    """The means of the values ``y`` of each execution at each size ``x``, columns of equal length, or in each range of sizes.
+
+    In a range each mean is moved to the range's size along the curve of all, so that it does not matter which sizes an execution had.
+    """
+    import numpy as np
+
+    size, value, number = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(execution, dtype=np.int64)
+    if within is None:
+        at, place = np.unique(size, return_inverse=True)
+    else:
+        at, place = within.size, within.place(size)
+    keys, cell = np.unique(number * len(at) + place, return_inverse=True)
+    count = np.bincount(cell)
+    mean, where = np.bincount(cell, value) / count, keys % max(1, len(at))
+    if within is not None:
+        mean = _moved(mean, np.bincount(cell, size) / count, where, at, _slopes(size, value, place, len(at)))
+    return Cells(at[where], mean, keys // max(1, len(at)), count)
+
+
+def _moved(mean: Floats, size: Floats, where: Numbers, at: Floats, slopes: Floats) -> Floats:
+    """Means at the sizes of their ranges; no mean above 0 gets below it."""
+    import numpy as np
+
+    found = mean + slopes[where] * (at[where] - size)
+    return np.where((found > 0) | (mean <= 0), found, mean)
+
+
+def _slopes(size: Floats, value: Floats, place: Numbers, ranges: int) -> Floats:
+    """The slope of the curve through the means of all ranges, at each."""
+    import numpy as np
+
+    count = np.bincount(place, minlength=ranges)
+    there = np.flatnonzero(count)
+    found = np.zeros(ranges)
+    if len(there) > 1:
+        means = [np.bincount(place, column, ranges)[there] / count[there] for column in (value, size)]
+        found[there] = np.gradient(*means)
+    return found
+
+
+def _joined(counts: NDArray[np.intp], least: int) -> Numbers:
+    """Neighbours joined until each has ``least`` on every side; counts are of the shape (sides, ranges), the rest joins the last."""
+    import numpy as np
+
+    owner, total, number = [], np.zeros(len(counts)), 0
+    for column in counts.T:
+        owner.append(number)
+        total = total + column
+        if (total >= least).all():
+            number, total = number + 1, np.zeros(len(counts))
+    return np.minimum(owner, max(number - 1, 0))

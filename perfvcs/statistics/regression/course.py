@@ -1,0 +1,62 @@
+"""How recorded calls run along their sizes, on one side and between two: what a picture of a curve shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from perfvcs.statistics.regression.choice import Choice
+    from perfvcs.statistics.regression.condensed import Ranges
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Course:
+    """One side's calls by size: arrays of the shape (sizes,), sizes rising.
+
+    ``low``, ``middle`` and ``high`` are the quartiles of the ``count`` calls at each size, ``mean`` is theirs with outliers drawn in;
+    all in the unit of the values. ``choice`` holds all models that were fitted to the means, and the best of them.
+    """
+
+    size: Floats
+    low: Floats
+    middle: Floats
+    high: Floats
+    mean: Floats
+    count: NDArray[np.int64]
+    choice: Choice
+
+
+def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> Course:
+    """The course of the values ``y`` at sizes ``x``, columns of equal length, all finite and not empty.
+
+    With ``within`` near sizes are one, as ``condensed.ranges`` made them. The models are fitted and chosen as `perf check` does: to the
+    means of ``condensed.cells``, with weights count / level^2.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.regression.choice import choose
+    from perfvcs.statistics.regression.condensed import cells, drawn_in
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.level import level
+    from perfvcs.statistics.regression.models import MODELS
+
+    size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    cell = cells(size, drawn_in(size, value), execution, within)
+    at, place = np.unique(cell.size, return_inverse=True)
+    count = np.bincount(place, cell.count).astype(np.int64)
+    mean = np.bincount(place, cell.value * cell.count) / count
+    where = np.searchsorted(at, size if within is None else within.size[within.place(size)])
+    ranked = value[np.lexsort((value, where))]
+    start = np.cumsum(count) - count
+    low, middle, high = (ranked[start + np.floor(part * (count - 1) + 0.5).astype(np.int64)] for part in (0.25, 0.5, 0.75))
+    positive = at > 0 if (at > 0).sum() > 2 else np.ones(len(at), dtype=bool)
+    with np.errstate(all="ignore"):
+        weights = count[positive] / level(at[positive], mean[positive]) ** 2
+        choice = choose(fit(at[positive], mean[positive], None, weights, models=MODELS))
+    return Course(at, low, middle, high, mean, count, choice)

@@ -1,0 +1,246 @@
+"""Ways to fit models to groups: to all rows at once, to growing parts of them, by a sample, or to ranges of sizes apart.
+
+After the strategies of the regression analysis of Perun. Every one works on all groups at once, without a loop over rows or groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from perfvcs.statistics.regression.models import MODELS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.regression.choice import Choice, Rule
+    from perfvcs.statistics.regression.models import Fit
+
+Strategy = Literal["full", "iterative", "initial-guess", "interval", "bisection"]
+LEAST_SAMPLE = 20  # rows by which `initial_guess` decides, where a group has as many
+DEEPEST = 30  # halvings: the rest is finer than sizes are
+LEAST_HALF = 8  # rows that `bisection` leaves in a half
+GAIN = 12.0  # by how much n ln(squares) of each half must fall: 2 per coefficient, 2 for the place, 6 for strong evidence
+
+
+@dataclass(frozen=True)
+class Points:
+    """Columns of equal length, all finite: values ``y`` at sizes ``x`` of groups, numbered from 0; weights of their squared residuals."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    group: NDArray[np.intp]
+    groups: int
+    weights: NDArray[np.float64] | None = None
+
+    def of(self, keep: NDArray[np.bool_]) -> Points:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[keep]
+        return replace(self, x=self.x[keep], y=self.y[keep], group=self.group[keep], weights=weights)
+
+    def pieces(self, number: NDArray[np.intp], total: int) -> Points:
+        """The same rows with other groups."""
+        return replace(self, group=number, groups=total)
+
+
+class Step(NamedTuple):
+    """What was best with so many rows: arrays of the shape (groups,), of which ``choice.index`` is one."""
+
+    rows: NDArray[np.intp]
+    choice: Choice
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """``fits`` and ``choice`` of pieces, ``owner`` the group of each; ``steps``, per group, of the strategies that take some."""
+
+    fits: Mapping[str, Fit]
+    choice: Choice
+    owner: NDArray[np.intp]
+    steps: tuple[Step, ...] = ()
+
+
+def run(strategy: Strategy, points: Points, models: Sequence[str], rule: Rule, steps: int, seed: int) -> Fitted:
+    """Fit by a strategy. ``steps`` is how many parts (iterative), ranges (interval) or halvings (bisection) there are, and one over the
+    share of the rows that decide (initial-guess); ``seed`` fixes which rows are drawn.
+    """  # fmt: skip
+    match strategy:
+        case "full":
+            return _whole(points, models, rule)
+        case "iterative":
+            return iterative(points, models, rule, steps, seed)
+        case "initial-guess":
+            return initial_guess(points, models, rule, steps, seed)
+        case "interval":
+            return interval(points, models, rule, steps)
+        case "bisection":
+            return bisection(points, models, rule, steps)
+
+
+def iterative(points: Points, models: Sequence[str], rule: Rule, steps: int, seed: int) -> Fitted:
+    """Fit growing random parts, each holding the one before, until all rows are in: ``steps`` tells when the choice settled."""
+    import numpy as np
+
+    place, count = _shuffled(points, seed), _count(points)
+    taken = []
+    for step in range(1, steps):
+        most = np.ceil(count * (step / steps)).astype(np.intp)
+        part = points.of(place < most[points.group])
+        taken.append(Step(most, _whole(part, models, rule).choice))
+    whole = _whole(points, models, rule)
+    return replace(whole, steps=(*taken, Step(count, whole.choice)))
+
+
+def initial_guess(points: Points, models: Sequence[str], rule: Rule, steps: int, seed: int) -> Fitted:
+    """Let a random sample decide on the model of each group, and fit that one alone to all rows.
+
+    A group whose sample fits none of the models has none.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.regression.choice import Choice
+
+    count = _count(points)
+    most = np.minimum(count, np.maximum(np.ceil(count / steps), LEAST_SAMPLE)).astype(np.intp)
+    guess = _whole(points.of(_shuffled(points, seed) < most[points.group]), models, rule).choice
+    fits: dict[str, Fit] = {}
+    index, coefficients, r2 = np.full(points.groups, -1), np.full((points.groups, 2), np.nan), np.full(points.groups, np.nan)
+    for model in models:
+        place = MODELS.index(model.removeprefix("linearised "))
+        wanted = guess.index == place
+        found = fits[model] = _fit(points.of(wanted[points.group]), [model])[model]
+        if model in MODELS:
+            known = found.known
+            index[known], coefficients[known], r2[known] = place, found.coefficients[known], found.r2[known]
+    choice = Choice(index, guess.p, r2, coefficients, fits)
+    return Fitted(fits, choice, np.arange(points.groups), (Step(most, guess),))
+
+
+def interval(points: Points, models: Sequence[str], rule: Rule, steps: int) -> Fitted:
+    """Cut each group's range of sizes into ``steps`` equal parts and fit each apart."""
+    import numpy as np
+
+    low, high = _ends(points, points.group, points.groups)
+    width = np.where(high > low, high / steps - low / steps, 1.0)[points.group]
+    part = np.clip(((points.x - low[points.group]) / width).astype(np.intp), 0, steps - 1)
+    return _apart(points, points.group * steps + part, models, rule)
+
+
+def bisection(points: Points, models: Sequence[str], rule: Rule, steps: int) -> Fitted:
+    """Halve the range of sizes, and the halves again, up to ``steps`` times, as long as both halves fit better than the whole.
+
+    By the rule "r2" a half fits better if its r2 is higher; by "aicc" if the logarithm of its squared residuals, times its rows, is
+    lower by ``GAIN`` with a model of its own than with that of the whole.
+    """
+    import numpy as np
+
+    piece = points.group.copy()
+    open_ = np.full(piece.shape, fill_value=True)
+    for _ in range(min(steps, DEEPEST)):
+        here = points.of(open_)
+        number, half, whole = _halve(here, piece[open_])
+        outer = here.pieces(number, len(whole))
+        inner = here.pieces(2 * number + half, 2 * len(whole))
+        better: NDArray[np.bool_] = np.logical_and.reduce(_better(outer, inner, models, rule).reshape(-1, 2), axis=1)
+        if not better.any():  # nor where no piece is left
+            break
+        split = better[number]
+        # halves become pieces with numbers of their own, the others are done
+        fresh = 2 * (piece.max(initial=0) + 1) + 2 * number + half
+        grown = np.where(split, fresh, piece[open_])
+        piece[open_] = grown
+        open_[open_] = split
+    return _apart(points, piece, models, rule)
+
+
+def _halve(points: Points, piece: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """The pieces numbered from 0, for each row which half of its range it is in, and which pieces they are."""
+    import numpy as np
+
+    pieces, number = np.unique(piece, return_inverse=True)
+    low, high = _ends(points, number, len(pieces))
+    return number, (points.x > (low / 2 + high / 2)[number]).astype(np.intp), pieces
+
+
+def _better(outer: Points, inner: Points, models: Sequence[str], rule: Rule) -> NDArray[np.bool_]:
+    """For each half whether it fits better than its whole; shape (2 * pieces,)."""
+    import numpy as np
+
+    whole, halves = _whole(outer, models, rule).choice, _whole(inner, models, rule).choice
+    count = _count(inner)
+    enough = (count >= LEAST_HALF) & (halves.index >= 0)
+    with np.errstate(all="ignore"):
+        if rule == "r2":
+            return enough & (halves.r2 > np.repeat(whole.r2, 2))
+        weights = 1.0 if inner.weights is None else inner.weights
+        before = np.bincount(inner.group, weights * (inner.y - whole.predict(outer.x, outer.group)) ** 2, inner.groups)
+        after = np.bincount(inner.group, weights * (inner.y - halves.predict(inner.x, inner.group)) ** 2, inner.groups)
+        after = np.maximum(after, _rounding(inner))
+        return enough & (count * np.log(before / after) > GAIN)
+
+
+def _rounding(points: Points) -> NDArray[np.float64]:
+    """The sum of squares that the rounding of the values makes, per group."""
+    import numpy as np
+
+    weights = np.ones(len(points.y)) if points.weights is None else points.weights
+    return np.asarray(np.bincount(points.group, weights * (2.0**-48 * points.y) ** 2, points.groups) + 1e-300, dtype=np.float64)
+
+
+def _apart(points: Points, piece: NDArray[np.intp], models: Sequence[str], rule: Rule) -> Fitted:
+    """Each piece (any numbers, of rows of one group) fitted by itself; in order of the groups and of the sizes."""
+    import numpy as np
+
+    _, first, number = np.unique(piece, return_index=True, return_inverse=True)
+    low, _ = _ends(points, number, len(first))
+    order = np.lexsort((low, points.group[first]))
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    found = _whole(points.pieces(place[number], len(order)), models, rule)
+    return replace(found, owner=points.group[first][order])
+
+
+def _whole(points: Points, models: Sequence[str], rule: Rule) -> Fitted:
+    import numpy as np
+
+    from perfvcs.statistics.regression.choice import choose
+
+    fits = _fit(points, models)
+    return Fitted(fits, choose(fits, rule), np.arange(points.groups))
+
+
+def _fit(points: Points, models: Sequence[str]) -> dict[str, Fit]:
+    from perfvcs.statistics.regression.fitting import fit
+
+    return fit(points.x, points.y, points.group, points.weights, groups=points.groups, models=models)
+
+
+def _count(points: Points) -> NDArray[np.intp]:
+    import numpy as np
+
+    return np.bincount(points.group, minlength=points.groups)
+
+
+def _ends(points: Points, number: NDArray[np.intp], total: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The smallest and the largest size of each of ``total`` numbers; inf and -inf where one has no rows."""
+    import numpy as np
+
+    low, high = np.full(total, np.inf), np.full(total, -np.inf)
+    np.minimum.at(low, number, points.x)
+    np.maximum.at(high, number, points.x)
+    return low, high
+
+
+def _shuffled(points: Points, seed: int) -> NDArray[np.intp]:
+    """For each row its place in a random order of its group."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    order = np.lexsort((random.random(len(points.x)), points.group))
+    count = _count(points)
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    return place

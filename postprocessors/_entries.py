@@ -1,0 +1,118 @@
+"""Fitted models as the entries of ``models`` that docs/format.md specifies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.statistics.regression.models import FORMULAS, LINEARISED, MODELS, order, parameters
+
+if TYPE_CHECKING:
+    from perfvcs.statistics.regression.models import Fit
+    from perfvcs.statistics.regression.strategies import Fitted, Points, Step
+
+
+def entries(
+    found: Fitted, points: Points, zeros: Sequence[int], *, guessed: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Group and entry of every model of every piece that has rows, in order; the best entry also tells which models are missing.
+
+    ``zeros``: per group how many rows at size 0 were left out. ``guessed``: that only one model was tried is no reason to name the others.
+    """
+    columns = {model: _columns(fit) for model, fit in found.fits.items()}
+    some = next(iter(found.fits.values()))
+    rows = [max(counts) for counts in zip(*(fit.n.tolist() for fit in found.fits.values()), strict=True)]
+    best, owners = found.choice.index.tolist(), found.owner.tolist()
+    positive = _least(points, found, some)
+    steps = [_step(step) for step in found.steps]
+    for piece, (owner, count) in enumerate(zip(owners, rows, strict=True)):
+        if not count:
+            continue
+        name = MODELS[best[piece]] if best[piece] >= 0 else None
+        about: dict[str, Any] = {}
+        known = [model for model in columns if columns[model][piece] is not None]
+        if missing := [model for model in columns if model not in known and not (guessed and known)]:
+            about["omitted"] = {model: _reason(model, count, *positive[piece]) for model in missing}
+        if zeros[owner]:
+            about["zeros"] = zeros[owner]
+        if steps:
+            about["steps"] = [step[owner] for step in steps if step[owner] is not None]
+        if name is None:
+            yield owner, _nothing(count, *positive[piece][:2]) | about
+        for model in known:
+            entry = columns[model][piece]
+            assert entry is not None
+            yield owner, entry | {"rows": count, "best": model == name} | (about if model == name else {})
+
+
+def _columns(fit: Fit) -> list[dict[str, Any] | None]:
+    """The entry of each group; None where the model is not known."""
+    count, name = parameters(fit.model), fit.model.removeprefix("linearised ")
+    columns = (fit.coefficients, fit.errors, fit.r2, fit.adjusted_r2, fit.aicc, fit.low, fit.high, fit.known)
+    found: list[dict[str, Any] | None] = []
+    for coefficients, errors, r2, adjusted, aicc, low, high, known in zip(*(column.tolist() for column in columns), strict=True):
+        found.append(
+            {
+                "model": fit.model,
+                "order": order(name, coefficients[1]),
+                "formula": FORMULAS[name],
+                "coefficients": coefficients[:count],
+                "errors": [_finite(error) for error in errors[:count]],
+                "r2": _finite(r2),
+                "adjusted_r2": _finite(adjusted),
+                "aicc": _finite(aicc),
+                "x": [low, high],
+            }
+            if known
+            else None
+        )
+    return found
+
+
+def _nothing(count: int, low: float, high: float) -> dict[str, Any]:
+    return {
+        "model": None, "order": None, "formula": None, "coefficients": [], "errors": [], "r2": None, "adjusted_r2": None, "aicc": None,
+        "x": [low, high], "rows": count, "best": False,
+    }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _least(points: Points, found: Fitted, some: Fit) -> list[tuple[float, float, float]]:
+    """Smallest and largest size and smallest value of each piece; the value is that of its whole group."""
+    import numpy as np
+
+    least = np.full(points.groups, np.inf)
+    np.minimum.at(least, points.group, points.y)
+    low, high = some.low, some.high
+    for fit in found.fits.values():  # each may know other groups
+        low, high = np.where(np.isnan(low), fit.low, low), np.where(np.isnan(high), fit.high, high)
+    return list(zip(low.tolist(), high.tolist(), least[found.owner].tolist(), strict=True))
+
+
+def _reason(model: str, count: int, low: float, high: float, least: float) -> str:
+    """Why a model could not be fitted."""
+    name = model.removeprefix("linearised ")
+    if count < 3:
+        return f"{count} row{'s' * (count != 1)}: it needs three"
+    if low == high:
+        return "all rows have one size"
+    if name in ("logarithmic", "power") and low <= 0:
+        return "a size is 0 or below"
+    if name == "linearithmic" and low < 0:
+        return "a size is below 0"
+    if model in LINEARISED and least <= 0:
+        return "a value is 0 or below"
+    return "no finite curve fits"
+
+
+def _step(step: Step) -> list[dict[str, Any] | None]:
+    """What was best in one step of each group; None where nothing was."""
+    columns = (step.rows.tolist(), step.choice.index.tolist(), step.choice.r2.tolist())
+    return [
+        {"rows": count, "model": MODELS[index], "r2": _finite(r2)} if index >= 0 else None
+        for count, index, r2 in zip(*columns, strict=True)
+    ]

@@ -1,0 +1,127 @@
+"""Kernel regression of all units at once, and where its bandwidths come from."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from perfvcs.postprocessors._curve import Curve
+from perfvcs.postprocessors._groups import thin
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.postprocessors._groups import Groups
+
+ESTIMATES = ("ll", "lc")
+RULES = ("scott", "silverman")
+CRITERIA = ("cv_ls", "aic")
+CELLS = 400  # sizes of a unit that the kernel goes over
+SEARCHED = 100  # rows of a unit that the search for a bandwidth goes over
+FEWEST = 5  # rows and sizes
+CHUNK = 2_000_000  # weights held at once
+
+
+def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
+    """The bandwidth of each group: the standard deviation of x, times n^(-1/5) (scott) or (3 n / 4)^(-1/5) (silverman).
+
+    As in ``scipy.stats.gaussian_kde``; 1 where all x are equal, when any bandwidth gives the same.
+    """
+    import numpy as np
+
+    n = groups.counts.astype(np.float64)
+    away = groups.x - (groups.total(groups.x) / n)[groups.number]
+    deviation = np.sqrt(groups.total(away**2) / np.maximum(n - 1, 1))
+    width = deviation * (n if rule == "scott" else 0.75 * n) ** -0.2
+    one = np.bincount(groups.blocks.group, minlength=len(groups)) < 2
+    found: NDArray[np.float64] = np.where(one, 1.0, width)
+    return found
+
+
+def search(groups: Groups, estimate: str, criterion: str, start: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The bandwidth of each group that statsmodels finds; 0 where it finds none, or has nothing to search in."""
+    import numpy as np
+    from statsmodels.nonparametric.kernel_regression import KernelReg
+
+    found = np.zeros(len(groups))
+    sizes = np.bincount(groups.blocks.group, minlength=len(groups))
+    enough = (groups.counts >= FEWEST) & (sizes >= FEWEST) & (groups.squares > 0)
+    kept = thin(groups.number, len(groups), SEARCHED)
+    for place in np.flatnonzero(enough).tolist():
+        rows = slice(groups.starts[place], groups.starts[place] + groups.counts[place])
+        x, y = groups.x[rows][kept[rows]], groups.y[rows][kept[rows]]
+        # the steps of the search know no units: x in bandwidths of the rule, y in deviations
+        scaled, level = (x - x.mean()) / start[place], (y - y.mean()) / np.sqrt(groups.squares[place] / groups.counts[place])
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # of a search that goes astray, which is told by its end
+            try:
+                width = abs(float(KernelReg(level, scaled, "c", estimate, criterion).bw[0])) * start[place]
+            except np.linalg.LinAlgError:
+                continue
+        found[place] = width if np.isfinite(width) and width > 0 else 0.0
+    return found
+
+
+def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int) -> Curve:
+    """The estimate at no more than ``most`` sizes of each group."""
+    import numpy as np
+
+    group, x, weight, mean = _cells(groups)
+    kept = np.flatnonzero(thin(group, len(groups), most))
+    counts, points = (np.bincount(column, minlength=len(groups)) for column in (group, group[kept]))
+    starts, firsts = np.cumsum(counts) - counts, np.cumsum(points) - points
+    values = np.empty(len(kept))
+    for cells, at in np.unique(np.stack([counts, points], axis=1), axis=0).tolist():  # groups of one shape are one table
+        alike = np.flatnonzero((counts == cells) & (points == at))
+        for part in np.array_split(alike, max(1, len(alike) * cells * at // CHUNK)):
+            inside = starts[part][:, None] + np.arange(cells)
+            places = firsts[part][:, None] + np.arange(at)
+            values[places] = _estimate(
+                x[kept[places]], x[inside], mean[inside], weight[inside], width[part][:, None, None], estimate
+            )
+    return Curve(group[kept], x[kept], values + groups.mean[group[kept]])
+
+
+def _cells(groups: Groups) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Group, x, number of rows, and mean value less the group's, of each size, or of each cell that holds some of too many sizes."""
+    import numpy as np
+
+    blocks = groups.blocks
+    sizes = np.bincount(blocks.group, minlength=len(groups))
+    if not (sizes > CELLS).any():
+        return blocks.group, blocks.x, blocks.counts.astype(np.float64), blocks.mean
+    low, high = groups.x[groups.starts], groups.x[groups.starts + groups.counts - 1]
+    span = np.where(high > low, high - low, 1.0)
+    cell = ((blocks.x - low[blocks.group]) / span[blocks.group] * CELLS).astype(np.intp)
+    # sizes of a group that has few stay apart
+    many = (sizes > CELLS)[blocks.group]
+    new = np.append(True, (np.diff(np.minimum(cell, CELLS - 1)) != 0) | (np.diff(blocks.group) != 0) | ~many[1:])
+    number = np.cumsum(new) - 1
+    weight = np.bincount(number, blocks.counts).astype(np.float64)
+    means = [np.bincount(number, blocks.counts * column) / weight for column in (blocks.x, blocks.mean)]
+    return blocks.group[new], means[0], weight, means[1]
+
+
+def _estimate(
+    at: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], rows: NDArray[np.float64], width: NDArray[np.float64],
+    estimate: str,
+) -> NDArray[np.float64]:  # fmt: skip
+    """The estimate of several groups at ``at`` (groups, points) from cells ``x``, ``y``, ``rows`` (groups, cells)."""
+    import numpy as np
+
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        away = (x[:, None, :] - at[:, :, None]) / width
+        weight = np.exp(-(away**2) / 2) * rows[:, None, :]
+        s0, t0 = weight.sum(axis=2), (weight * y[:, None, :]).sum(axis=2)
+        flat = t0 / s0
+        if estimate == "lc":
+            return np.asarray(flat)
+        moved = np.where(weight > 0, weight * away, 0.0)
+        s1, t1 = moved.sum(axis=2), (moved * y[:, None, :]).sum(axis=2)
+        s2 = np.where(weight > 0, moved * away, 0.0).sum(axis=2)
+        determinant = s0 * s2 - s1**2
+        # without a second size in reach there is no slope
+        sloped = determinant > 1e-10 * s0 * s0
+        line = (s2 * t0 - s1 * t1) / np.where(sloped, determinant, 1.0)
+    return np.asarray(np.where(sloped, line, flat))

@@ -1,0 +1,51 @@
+"""How a postprocessor puts its results into a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from perfvcs.errors import UsageError
+from perfvcs.profile import METRIC_NAME, Metric, Processed, Profile
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Column = tuple[str, Sequence[float | None]]  # unit, values
+
+
+def name_of(member: DataclassInstance) -> str:
+    """The name of a postprocessor, from its file: ``moving-average``."""
+    return type(member).__module__.rpartition(".")[2].replace("_", "-")
+
+
+def conclude(
+    profile: Profile, member: DataclassInstance, models: Sequence[Mapping[str, Any]] = (), columns: Mapping[str, Column] | None = None,
+    word: str = "",
+) -> Profile:  # fmt: skip
+    """The profile with the results of a postprocessor in the place of those that it left there before.
+
+    ``models`` are entries without their field ``postprocessor``. ``columns`` are, per metric, unit and values of ``<metric>.<word>``:
+    recorded, never judged. Earlier columns of that ``word`` go, whichever metric they belong to.
+    """
+    name = name_of(member)
+    entries = [entry for entry in profile.models if entry.get("postprocessor") != name]
+    entries += [{"postprocessor": name, **entry} for entry in models]
+    metrics, values = dict(profile.metrics), dict(profile.resources.metrics)
+    new = {f"{metric}.{word}": column for metric, column in (columns or {}).items()}
+    earlier = {metric for metric, about in metrics.items() if word and metric.endswith(f".{word}") and about.better == "none"}
+    for gone in earlier - new.keys():
+        del metrics[gone], values[gone]
+    for column, (unit, numbers) in new.items():
+        if not METRIC_NAME.fullmatch(column):
+            raise UsageError(f"the column `{column[:80]}` would have too long a name: name other metrics with of")
+        metrics[column], values[column] = Metric(unit, "none"), list(numbers)
+    done = [processed for processed in profile.postprocessors if processed.name != name]
+    # as it will be read again: a tuple becomes a list
+    done.append(Processed(name, msgspec.json.decode(msgspec.json.encode(asdict(member)))))
+    return msgspec.structs.replace(
+        profile, models=entries, metrics=metrics, resources=replace(profile.resources, metrics=values), postprocessors=done
+    )

@@ -1,0 +1,128 @@
+"""Running averages of all units at once, and the window that predicts best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfvcs.postprocessors._groups import thin
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.postprocessors._groups import Blocks, Groups
+
+LEAST = 3  # rows of the narrowest window that is tried
+GROWTH = 1.6  # of each window that is tried over the one before
+TRIED = 2_000  # sizes of a unit at which windows are compared
+SPANS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)  # exponential averages that are tried: alpha = 2 / (1 + span)
+LOST = 1e-18  # a weight that changes nothing
+CHUNK = 4_000_000  # rows of windows held at once
+
+
+def reach(groups: Groups, blocks: Blocks, window: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First row and end of the window about each of the blocks, ``window`` (groups,) rows wide, all rows of its sizes included."""
+    import numpy as np
+
+    every = groups.blocks
+    block = groups.block
+    half = np.maximum(window[blocks.group] - blocks.counts + 1, 0) // 2
+    begin = groups.starts[blocks.group]
+    end = begin + groups.counts[blocks.group]
+    first = np.maximum(blocks.starts - half, begin)
+    last = np.minimum(blocks.starts + blocks.counts + half, end) - 1
+    return every.starts[block[first]], every.starts[block[last]] + every.counts[block[last]]
+
+
+def _sums(groups: Groups) -> NDArray[np.float64]:
+    """Running sums of the values less the mean of their group, beginning with 0."""
+    import numpy as np
+
+    return np.concatenate([[0.0], np.cumsum(groups.y - groups.mean[groups.number])])
+
+
+def mean(groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The mean of the window about each block that is ``kept``."""
+    blocks = groups.blocks.take(kept)
+    first, end = reach(groups, blocks, window)
+    sums = _sums(groups)
+    found: NDArray[np.float64] = (sums[end] - sums[first]) / (end - first) + groups.mean[blocks.group]
+    return found
+
+
+def median(groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The median of the window about each block that is ``kept``."""
+    import numpy as np
+
+    first, end = reach(groups, groups.blocks.take(kept), window)
+    length, found = end - first, np.empty(len(first))
+    for size in np.unique(length).tolist():  # windows of one length are one table
+        places = np.flatnonzero(length == size)
+        for part in np.array_split(places, max(1, len(places) * size // CHUNK)):
+            found[part] = np.median(groups.y[first[part][:, None] + np.arange(size)], axis=1)
+    return found
+
+
+def choose(groups: Groups) -> NDArray[np.intp]:
+    """The window (groups,) whose mean has the least squared error at the rows that are left out one by one; the widest of equals.
+
+    Windows from three rows on are tried, each 1.6 times the one before, and the whole unit, at no more than 2,000 sizes of each unit.
+    """
+    import numpy as np
+
+    blocks = groups.blocks.take(thin(groups.blocks.group, len(groups), TRIED))
+    sums = _sums(groups)
+    best, found = np.full(len(groups), np.inf), np.minimum(LEAST, groups.counts)
+    floor = 1e-12 * groups.squares  # windows that differ by rounding alone are equal
+    width = float(LEAST)
+    while len(groups):
+        window = np.minimum(round(width), groups.counts)
+        first, end = reach(groups, blocks, window)
+        n = (end - first).astype(np.float64)
+        error = (sums[end] - sums[first]) / n - blocks.mean
+        squares = (blocks.within + blocks.counts * error**2) * (n / np.maximum(n - 1, 1)) ** 2
+        total = np.bincount(blocks.group, squares, len(groups))
+        better = total <= best + floor
+        best, found = np.where(better, total, best), np.where(better, window, found)
+        if width >= groups.counts.max():
+            break
+        width *= GROWTH
+    return found.astype(np.intp)
+
+
+def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+    """At each block the mean of it and those before, weighted by their rows and (1 - alpha)^(blocks between); less the group's mean."""
+    import numpy as np
+
+    blocks = groups.blocks
+    first = np.append(True, np.diff(blocks.group) != 0)[: len(blocks.group)]
+    factor = np.where(first, 0.0, 1 - alpha[blocks.group])
+    weight = blocks.counts.astype(np.float64)
+    total = weight * blocks.mean
+    step = 1
+    # doubling the distance that each sum reaches, until what is further away weighs nothing
+    while step < len(factor) and factor.max() > LOST:
+        for column in (total, weight):
+            column[step:] = column[step:] + factor[step:] * column[:-step]
+        factor = np.concatenate([np.zeros(step), factor[step:] * factor[:-step]])
+        step *= 2
+    found: NDArray[np.float64] = total / weight
+    return found
+
+
+def choose_alpha(groups: Groups) -> NDArray[np.float64]:
+    """The alpha (groups,) that predicts each size best from those before, in squared error over its rows; the smallest of equals."""
+    import numpy as np
+
+    blocks = groups.blocks
+    later = np.flatnonzero(np.diff(blocks.group) == 0) + 1
+    best, found = np.full(len(groups), np.inf), np.ones(len(groups))
+    floor = 1e-12 * groups.squares
+    for span in SPANS:
+        alpha = 2 / (1 + span)
+        before = exponential(groups, np.full(len(groups), alpha))[later - 1]
+        squares = blocks.counts[later] * (blocks.mean[later] - before) ** 2
+        total = np.bincount(blocks.group[later], squares, len(groups))
+        better = total <= best + floor
+        best, found = np.where(better, total, best), np.where(better, alpha, found)
+    return found

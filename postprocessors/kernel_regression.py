@@ -1,0 +1,89 @@
+"""A smooth curve by a kernel that weighs what is near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.errors import UsageError
+from perfvcs.postprocessors import _kernel
+from perfvcs.postprocessors._curve import entries, most_points
+from perfvcs.postprocessors._groups import group
+from perfvcs.postprocessors._options import check_number, check_word
+from perfvcs.postprocessors._outcome import conclude
+from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.profile import Profile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.postprocessors._groups import Groups
+
+MODES = ("estimator", "method", "user")
+
+
+@dataclass(frozen=True)
+class KernelRegression:
+    """A smooth curve over the sizes of each unit, by a normal kernel.
+
+    ``estimate``: ``ll`` fits a line about each size (local linear), ``lc`` takes the weighted mean (local constant, Nadaraya-Watson).
+    ``mode`` says where the bandwidth comes from: ``method``, a rule (``rule`` is scott or silverman, of the rows and the spread of their
+    sizes, as scipy has it); ``estimator``, statsmodels by ``criterion``, cross-validation (cv_ls) or aic, from at most 100 rows of a unit,
+    since its time grows with their square; ``user``, the given ``bandwidth`` in the unit of x. The entry says which (``bandwidth_by``): a
+    unit of fewer than five rows or sizes, of equal values, or for which the search ends nowhere, has the rule's. Above 400 sizes of a unit
+    these are drawn together to 400 equal cells first. ``of`` names the metrics, all that are judged without it; ``by`` is what x is.
+    Sources: Nadaraya, Watson 1964; Fan 1992; Hurvich, Simonoff, Tsai 1998 for aic; the kernel regression of Perun.
+    """
+
+    mode: str = "method"
+    estimate: str = "ll"
+    rule: str = "scott"
+    criterion: str = "cv_ls"
+    bandwidth: float | None = None
+    of: tuple[str, ...] = ()
+    by: str = "size"
+
+    def __post_init__(self) -> None:
+        for option, known in (
+            ("mode", MODES),
+            ("estimate", _kernel.ESTIMATES),
+            ("rule", _kernel.RULES),
+            ("criterion", _kernel.CRITERIA),
+        ):
+            check_word(self, option, known)
+        check_number(self, "bandwidth", 0, 1e300, "50", above=True)
+        if self.mode == "user" and self.bandwidth is None:
+            raise UsageError('kernel-regression: mode = "user" needs a bandwidth: give one in the unit of x, such as 50')
+        if self.mode != "user" and self.bandwidth is not None:
+            raise UsageError('kernel-regression: a bandwidth that is given needs mode = "user": give both, or neither')
+
+    def apply(self, profile: Profile) -> Profile:
+        """The profile with a model per unit and metric."""
+        return conclude(
+            profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
+        )
+
+    def _of(self, profile: Profile, metric: str) -> list[dict[str, Any]]:
+        import numpy as np
+
+        groups = group(rows(profile, metric, self.by), self.by)
+        width, by = self._bandwidths(groups)
+        curve = _kernel.smooth(groups, width, self.estimate, most_points(len(groups)))
+        with np.errstate(over="ignore"):
+            told = np.minimum(width * groups.x_scale, np.finfo(np.float64).max)
+        options = {"estimate": np.full(len(groups), self.estimate), "bandwidth": told, "bandwidth_by": by}
+        return entries(profile, metric, self.by, groups, curve, options)
+
+    def _bandwidths(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """Bandwidths on the scale of ``groups``, and what they are by."""
+        import numpy as np
+
+        if self.bandwidth is not None:
+            with np.errstate(over="ignore"):
+                return self.bandwidth / groups.x_scale, np.full(len(groups), "user")
+        width = _kernel.by_rule(groups, self.rule)
+        if self.mode == "method":
+            return width, np.full(len(groups), self.rule)
+        searched = _kernel.search(groups, self.estimate, self.criterion, width)
+        return np.where(searched > 0, searched, width), np.where(searched > 0, self.criterion, self.rule)

@@ -1,0 +1,61 @@
+"""Values of each unit on a common scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.postprocessors._groups import fill, group
+from perfvcs.postprocessors._options import check_word
+from perfvcs.postprocessors._outcome import Column, conclude
+from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.profile import Profile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.postprocessors._groups import Groups
+
+WAYS = ("max", "minmax", "zscore")
+
+
+@dataclass(frozen=True)
+class Normalizer:
+    """Scales the values of each unit, so that units can be compared by their shape.
+
+    ``by``: ``max`` divides by the largest magnitude of the unit, as published; ``minmax`` maps its least value to 0 and its largest to 1;
+    ``zscore`` subtracts its mean and divides by its standard deviation. A unit without any spread is 0 (by ``max``: 1, or 0 where all are
+    0). ``of`` names the metrics; all that are judged without it. The result is the column ``<metric>.normalized``, null where the
+    value is missing or its execution was repeated. Source: the normalizer of Perun.
+    """
+
+    by: str = "max"
+    of: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_word(self, "by", WAYS)
+
+    def apply(self, profile: Profile) -> Profile:
+        """The profile with a column per metric."""
+        columns: dict[str, Column] = {}
+        for metric in chosen(profile, self.of):
+            groups = group(rows(profile, metric, "", outliers=True), "")
+            columns[metric] = ("", fill(profile, groups.place, self._scaled(groups)))
+        return conclude(profile, self, columns=columns, word="normalized")
+
+    def _scaled(self, groups: Groups) -> NDArray[np.float64]:
+        import numpy as np
+
+        last = groups.starts + groups.counts - 1
+        low, high = groups.y[groups.starts], groups.y[last]
+        if self.by == "max":
+            centre, width = np.zeros(len(groups)), np.maximum(np.abs(low), np.abs(high))
+        elif self.by == "minmax":
+            centre, width = low, high - low
+        else:
+            centre, width = groups.mean, np.sqrt(groups.squares / groups.counts)
+        spread = np.where(width > 0, width, 1.0)
+        away = groups.y - centre[groups.number]
+        found: NDArray[np.float64] = np.where(width[groups.number] > 0, away / spread[groups.number], 0.0)
+        return found

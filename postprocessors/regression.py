@@ -1,0 +1,106 @@
+"""Models of metrics over sizes: which function of n the values of each unit follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from perfvcs.errors import UsageError, nearest
+from perfvcs.postprocessors._outcome import conclude
+from perfvcs.postprocessors._rows import chosen, named, rows
+from perfvcs.profile import Profile
+from perfvcs.statistics.regression.models import LINEARISED, MODELS
+from perfvcs.statistics.regression.strategies import Strategy
+
+if TYPE_CHECKING:
+    from perfvcs.statistics.regression.strategies import Points
+
+Model = Literal["constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential"]
+MOST_ENTRIES = 25_000  # all of them have their place in a profile's header
+MOST_STEPS = 1000
+ZEROS = 0.05  # up to this share of a unit's rows at size 0 is left out for the models that begin above 0
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Fits models to values over sizes, for each unit and metric.
+
+    ``models``: those to fit, or "all"; power and exponential are fitted on the metric's own scale and by logarithms. ``strategy``:
+    which rows are fitted together, ``steps`` in how many parts, ``seed`` which rows are drawn. ``of``: metrics, by default all that
+    are judged; ``by``: the column that is x, ``size`` or a metric; ``weights``: a column by which squared residuals are weighted.
+    ``choice``: the rule that names the best model. ``keep``: whether the models that are not the best are recorded too.
+    """
+
+    models: Literal["all"] | tuple[Model, ...] = "all"
+    strategy: Strategy = "full"
+    steps: int = 5
+    seed: int = 1
+    of: tuple[str, ...] = ()
+    by: str = "size"
+    weights: str = ""
+    choice: Literal["aicc", "r2"] = "aicc"
+    keep: Literal["all", "best"] = "all"
+
+    def __post_init__(self) -> None:
+        if self.models != "all" and not self.models:
+            raise UsageError('regression: models is empty: name some, or give "all"')
+        for model in () if self.models == "all" else [self.models] if isinstance(self.models, str) else self.models:
+            if model not in MODELS:
+                raise UsageError(f"regression: there is no model `{model}`{nearest(model, MODELS)}")
+        if isinstance(self.steps, bool) or not 1 <= self.steps <= MOST_STEPS:
+            raise UsageError(f"regression: steps is {self.steps!r}: give a whole number from 1 to {MOST_STEPS:,}")
+        if self.seed < 0:
+            raise UsageError(f"regression: seed is {self.seed}: give a whole number from 0 on")
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """The models that are fitted, in order of growth, the linearised forms at the end."""
+        wanted = MODELS if self.models == "all" else tuple(self.models)
+        return tuple(name for name in MODELS + LINEARISED if name.removeprefix("linearised ") in wanted)
+
+    def apply(self, profile: Profile) -> Profile:
+        """The profile with an entry of ``models`` per unit, metric and model, as docs/format.md has them.
+
+        Rows whose execution was repeated and rows marked as outliers are left out. Raises UsageError without sizes.
+        """
+        metrics = chosen(profile, self.of, self.by)
+        return conclude(profile, self, [entry for metric in metrics for entry in self._entries(profile, metric)])
+
+    def _entries(self, profile: Profile, metric: str) -> Iterator[dict[str, Any]]:
+        from perfvcs.postprocessors._entries import entries
+        from perfvcs.statistics.regression.strategies import run
+
+        points, zeros = self._points(profile, metric)
+        found = run(self.strategy, points, self.fitted, self.choice, self.steps, self.seed)
+        count = len(found.owner) * (1 if self.keep == "best" else len(self.fitted))
+        if count > MOST_ENTRIES:
+            raise UsageError(
+                f"regression: {count:,} models are more than a profile holds ({MOST_ENTRIES:,}): name fewer with models, or give keep=best"
+            )
+        shared = {"metric": metric, "by": self.by, "strategy": self.strategy}
+        for unit, entry in entries(found, points, zeros, guessed=self.strategy == "initial-guess"):
+            if self.keep == "all" or entry["best"] or entry["model"] is None:
+                yield {"uid": profile.resources.names[unit], **shared, **entry}
+
+    def _points(self, profile: Profile, metric: str) -> tuple[Points, list[int]]:
+        """What is fitted, and how many rows at size 0 were left out of each group."""
+        import numpy as np
+
+        from perfvcs.statistics.regression.strategies import Points
+
+        seen = rows(profile, metric, self.by)
+        keep = np.isfinite(seen.x)
+        weights = None
+        if self.weights:
+            weights = named(profile, self.weights, "weights")[seen.place]
+            keep &= np.isfinite(weights) & (weights > 0)
+        total = len(profile.resources.names)
+        zeros = np.zeros(total, dtype=np.intp)
+        if {"logarithmic", "power"} & set(self.fitted):
+            count, at_zero = np.bincount(seen.unit[keep], minlength=total), keep & (seen.x == 0)
+            zeros = np.bincount(seen.unit[at_zero], minlength=total)
+            zeros[zeros > ZEROS * count] = 0
+            keep &= ~(at_zero & (zeros > 0)[seen.unit])
+        points = Points(seen.x, seen.y, seen.unit, total, weights).of(keep)
+        return points, zeros.tolist()

@@ -1,0 +1,340 @@
+"""`perf process`: postprocessors applied to what is stored already."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import pytest
+from conftest import Project, Said
+from samples import noisy, sample_profile
+
+from perfvcs.commands.process import _option, _value
+from perfvcs.postprocessors.regression import Regression
+from perfvcs.profile import Job, Metric, Profile, Resources, decode
+from perfvcs.reports.processing import equation, process
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+CALLS = Job(name="calls", collector="complexity", cmd="./calls")
+
+
+def sized(commit: str, seed: int = 1) -> Profile:
+    """Calls of a linear and a flat function."""
+    random = np.random.default_rng(seed)
+    size, uid = random.integers(1, 1000, 400).astype(float), np.arange(400) % 2
+    value = np.where(uid == 0, 1e-6 + 1e-8 * size, 3e-6) * np.exp(0.02 * random.standard_normal(400))
+    rows = Resources(
+        names=["List.insert", "List.size"], uid=uid.tolist(), execution=(np.arange(400) % 5).tolist(), size=size.tolist(),
+        metrics={"duration": value.tolist()},
+    )  # fmt: skip
+    return sample_profile(commit=commit, job=CALLS, resources=rows, metrics={"duration": Metric("s")})
+
+
+@pytest.fixture
+def commit(project: Project) -> str:
+    """A commit with a profile that has sizes."""
+    head = project.commit()
+    Repository.find(create=True).store.add([sized(head)], "test")
+    return head
+
+
+def stored() -> dict[str, Profile]:
+    store = Repository.find().store
+    return dict(store.read_many(store.paths()))
+
+
+def test_a_new_version_takes_the_place_of_the_old_one(commit: str, perf: Perf) -> None:
+    [(before, old)] = stored().items()
+    document = Repository.find().store.raw(before)
+    said = perf("process", "HEAD", "regression")
+    assert said.out.splitlines() == [
+        f"{commit[:10]} calls",
+        "  List.insert                duration     O(n)         r² 0.998",
+        f"    {equation(Regression().apply(old).models[2], 's')}",
+        "  List.size                  duration     O(1)",
+        f"    {equation(Regression().apply(old).models[10], 's')}",
+        "stored 1 new version",
+    ]
+    [(after, new)] = stored().items()
+    assert after != before
+    assert new.origin == hashlib.sha256(document).hexdigest()
+    assert msgspec.structs.replace(new, origin=None) == Regression().apply(old)
+
+
+def test_the_history_of_the_store_keeps_the_old_version(commit: str, perf: Perf, project: Project) -> None:
+    [before] = stored()
+    document = Repository.find().store.raw(before)
+    perf("process", "HEAD", "regression")
+    git = ["git", f"--git-dir={project.root / '.perf' / 'store'}"]
+    subjects = subprocess.run([*git, "log", "--format=%s"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert subjects == ["Process HEAD: regression", "test", "Create the store"]
+    kept = subprocess.run([*git, "show", f"main~1:{before}"], capture_output=True, check=True).stdout
+    assert kept == document
+    assert commit in before
+
+
+@pytest.mark.usefixtures("commit")
+def test_the_same_again_changes_nothing(perf: Perf) -> None:
+    perf("process", "HEAD", "regression")
+    repository = Repository.find()
+    paths, head = repository.store.paths(), repository.store.head()
+    said = perf("process", "HEAD", "regression")
+    assert "calls  unchanged" in said.out
+    assert said.out.endswith("stored 0 new versions\n")
+    assert (repository.store.paths(), repository.store.head()) == (paths, head)
+
+
+@pytest.mark.usefixtures("commit")
+def test_the_origin_is_the_first_version_however_many_follow(perf: Perf) -> None:
+    perf("process", "HEAD", "regression")
+    [first] = stored().values()
+    perf("process", "HEAD", "regression", "--strategy", "interval")
+    perf("process", "HEAD", "normalizer")
+    [last] = stored().values()
+    assert last.origin == first.origin
+    assert [done.name for done in last.postprocessors] == ["regression", "normalizer"]
+
+
+def test_a_processed_profile_is_counted_once_and_is_the_same_as_before(commit: str, perf: Perf, project: Project) -> None:
+    target = project.commit()
+    Repository.find().store.add([sized(target, seed=2)], "test")
+    before = perf("check", "--again", commit, target, code=None)
+    perf("process", commit, "regression")
+    after = perf("check", "--again", commit, target, code=None)
+    assert after == before
+    assert "1 profile" in perf("log", commit).out
+    assert perf("fsck").out.startswith("2 profiles can be read, all whole")
+
+
+def test_profiles_without_what_is_needed_stay_as_they_are(commit: str, perf: Perf) -> None:
+    Repository.find().store.add([sample_profile(noisy(0.01), commit=commit)], "test")
+    said = perf("process", "HEAD", "regression")
+    assert "stored 1 new version" in said.out
+    assert "note: left as it is: sort has no sizes" in said.err
+    assert "sort has no sizes" in perf("process", "HEAD", "regression", "-j", "sort", code=2).err
+    assert sorted(profile.origin is None for profile in stored().values()) == [False, True]
+
+
+def test_one_profile_is_named_by_its_path_or_id(commit: str, perf: Perf) -> None:
+    Repository.find().store.add([sized(commit, seed=2)], "test")
+    first, second = Repository.find().store.paths()
+    perf("process", first, "regression")
+    assert second in stored()
+    perf("process", second.rpartition("-")[2].removesuffix(".json"), "regression")
+    assert all(profile.origin for profile in stored().values())
+
+
+@pytest.mark.usefixtures("commit")
+def test_all_that_was_found_is_there_as_json(perf: Perf) -> None:
+    [found] = json.loads(perf("process", "HEAD", "regression", "--keep", "best", "--json").out)
+    [(path, profile)] = stored().items()
+    assert found["after"] == path
+    assert found["models"] == profile.models
+    assert found["changed"] is True
+
+
+@pytest.mark.usefixtures("commit")
+def test_options_are_those_of_the_postprocessor(perf: Perf) -> None:
+    perf(
+        "process",
+        "HEAD",
+        "regression",
+        "--strategy",
+        "interval",
+        "--steps",
+        "2",
+        "--models",
+        "linear,power",
+        "--models=cubic",
+        "--keep=best",
+    )
+    [profile] = stored().values()
+    assert profile.postprocessors[0].params["models"] == ["linear", "power", "cubic"]
+    assert [entry["uid"] for entry in profile.models] == ["List.insert"] * 2 + ["List.size"] * 2
+    perf("process", "HEAD", "regression", "--models", "all")
+    [profile] = stored().values()
+    assert profile.postprocessors[0].params["models"] == "all"
+
+
+@pytest.mark.usefixtures("commit")
+def test_ranges_are_told_where_a_unit_has_several(perf: Perf) -> None:
+    said = perf("process", "HEAD", "regression", "--strategy", "interval", "--steps", "2").out
+    assert "500: " in said or "499: " in said or "501: " in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+@pytest.mark.usefixtures("commit")
+def test_columns_and_points_are_told(perf: Perf) -> None:
+    assert "  column duration.normalized\n" in perf("process", "HEAD", "normalizer").out
+    assert "  List.insert                duration         400 rows" not in perf("process", "HEAD", "regressogram").out
+    assert "  List.insert                duration         200 rows  r² 0.9" in perf("process", "HEAD", "regressogram").out
+
+
+def test_a_unit_without_a_model_says_why(commit: str, perf: Perf) -> None:
+    profile = sized(commit)
+    profile.resources.size = [7.0] * 400
+    Repository.find().store.add([profile], "test")
+    assert "no model: all rows have one size" in perf("process", "HEAD", "regression", "--models", "linear").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cure"),
+    [
+        (("HEAD",), "there are: bootstrap"),
+        (("HEAD", "regresion"), "did you mean `regression`"),
+        (("HEAD", "regression", "--strategy", "ful"), "did you mean `full`"),
+        (("HEAD", "regression", "--models", "linaer"), "did you mean `linear`"),
+        (("HEAD", "regression", "--steps", "many"), "Expected `int`"),
+        (("HEAD", "regression", "--steps", "0"), "from 1 to 1,000"),
+        (("HEAD", "regression", "--stepz", "3"), "--stepz"),
+        (("HEAD", "regression", "-o", "x.json"), "perf export"),
+        (("nonsense", "regression"), "not a revision"),
+        (("none.json", "regression"), "not a revision"),
+        (("HEAD", "regression", "-j", "other"), "no such profiles"),
+    ],
+)
+@pytest.mark.usefixtures("commit")
+def test_what_cannot_be_done_names_the_cure(perf: Perf, arguments: tuple[str, ...], cure: str) -> None:
+    said = perf("process", *arguments, code=2)
+    assert cure in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("commit")
+def test_help_is_there_before_and_behind_the_revision(perf: Perf) -> None:
+    group = perf("process", "--help").out
+    assert "Fits models to values over sizes" in group
+    whole = perf("process", "HEAD", "regression", "--help").out
+    assert "One of full, iterative, initial-guess, interval, bisection. By" in " ".join(whole.split())
+    assert perf("process", "regression", "--help").out == whole
+    assert "did you mean `regression`" in perf("process", "regresion", "--help", code=2).err
+
+
+def test_a_file_is_processed_into_another(project: Project, perf: Perf, tmp_path: Path) -> None:
+    file, output = tmp_path / "calls.json", tmp_path / "fitted.json"
+    document = sized("a" * 40).encode()
+    file.write_bytes(document)
+    assert "nothing is stored of a file without -o" in perf("process", str(file), "regression").out
+    assert f"wrote {output}" in perf("process", str(file), "regression", "-o", str(output)).out
+    assert file.read_bytes() == document
+    done = decode(output.read_bytes())
+    assert done.origin == hashlib.sha256(document).hexdigest()
+    assert len(done.models) == 20
+    assert not (project.root / ".perf").exists()
+
+
+def test_a_profile_with_an_origin_goes_through_files(commit: str, perf: Perf, tmp_path: Path) -> None:
+    perf("process", "HEAD", "regression")
+    [(path, profile)] = stored().items()
+    file = tmp_path / "kept.json"
+    file.write_bytes(profile.encode())
+    perf("rm", commit)
+    perf("import", str(file))
+    assert stored() == {path: profile}
+
+
+def test_an_origin_is_a_digest() -> None:
+    document = sized("a" * 40).encode()
+    assert b"origin" not in document, "older documents stay as they are"
+    with pytest.raises(Exception, match=r"\$\.origin is not a SHA-256"):
+        msgspec.structs.replace(sized("a" * 40), origin="short").encode()
+    with pytest.raises(Exception, match=r"\$\.origin is not a SHA-256"):
+        decode(document.removesuffix(b"}") + b',"origin":"abc"}')
+
+
+def _process(place: str, strategy: str) -> None:
+    repository = Repository.find(Path(place))
+    process(repository, "HEAD", (), Regression(strategy=strategy), "regression")  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("commit")
+def test_two_at_once_leave_one_version(project: Project) -> None:
+    context = get_context("spawn")
+    running = [context.Process(target=_process, args=(str(project.root), strategy)) for strategy in ("interval", "iterative")]
+    for one in running:
+        one.start()
+    for one in running:
+        one.join()
+        assert one.exitcode == 0
+    [profile] = stored().values()
+    assert [done.name for done in profile.postprocessors] == ["regression"]
+
+
+@pytest.mark.usefixtures("commit")
+def test_hostile_names_are_harmless_on_a_terminal(project: Project, perf: Perf) -> None:
+    head = project.commit()
+    profile = sized(head)
+    rows = profile.resources
+    rows.names[0] = "a\x1b[31m\nb" * 30
+    Repository.find().store.add([profile], "test")
+    said = perf("process", "HEAD", "regression").out
+    assert "\x1b" not in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_a_switch_and_a_list_of_numbers_are_options_too() -> None:
+    switch = _option("deep_copy", bool, default=True)
+    assert (switch.opts, switch.secondary_opts, switch.help) == (["--deep-copy"], ["--no-deep-copy"], "By default True.")
+    assert _value("deep_copy", False, bool) is False
+    assert _value("widths", ("1,2.5", "3"), tuple[float, ...]) == [1.0, 2.5, 3.0]
+    assert _value("buckets", "7", int | Literal["auto"]) == 7
+    assert _value("buckets", "auto", int | Literal["auto"]) == "auto"
+
+
+# with a job
+
+
+def test_a_job_names_what_is_applied_to_its_profiles(project: Project, perf: Perf) -> None:
+    project.write("work.sh", "true\n")
+    project.configure('cmd = "sh work.sh"\npostprocessors = ["normalizer"]')
+    project.commit()
+    perf("collect")
+    [profile] = stored().values()
+    assert "wall.normalized" in profile.metrics
+    assert profile.origin is None
+    perf("check", "HEAD", "HEAD", code=None)
+    perf("log")
+    perf("status")
+    perf("show", "--no-open")
+
+
+def test_what_cannot_be_processed_is_stored_all_the_same(project: Project, perf: Perf) -> None:
+    project.write("work.sh", "true\n")
+    project.configure('cmd = "sh work.sh"\npostprocessors = ["regression"]')
+    project.commit()
+    said = perf("collect")
+    assert "not processed: work has no sizes" in " ".join((said.out + said.err).split())
+    [profile] = stored().values()
+    assert profile.postprocessors == []
+
+
+def test_sizes_of_workloads_are_fitted_when_they_are_collected(project: Project, perf: Perf) -> None:
+    project.write("work.sh", "true\n")
+    project.configure(
+        'cmd = "sh work.sh"\nworkloads = [{ integers = [10, 20] }]\npostprocessors = [{ name = "regression", models = ["constant"] }]'
+    )
+    project.commit()
+    perf("collect")
+    assert all(profile.models[0]["model"] == "constant" for profile in stored().values())
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({"model": "constant", "formula": "b0", "coefficients": [2e-6]}, "2 us"),
+        ({"model": "linear", "formula": "b0 + b1 n", "coefficients": [2e-6, -3e-9]}, "2 us - 3 ns n"),
+        ({"model": "linearithmic", "formula": "b0 + b1 n log n", "coefficients": [-2e-6, 3e-9]}, "-2 us + 3 ns n log n"),
+        ({"model": "linearised power", "formula": "b0 n^b1", "coefficients": [2e-6, 1.5]}, "2 us n^1.5"),
+        ({"model": "exponential", "formula": "b0 b1^n", "coefficients": [2e-6, 1.25]}, "2 us 1.25^n"),
+    ],
+)
+def test_an_equation_has_units(entry: dict[str, object], text: str) -> None:
+    assert equation(entry, "s") == text

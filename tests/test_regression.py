@@ -1,0 +1,336 @@
+"""The postprocessor `regression`: its entries, against statsmodels, and what it says of data that no model fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from samples import sample_profile
+
+from perfvcs import plugins
+from perfvcs.errors import UsageError
+from perfvcs.postprocessors import regression
+from perfvcs.postprocessors.regression import Regression
+from perfvcs.profile import Metric, Processed, Profile, Resources, decode
+from perfvcs.statistics.regression.models import LINEARISED, MODELS, evaluate
+
+FIELDS = {
+    "postprocessor", "uid", "metric", "by", "strategy", "model", "order", "formula", "coefficients", "errors", "r2", "adjusted_r2", "aicc",
+    "x", "rows", "best",
+}  # fmt: skip
+
+
+def sized(
+    size: Sequence[float | None], value: Sequence[float | None], uid: Sequence[int] | None = None, names: Sequence[str] = ("f", "g"),
+    mark: list[int] | None = None, **more: list[float | None],
+) -> Profile:  # fmt: skip
+    """A profile of calls with a duration; more columns as metrics without a direction."""
+    rows = Resources(
+        names=list(names), uid=list(uid or [0] * len(size)), execution=[0] * len(size), mark=mark, size=list(size),
+        metrics={"duration": list(value), **{name.replace("_", "."): column for name, column in more.items()}},
+    )  # fmt: skip
+    metrics = {"duration": Metric("s")} | {name.replace("_", "."): Metric("", "none") for name in more}
+    return sample_profile(resources=rows, metrics=metrics)
+
+
+def noisy_line(count: int = 200, seed: int = 1) -> tuple[list[float], list[float]]:
+    random = np.random.default_rng(seed)
+    x = random.integers(1, 1000, count).astype(float)
+    return x.tolist(), ((2e-6 + 3e-8 * x) * np.exp(0.05 * random.standard_normal(count))).tolist()
+
+
+def entries(profile: Profile, **options: Any) -> list[dict[str, Any]]:
+    return Regression(**options).apply(profile).models
+
+
+def best(profile: Profile, **options: Any) -> dict[str, Any]:
+    [found] = [entry for entry in entries(profile, **options) if entry["best"]]
+    return found
+
+
+def test_an_entry_has_what_the_format_says() -> None:
+    found = entries(sized(*noisy_line()))
+    assert [entry["model"] for entry in found] == list(MODELS + LINEARISED)
+    assert all(entry.keys() == FIELDS for entry in found)
+    assert [entry["model"] for entry in found if entry["best"]] == ["linear"]
+    assert {
+        "order": "O(n)",
+        "formula": "b0 + b1 n",
+        "rows": 200,
+        "metric": "duration",
+        "uid": "f",
+        "by": "size",
+    }.items() <= found[2].items()
+    assert found[2]["x"] == [min(noisy_line()[0]), max(noisy_line()[0])]
+    assert len(found[0]["coefficients"]) == len(found[0]["errors"]) == 1
+
+
+@pytest.mark.parametrize("model", MODELS + LINEARISED)
+def test_coefficients_errors_and_r2_are_those_of_statsmodels(model: str) -> None:
+    import statsmodels.api as sm
+
+    x, y = (np.array(column) for column in noisy_line())
+    x /= 100
+    [entry] = [one for one in entries(sized(x.tolist(), y.tolist())) if one["model"] == model]
+    if model in ("power", "exponential"):  # least squares on the original scale: no direction leads further down
+
+        def squares(b0: float, b1: float) -> float:
+            return float(((y - evaluate(model, x, b0, b1)) ** 2).sum())
+
+        b0, b1 = entry["coefficients"]
+        assert all(squares(b0, b1) <= squares(b0 * (1 + e0), b1 * (1 + e1)) for e0 in (-1e-4, 1e-4) for e1 in (-1e-4, 0, 1e-4))
+        assert entry["r2"] == pytest.approx(1 - squares(b0, b1) / ((y - y.mean()) ** 2).sum(), rel=1e-9)
+        return
+    shape = {"logarithmic": np.log(x), "linear": x, "linearithmic": x * np.log(x), "quadratic": x**2, "cubic": x**3,
+             "linearised power": np.log(x), "linearised exponential": x}.get(model)  # fmt: skip
+    design = np.ones((len(x), 1)) if shape is None else sm.add_constant(shape)
+    done = sm.OLS(np.log(y) if model in LINEARISED else y, design).fit()
+    if model in LINEARISED:
+        expected = [math.exp(done.params[0]), done.params[1] if "power" in model else math.exp(done.params[1])]
+        fitted = np.exp(done.fittedvalues)
+        r2 = 1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+        assert entry["r2"] == pytest.approx(r2, rel=1e-9)
+        assert entry["errors"][0] == pytest.approx(done.bse[0] * expected[0], rel=1e-9)
+    else:
+        expected = done.params.tolist()
+        assert entry["r2"] == pytest.approx(done.rsquared, rel=1e-9, abs=1e-12)
+        assert entry["adjusted_r2"] == pytest.approx(done.rsquared_adj, rel=1e-9, abs=1e-12)
+        assert entry["errors"] == pytest.approx(done.bse.tolist(), rel=1e-9)
+    assert entry["coefficients"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_units_and_metrics_are_fitted_apart() -> None:
+    x, y = noisy_line(300)
+    flat: list[float | None] = [5.0] * 300
+    profile = sized(x, y, [0] * 100 + [1] * 200, memory=flat)
+    found = entries(profile, of=("duration", "memory"), keep="best")
+    assert [(entry["uid"], entry["metric"], entry["model"], entry["rows"]) for entry in found] == [
+        ("f", "duration", "linear", 100), ("g", "duration", "linear", 200),
+        ("f", "memory", "constant", 100), ("g", "memory", "constant", 200),
+    ]  # fmt: skip
+    assert {entry["metric"] for entry in entries(profile)} == {"duration"}  # memory has no direction
+
+
+def test_another_column_can_be_x() -> None:
+    x, y = noisy_line()
+    found = best(sized([None] * 200, y, steps=list(x)), by="steps")
+    assert (found["by"], found["model"]) == ("steps", "linear")
+
+
+def test_repeated_executions_and_outliers_are_left_out() -> None:
+    x, y = noisy_line(100)
+    expected = entries(sized(x, y))
+    more_x: list[float | None] = [*x, 5.0, 6.0]
+    more_y: list[float | None] = [*y, 1.0, 1.0]
+    mark = [0] * 100 + [2, 1]
+    outlier: list[float | None] = [*[0.0] * 101, 1.0]
+    assert entries(sized(more_x, more_y, mark=mark, duration_outlier=outlier)) == expected
+    assert entries(sized(more_x, more_y)) != expected
+
+
+def test_rates_are_no_weights_unless_asked_for() -> None:
+    x, y = noisy_line(100)
+    rate: list[float | None] = [1.0 + place % 7 for place in range(100)]
+    assert entries(sized(x, y, rate=rate)) == entries(sized(x, y))
+    import statsmodels.api as sm
+
+    [line] = entries(sized(x, y, rate=rate), models=("linear",), weights="rate")
+    expected = sm.WLS(y, sm.add_constant(np.array(x)), np.array(rate)).fit()
+    assert line["coefficients"] == pytest.approx(expected.params.tolist(), rel=1e-9)
+    assert line["errors"] == pytest.approx(expected.bse.tolist(), rel=1e-9)
+
+
+def test_steps_tell_when_the_choice_settled() -> None:
+    found = best(sized(*noisy_line()), strategy="iterative", steps=4)
+    assert [step["rows"] for step in found["steps"]] == [50, 100, 150, 200]
+    assert {step["model"] for step in found["steps"]} == {"linear"}
+    [guess] = entries(sized(*noisy_line()), strategy="initial-guess")
+    assert guess["best"]
+    assert "omitted" not in guess
+    assert guess["steps"][0]["rows"] == 40
+
+
+def test_intervals_have_their_own_ranges() -> None:
+    found = [entry for entry in entries(sized(*noisy_line()), strategy="interval", steps=3) if entry["best"]]
+    assert len(found) == 3
+    assert all(before["x"][1] < after["x"][0] for before, after in pairwise(found))
+    assert sum(entry["rows"] for entry in found) == 200
+
+
+# what no model fits
+
+
+def test_a_few_sizes_of_zero_are_left_out_for_models_that_begin_above() -> None:
+    x, y = noisy_line(100)
+    found = best(sized([0.0, *x], [1e-6, *y]))
+    assert (found["zeros"], found["rows"]) == (1, 100)
+    assert best(sized([0.0, *x], [1e-6, *y]), models=("constant", "linear"))["rows"] == 101
+
+
+def test_many_zeros_stay_and_leave_out_the_models() -> None:
+    x, y = noisy_line(100)
+    found = best(sized([0.0] * 20 + x, [2e-6] * 20 + y))
+    assert found["rows"] == 120
+    assert found["omitted"] == dict.fromkeys(("logarithmic", "power", "linearised power"), "a size is 0 or below")
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "omitted"),
+    [
+        (
+            [-1.0, 1, 2, 3, 4, 5],
+            [1.0, 2, 3, 4, 5, 7],
+            {"logarithmic": "a size is 0 or below", "linearithmic": "a size is below 0"},
+        ),
+        ([1.0, 2, 3, 4, 5, 6], [-1.0, 2, 3, 4, 5, 7], {"linearised exponential": "a value is 0 or below"}),
+        ([3.0] * 6, [1.0, 2, 3, 4, 5, 7], {"linear": "all rows have one size", "power": "all rows have one size"}),
+        ([1.0, 2.0], [1.0, 2.0], {"linear": "2 rows: it needs three"}),
+        ([1.0], [1.0], {"linear": "1 row: it needs three"}),
+    ],
+)
+def test_models_that_cannot_be_fitted_are_named_with_the_reason(x: list[float], y: list[float], omitted: dict[str, str]) -> None:
+    found = best(sized(x, y))
+    assert omitted.items() <= found["omitted"].items()
+    assert "constant" not in found["omitted"]
+
+
+def test_a_unit_that_nothing_fits_says_so() -> None:
+    [found] = entries(sized([3.0] * 4, [1.0, 2, 3, 4]), models=("linear",))
+    assert found["model"] is None
+    assert not found["best"]
+    assert found["coefficients"] == []
+    assert found["omitted"] == {"linear": "all rows have one size"}
+    assert found["x"] == [3.0, 3.0]
+
+
+def test_overflow_leaves_a_model_out() -> None:
+    x = [1e200, 2e200, 3e200, 4e200]
+    found = best(sized(x, [1.0, 2, 3, 4]))
+    assert found["omitted"]["cubic"] == "no finite curve fits"
+
+
+def test_equal_values_are_a_constant_without_error() -> None:
+    found = best(sized([1.0, 2, 3, 4, 5], [2.0] * 5))
+    assert (found["model"], found["coefficients"], found["errors"], found["r2"], found["aicc"]) == (
+        "constant",
+        [2.0],
+        [0.0],
+        0.0,
+        None,
+    )
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 50).map(float),
+            st.none() | st.floats(allow_nan=False, allow_infinity=False),
+            st.integers(0, 1),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from(["full", "iterative", "initial-guess", "interval", "bisection"]),
+)
+@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_the_rows_the_profile_can_be_written(rows: list[tuple[float | None, float | None, int]], strategy: Any) -> None:
+    x, y, uid = ([row[place] for row in [*rows, (1.0, 1.0, 0)]] for place in range(3))
+    done = Regression(strategy=strategy, steps=3).apply(sized(x, y, uid))  # type: ignore[arg-type]
+    assert decode(done.encode()) == done
+    assert all(math.isfinite(number) for entry in done.models for number in entry["coefficients"])
+
+
+# as a member of its family
+
+
+def test_a_second_time_replaces_the_first() -> None:
+    other = {"postprocessor": "other", "uid": "f"}
+    profile = sample_profile(resources=sized(*noisy_line()).resources, metrics={"duration": Metric("s")}, models=[other])
+    once = Regression(strategy="interval").apply(profile)
+    again = Regression(models=("linear",)).apply(once)
+    assert again.models[0] == other
+    assert [entry["model"] for entry in again.models[1:]] == ["linear"]
+    [done] = again.postprocessors
+    assert done.name == "regression"
+    assert done.params["models"] == ["linear"]
+    assert Regression(**{**done.params, "models": ("linear",)}).apply(profile) == again
+
+
+def test_rows_are_as_they_were() -> None:
+    profile = sized(*noisy_line())
+    document = profile.encode()
+    done = Regression().apply(profile)
+    assert done.resources == profile.resources
+    assert profile.encode() == document
+
+
+def test_it_is_built_from_a_configuration() -> None:
+    options = {"models": ["linear", "power"], "strategy": "interval", "steps": 3}
+    built = plugins.build("postprocessors", "regression", options, "here")
+    assert built.fitted == ("linear", "power", "linearised power")
+    assert Regression(models=["linear"]).fitted == ("linear",)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "cure"),
+    [
+        ({"models": ()}, 'give "all"'),
+        ({"models": ("linaer",)}, "did you mean `linear`"),
+        ({"models": "linaer"}, "did you mean `linear`"),
+        ({"steps": 0}, "from 1 to 1,000"),
+        ({"steps": True}, "from 1 to 1,000"),
+        ({"seed": -1}, "from 0 on"),
+    ],
+)
+def test_a_wrong_option_names_the_cure(options: dict[str, Any], cure: str) -> None:
+    with pytest.raises(UsageError, match=cure):
+        Regression(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "cure"),
+    [
+        ({}, "has no sizes.*collector `complexity`"),
+        ({"by": "durations"}, "did you mean `duration`"),
+        ({"by": "empty"}, "no value of `empty`"),
+        ({"by": "full", "weights": "empty"}, "no value of `empty`"),
+        ({"of": ("duratoin",)}, "did you mean `duration`"),
+        ({"by": "duration"}, "no metric with a better direction"),
+    ],
+)
+def test_a_profile_without_what_is_needed_names_the_cure(options: dict[str, Any], cure: str) -> None:
+    nothing: list[float | None] = [None] * 3
+    profile = sized(nothing, [1.0, 2, 3], empty=nothing, full=[1.0, 2.0, 3.0])
+    with pytest.raises(UsageError, match=cure):
+        Regression(**options).apply(profile)
+
+
+def test_more_models_than_a_profile_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regression, "MOST_ENTRIES", 15)
+    profile = sized(*noisy_line(), [0, 1] * 100)
+    with pytest.raises(UsageError, match="keep=best"):
+        Regression().apply(profile)
+    assert len(entries(profile, keep="best")) == 2
+
+
+def test_what_was_processed_names_all_parameters() -> None:
+    [done] = Regression().apply(sized(*noisy_line())).postprocessors
+    assert done == Processed(
+        "regression",
+        {
+            "models": "all",
+            "strategy": "full",
+            "steps": 5,
+            "seed": 1,
+            "of": [],
+            "by": "size",
+            "weights": "",
+            "choice": "aicc",
+            "keep": "all",
+        },
+    )
