@@ -8,6 +8,7 @@ from samples import sample_profile
 
 from perfvcs import formats
 from perfvcs.formats import Unreadable
+from perfvcs.plugins import names
 from perfvcs.profile import MAX_BYTES, Malformed
 
 
@@ -68,3 +69,25 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     for path, reason in ((tmp_path, "[Dd]irectory"), (tmp_path / "none", "No such file")):
         with pytest.raises(Unreadable, match=reason):
             formats.read(path)
+
+
+@pytest.mark.parametrize("name", names("formats"))
+def test_every_format_recognises_and_reads_what_it_writes(name: str, tmp_path: Path) -> None:
+    profile = sample_profile()
+    path = tmp_path / f"profile{formats.suffixes(name)[0]}"
+    path.write_bytes(formats.encode(profile, name))
+    assert formats.guess(path) == name
+    again = formats.read(path)
+    assert again.resources.metrics == profile.resources.metrics
+    assert again.resources.names == profile.resources.names
+    assert again.resources.execution == profile.resources.execution
+    assert again.metrics == profile.metrics
+    assert formats.read(str(path), name, {}) == again
+
+
+@pytest.mark.parametrize("name", names("formats"))
+@pytest.mark.parametrize("content", [b"", b"\0", b"\xff\xfe", b"{}", b"[[[", b'{"resources": {"a": 1}}', b"{" * 100_000])
+def test_no_format_takes_what_it_cannot_read(name: str, content: bytes, file: Path) -> None:
+    file.write_bytes(content)
+    with pytest.raises(Malformed, match=r"some profile\.json"):
+        formats.read(file, name)

@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from perfvcs.profile import Profile
+MANY = 20  # files from which on progress is worth showing
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "format_name", metavar="NAME", help="The files' format; guessed without it.")
-def command(files: tuple[Path, ...], format_name: str | None) -> None:
-    """Store profiles from files; a broken file is named and does not stop the others."""
-    from perfvcs.errors import PerfError
-    from perfvcs.formats import read
+@click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-...", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--commit", "revisions", multiple=True, metavar="REV",
+              help="What the profiles belong to, instead of what the files say; once for all, or once for each file.")  # fmt: skip
+@click.option("--name", default="", help="The benchmark, instead of what the files say; only those of one name are compared.")
+@click.option("--in-turns", is_flag=True, help="The files were measured together, run by run in turns: compare run with run.")
+@click.option("--format", "format_name", metavar="NAME", help="csv, perfvcs or perun; guessed without it.")
+@click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="An option of the format; may be repeated.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+def command(
+    files: tuple[Path, ...], revisions: tuple[str, ...], name: str, in_turns: bool, format_name: str | None, pairs: tuple[str, ...],
+    quiet: bool,
+) -> None:  # fmt: skip
+    """Store profiles from files; a broken file is named and does not stop the others.
+
+    Files may be compressed (gzip, zlib). Of a folder all files with a known suffix are read, of Perun's .perun also its objects; - is
+    standard input. A profile whose file names no commit goes to HEAD.
+
+    Options of csv name the columns (uid=function size=n execution=run metrics=ms,mem) and say what a metric is (unit.ms=ms
+    better.rate=higher); see docs/exchange.md.
+    """
+    from perfvcs.exchange.intake import STDIN, Intake
+    from perfvcs.formats import parse_options
+    from perfvcs.measure.progress import shown
     from perfvcs.quantity import shorten
     from perfvcs.repository import Repository
 
+    if pairs and not format_name:
+        raise click.UsageError("--option needs --format, which says whose option it is")
+    if STDIN in files and not format_name:
+        raise click.UsageError("- needs --format: standard input has no name to guess it by")
     repository = Repository.find(create=True)
-    broken: list[PerfError] = []
-
-    def profiles() -> Iterator[Profile]:
-        for file in files:
-            try:
-                yield read(file, format_name)
-            except PerfError as error:
-                broken.append(error)
-                click.echo(f"perf: {shorten(str(error), 2000)}", err=True)
-
-    stored = repository.store.add(profiles(), f"Import {len(files)} files")
-    click.echo(f"stored {len(stored)} profile{'s' * (len(stored) != 1)}")
-    if broken:
-        click.get_current_context().exit(broken[0].exit_code)
+    options = parse_options(format_name, pairs) if format_name else {}
+    commits = [repository.project.resolve(revision) for revision in revisions]
+    intake = Intake(repository, commits, format_name, options, name, in_turns)
+    few = len(files) < MANY and not any(file.is_dir() for file in files)
+    with shown(quiet=quiet or few, doing="importing") as progress:
+        intake.store(files, progress, lambda message: click.echo(f"perf: {shorten(message, 2000)}", err=True))
+    if not quiet:
+        click.echo("\n".join(intake.lines()))
+    if intake.first_error:
+        click.get_current_context().exit(intake.first_error.exit_code)

@@ -1,31 +1,68 @@
 """Formats: each file is one, named like it; this page is their contract.
 
 A format is a frozen dataclass; its fields are its options. It turns the bytes of a file into a profile and never opens files itself.
+Names that begin with ``_`` are parts that formats share.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Mapping
+from csv import reader  # the name `csv` is a member's
+from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, ClassVar, Protocol, cast, get_origin, get_type_hints
 
-from perfvcs.errors import UsageError
-from perfvcs.plugins import build, names
+from msgspec.structs import replace
+
+from perfvcs.errors import UsageError, nearest
+from perfvcs.formats._compression import expanded
+from perfvcs.formats._foreign import UNKNOWN
+from perfvcs.plugins import build, find, names
 from perfvcs.profile import MAX_BYTES, Malformed, Profile
+
+__all__ = [
+    "UNKNOWN",
+    "Format",
+    "Unreadable",
+    "Writable",
+    "content",
+    "decode",
+    "encode",
+    "guess",
+    "parse_options",
+    "read",
+    "stem",
+    "suffixes",
+]
 
 HEAD = 4096  # bytes by which a format is recognised
 
 
 class Format(Protocol):
-    """What every member of the family offers."""
+    """What every member of the family offers; one that can be written has ``encode`` too."""
+
+    suffixes: ClassVar[tuple[str, ...]]  # of file names; what is written gets the first
 
     def recognises(self, name: str, head: bytes) -> bool:
         """Whether a file of this name, beginning with these bytes, is of this format."""
         ...
 
-    def decode(self, document: bytes) -> Profile:
-        """The profile in a whole file; raises Malformed with the place."""
+    def decode(self, document: bytes, stem: str = "") -> Profile:
+        """The profile in a whole file; raises Malformed with the place.
+
+        ``stem`` is the file's name without its suffix, for what the document leaves unnamed. Where the document names no commit,
+        the profile's is ``UNKNOWN``.
+        """
+        ...
+
+
+class Writable(Format, Protocol):
+    """A format that can be written."""
+
+    def encode(self, profile: Profile) -> bytes:
+        """The document of a profile, which ``decode`` reads again; raises Malformed where the format cannot hold it."""
         ...
 
 
@@ -33,40 +70,34 @@ class Unreadable(UsageError):
     """A file cannot be read, or is of no known format."""
 
 
-def read(path: Path, format_name: str | None = None) -> Profile:
-    """The profile in a file, of a named format or of the one that it looks like.
+def read(
+    path: Path | str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
+) -> Profile:
+    """The profile in a file, of a named format or of the one that it looks like; compressed by gzip or zlib, or not.
 
-    Raises Unreadable, and Malformed naming the file and the place in it; no more than the format's limit is ever read.
+    ``options`` are the fields of the format's class, ``name`` is the job's, whatever the file says. Raises Unreadable, UsageError for
+    a wrong option, and Malformed naming the file and the place in it; no more than the format's limit is ever read.
     """
-    document = _content(path)
-    name = format_name or _recognised(path, document[:HEAD])
+    path = Path(path)
+    return decode(content(path), str(path), format_name, options, name=name)
+
+
+def decode(
+    document: bytes, path: str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
+) -> Profile:
+    """The profile in the bytes of a file of that path, as ``read`` does it."""
     try:
-        return _member(name).decode(document)
+        document = expanded(document, MAX_BYTES)
+        base = Path(path).name
+        member = _member(format_name or _recognised(path, base, document[:HEAD]), options)
+        profile = member.decode(document, name or stem(base))
     except Malformed as error:
         raise Malformed(f"{path}: {error}") from None
+    return replace(profile, job=replace(profile.job, name=name)) if name else profile
 
 
-def guess(path: Path) -> str:
-    """The name of a file's format; raises Unreadable."""
-    return _recognised(path, _content(path, HEAD))
-
-
-def _recognised(path: Path, head: bytes) -> str:
-    members = names("formats")
-    found = next((name for name in members if _member(name).recognises(path.name, head)), None)
-    if found is None:
-        raise Unreadable(
-            f"{path} has none of the formats known here ({', '.join(members)}): convert it, or name its format with --format"
-        )
-    return found
-
-
-def _member(name: str) -> Format:
-    return cast(Format, build("formats", name, {}, "format"))
-
-
-def _content(path: Path, most: int | None = None) -> bytes:
-    """The file's bytes, or the first of them; only regular files of a bounded size are read."""
+def content(path: Path, most: int | None = None) -> bytes:
+    """The file's bytes, or the first ``most``; raises Unreadable unless it is a regular file of a bounded size."""
     try:
         # O_NONBLOCK: a named pipe must not keep us waiting before we can see that it is one
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -78,3 +109,77 @@ def _content(path: Path, most: int | None = None) -> bytes:
             return file.read(MAX_BYTES + 1 if most is None else most)
     except OSError as error:
         raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def guess(path: Path | str) -> str:
+    """The name of a file's format; raises Unreadable."""
+    path = Path(path)
+    return _recognised(str(path), path.name, expanded(content(path, HEAD), HEAD, partly=True))
+
+
+def encode(profile: Profile, format_name: str, options: Mapping[str, Any] | None = None) -> bytes:
+    """The document of a profile in a named format; raises UsageError where that format is only read."""
+    member = _member(format_name, options)
+    if not hasattr(member, "encode"):
+        writable = ", ".join(name for name in names("formats") if hasattr(find("formats", name), "encode"))
+        raise UsageError(f"the format `{format_name}` can only be read: choose one of {writable}")
+    return cast(Writable, member).encode(profile)
+
+
+def suffixes(format_name: str | None = None) -> tuple[str, ...]:
+    """The suffixes of a format's files, without those of a compression; of all formats where none is named."""
+    members = [_member(format_name)] if format_name else _known().values()
+    return tuple(suffix for member in members for suffix in member.suffixes)
+
+
+def stem(name: str) -> str:
+    """A file's name without its suffix, and without that of a compression."""
+    base, suffix = os.path.splitext(name)  # noqa: PTH122 - a name, not a path
+    return os.path.splitext(base)[0] if suffix in (".gz", ".z") else base  # noqa: PTH122
+
+
+def parse_options(format_name: str, pairs: Iterable[str]) -> dict[str, Any]:
+    """Options of a format from texts ``KEY=VALUE``, as the command line takes them.
+
+    A list is separated by commas (a value with a comma stands in quotes); ``KEY.NAME=VALUE`` is one entry of a mapping. Raises
+    UsageError for another form and an unknown key.
+    """
+    member = find("formats", format_name)
+    kinds = get_type_hints(member)
+    known = [name for name in kinds if get_origin(kinds[name]) is not ClassVar]
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        name, _, entry = key.partition(".")
+        if not equals:
+            raise UsageError(f"--option {pair[:80]}: write KEY=VALUE, such as name=sort")
+        if name not in known:
+            raise UsageError(f"the format `{format_name}` has no option `{name[:80]}`{nearest(name, known)}")
+        if get_origin(kinds[name]) is tuple:
+            found[name] = [*found.get(name, ()), *next(reader([value]), [])]
+        elif get_origin(kinds[name]) is Mapping:
+            if not entry:
+                raise UsageError(f"--option {pair[:80]}: write {name}.COLUMN=VALUE")
+            found.setdefault(name, {})[entry] = value
+        else:
+            found[key] = value
+    return found
+
+
+@cache
+def _known() -> dict[str, Format]:
+    """All formats as they are without options; looking for foreign ones takes longer than reading a small file."""
+    return {name: _member(name) for name in names("formats")}
+
+
+def _recognised(path: str, base: str, head: bytes) -> str:
+    found = next((name for name, member in _known().items() if member.recognises(base, head)), None)
+    if found is None:
+        raise Unreadable(
+            f"{path} has none of the formats known here ({', '.join(_known())}): convert it, or name its format with --format"
+        )
+    return found
+
+
+def _member(name: str, options: Mapping[str, Any] | None = None) -> Format:
+    return cast(Format, build("formats", name, options or {}, "format"))

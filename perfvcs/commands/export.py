@@ -1,0 +1,46 @@
+"""``perf export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[REVISION|PROFILE]...")
+@click.option("--format", "format_name", metavar="NAME", default="perfvcs", show_default=True, help="csv, perfvcs or perun.")
+@click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="An option of the format; may be repeated.")
+@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|FOLDER|-", default="-",
+              help="Where to; by default standard output.")  # fmt: skip
+@click.option("-f", "--force", is_flag=True, help="Overwrite files.")
+def command(
+    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, force: bool
+) -> None:
+    """Write profiles of the store to files: those of a revision (HEAD), or single ones by their path or id.
+
+    Several profiles become one file each, in the folder that -o names.
+    """
+    from perfvcs.errors import UsageError
+    from perfvcs.exchange.delivery import documents, into_file, into_folder
+    from perfvcs.formats import parse_options
+    from perfvcs.repository import Repository
+
+    options = parse_options(format_name, pairs)
+    repository = Repository.find()
+    paths = list(dict.fromkeys(path for name in names or ("HEAD",) for path in repository.select(name, jobs)))
+    files = documents(repository, paths, format_name, options)
+    folder = output.is_dir() or (str(output) != "-" and len(paths) > 1)
+    if folder:
+        count = into_folder(output, files, force=force)
+        click.echo(f"wrote {count} profile{'s' * (count != 1)} into {output}")
+        return
+    if len(paths) > 1:
+        raise UsageError(f"these are {len(paths)} profiles: name a folder with -o, or choose one by --job or its id")
+    _, document = next(files)
+    if str(output) == "-":
+        click.echo(document, nl=False)
+        return
+    into_file(output, document, force=force)
+    click.echo(f"wrote {output}")

@@ -1,0 +1,1 @@
+"""Profiles that come from files, and profiles that become files."""

@@ -1,0 +1,61 @@
+"""``perf export``: profiles of the store become files; none that is there is overwritten unasked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.errors import UsageError
+from perfvcs.formats import encode, suffixes
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+
+
+def documents(
+    repository: Repository, paths: Sequence[str], format_name: str, options: Mapping[str, Any]
+) -> Iterator[tuple[str, bytes]]:
+    """Name and content of the file of each profile, one in memory at a time.
+
+    A name is made of the profile's place in the store, ``<commit>-<collector>-<workload>-<id>``, which nothing foreign can shape.
+    """
+    suffix = suffixes(format_name)[0]
+    for path, profile in repository.store.read_many(paths):
+        yield f"{profile.commit[:10]}-{PurePosixPath(path).stem}{suffix}", encode(profile, format_name, options)
+
+
+def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> int:
+    """Write each file into a folder, which is made where there is none; how many. Raises UsageError where one is there already."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"{folder} is a file: name a folder for several profiles") from None
+    count = 0
+    for name, document in files:
+        into_file(folder / name, document, force=force)
+        count += 1
+    return count
+
+
+def into_file(path: Path, document: bytes, *, force: bool) -> None:
+    """Write a file, whole or not at all; raises UsageError where it is there already, unless ``force`` holds."""
+    if path.exists() and not path.is_file():  # a pipe, or /dev/stdout
+        path.write_bytes(document)
+        return
+    part = path.with_name(f".{path.name[:200]}.part")
+    try:
+        part.write_bytes(document)
+        if force:
+            part.replace(path)
+        else:
+            os.link(part, path)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already: --force overwrites it") from None
+    except FileNotFoundError:
+        raise UsageError(f"{path.parent} does not exist: make it, or choose another -o") from None
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()

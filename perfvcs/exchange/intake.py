@@ -1,0 +1,249 @@
+"""``perf import``: files become profiles of the store, in one commit; one that is broken does not stop the others."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.exchange.objects import Entry, indexed, indexes, is_index, is_object
+from perfvcs.formats import UNKNOWN, Unreadable, content, decode, read, suffixes
+from perfvcs.profile import MAX_BYTES
+from perfvcs.quantity import shorten
+
+if TYPE_CHECKING:
+    from perfvcs.profile import Profile
+    from perfvcs.repository import Repository
+
+STDIN = Path("-")
+COMPRESSED = ("", ".gz", ".z")
+PASSED = (".git", ".perf")  # folders whose files are no profiles to be imported
+NAMED = 5  # commits or names in a message
+
+
+class Progress(Protocol):
+    """What an intake tells while it runs."""
+
+    def begin(self, total: int) -> None:
+        """``total`` files are ahead."""
+        ...
+
+    def step(self, what: str) -> None:
+        """One of them is done."""
+        ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file; the commit that it is given to, whatever it says (None: none); and what an index says of it: its commit, and its time."""
+
+    path: Path
+    commit: str | None = None
+    origin: str = ""
+    written: str = ""
+
+
+@dataclass
+class Intake:
+    """Reads files as they are asked for and says afterwards what came of them.
+
+    ``commits`` are those that the profiles belong to, whatever their files say: one for all files, or one for each; where there are none
+    it is what a file says, or HEAD where it says nothing. ``name`` is the job's, whatever a file says. ``in_turns``: the files were
+    measured together, run by run, so that they are one session. ``options`` are those of the format. Memory holds one profile at a time.
+    """
+
+    repository: Repository
+    commits: Sequence[str] = ()
+    format_name: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    in_turns: bool = False
+    paths: list[str] = field(default_factory=list)
+    known: int = 0
+    first_error: PerfError | None = None
+    placed: int = 0
+    moved: int = 0
+    titles: set[str] = field(default_factory=set)
+    _times: dict[str, str | None] = field(default_factory=dict)
+    _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
+    _stores: dict[Path, dict[Path, list[Entry]]] = field(default_factory=dict)
+
+    def store(self, files: Sequence[Path], progress: Progress, show: Callable[[str], None]) -> None:
+        """Store the profiles in files, folders (``-`` is standard input); broken ones are told by ``show`` and passed over.
+
+        Raises UsageError where the commits do not fit the files.
+        """
+        if len(self.commits) not in (0, 1, len(files)):
+            raise UsageError(
+                f"these are {len(files)} files and {len(self.commits)} commits: name one commit, or one for each file"
+            )
+        if self.in_turns and (len(set(self.commits)) < 2 or STDIN in files):
+            raise UsageError(
+                "what was measured in turns has two commits or more: name the files, and with --commit that of each, in one call"
+            )
+        commits = self.commits if len(self.commits) == len(files) else [next(iter(self.commits), None)] * len(files)
+        given = [(Path(file), commit) for file, commit in zip(files, commits, strict=True)]
+        wanted = list(dict.fromkeys(source for file, commit in given for source in self._sources(file, commit, show)))
+        progress.begin(len(wanted))
+        before = set(self.repository.store.paths())
+        what = f"{len(wanted)} file{'s' * (len(wanted) != 1)}"
+        session = _session(wanted) if self.in_turns else ""
+        paths = self.repository.store.add(self._profiles(wanted, session, progress, show), f"Import {what}")
+        self.paths = list(dict.fromkeys(path for path in paths if path not in before))
+        self.known = len(paths) - len(self.paths)
+
+    def lines(self) -> list[str]:
+        """What came of it, for people."""
+        count = len(self.paths)
+        lines = [f"stored {count} profile{'s' * (count != 1)}" + (f", {self.known} already stored" if self.known else "")]
+        if self.placed:
+            lines.append(f"{_named(self.placed)} no commit: taken for HEAD; --commit names another")
+        if self.moved:
+            lines.append(f"{_named(self.moved)} another commit than --commit")
+        if self.titles:
+            names = ", ".join(shorten(name) for name in sorted(self.titles)[:NAMED]) + ", ..." * (len(self.titles) > NAMED)
+            lines.append(f"named after the file: {names}; only benchmarks of one name are compared, --name gives it")
+        foreign = [commit for commit, when in self._times.items() if when is None]
+        if foreign:
+            more = ", ..." * (len(foreign) > NAMED)
+            lines.append(f"not commits of this repository: {', '.join(commit[:10] for commit in foreign[:NAMED])}{more}")
+        return lines
+
+    def _sources(self, file: Path, commit: str | None, show: Callable[[str], None]) -> Iterator[Source]:
+        """The file; of a folder the files with a known suffix, sorted; of an index of Perun's store what it lists."""
+        if file != STDIN and file.is_dir():
+            found = sorted(self._inside(file))
+            if not found:
+                self._failed(Unreadable(f"{file} has no files that end with {', '.join(suffixes(self.format_name))}"), show)
+        else:
+            found = [file]
+        for path in found:
+            if not self._is_object(path):
+                yield Source(path, commit)
+            elif is_index(path):
+                yield from (Source(entry.path, commit, entry.commit, entry.written) for entry in self._indexed(path, show))
+            else:
+                entries = self._owners(path.resolve().parent.parent, show).get(path.resolve(), [])
+                yield from (Source(entry.path, commit, entry.commit, entry.written) for entry in entries)
+                if not entries:
+                    yield Source(path, commit)
+
+    def _inside(self, folder: Path) -> Iterator[Path]:
+        known = tuple(suffix + packed for suffix in suffixes(self.format_name) for packed in COMPRESSED)
+        for inner, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if name not in PASSED]
+            paths = (Path(inner, name) for name in names)
+            # of a store, its indexes say which of its objects still belong to it
+            yield from (path for path in paths if path.name.lower().endswith(known) or (self._is_object(path) and is_index(path)))
+
+    def _is_object(self, path: Path) -> bool:
+        return self.format_name in (None, "perun") and is_object(path)
+
+    def _indexed(self, path: Path, show: Callable[[str], None]) -> list[Entry]:
+        try:
+            return indexed(path)
+        except PerfError as error:
+            self._failed(error, show)
+            return []
+
+    def _owners(self, store: Path, show: Callable[[str], None]) -> dict[Path, list[Entry]]:
+        """What the indexes of a store say of each object, by its path."""
+        if store not in self._stores:
+            found: dict[Path, list[Entry]] = {}
+            for entry in (entry for path in indexes(store) for entry in self._indexed(path, show)):
+                found.setdefault(entry.path, []).append(entry)
+            self._stores[store] = found
+        return self._stores[store]
+
+    def _profiles(
+        self, sources: Sequence[Source], session: str, progress: Progress, show: Callable[[str], None]
+    ) -> Iterator[Profile]:
+        for source in sources:
+            try:
+                profile = self._read(source)
+                if session:
+                    profile = self._in_session(profile, session, source)
+                profile.encode()  # what cannot be stored is this file's error, not the end of all
+                yield profile
+            except PerfError as error:
+                self._failed(error, show)
+            progress.step(shorten(source.path.name))
+
+    def _read(self, source: Source) -> Profile:
+        if source.path == STDIN:
+            document = sys.stdin.buffer.read(MAX_BYTES + 1)
+            if len(document) > MAX_BYTES:
+                raise Unreadable(f"standard input has over {MAX_BYTES:,} bytes: split it")
+            profile = decode(document, "stdin", self.format_name, self.options, name=self.name)
+        else:
+            profile = read(source.path, self.format_name, self.options, name=self.name)
+        said = source.origin or (profile.commit if profile.commit != UNKNOWN else "")
+        commit = source.commit or said or self._head
+        self.placed += not (source.commit or said)
+        self.moved += bool(said) and commit != said
+        if profile.job.engine == "csv" and not (self.name or self.options.get("name")):
+            self.titles.add(profile.job.name)
+        when = source.written or self._when(commit)
+        profile = msgspec.structs.replace(profile, commit=commit)
+        if not profile.collected.started and when:
+            collected = msgspec.structs.replace(profile.collected, started=when, ended=when)
+            profile = msgspec.structs.replace(profile, collected=collected)
+        return profile
+
+    def _in_session(self, profile: Profile, session: str, source: Source) -> Profile:
+        """The profile as a part of one session, whose versions are the commits."""
+        first = self._turns.setdefault((profile.commit, profile.job.key), source.path)
+        if first != source.path:
+            raise UsageError(
+                f"{source.path}: {first} is of the same benchmark and commit: put the runs of both into one file, "
+                "or import them in a call of their own"
+            )
+        versions = list(dict.fromkeys(self.commits))
+        return msgspec.structs.replace(
+            profile,
+            collected=msgspec.structs.replace(profile.collected, session=session),
+            design=msgspec.structs.replace(
+                profile.design, order="interleaved", version=versions.index(profile.commit), versions=versions
+            ),
+        )
+
+    @cached_property
+    def _head(self) -> str:
+        return self.repository.project.resolve("HEAD")
+
+    def _when(self, commit: str) -> str | None:
+        """The date of a commit in UTC; None where it is not in this repository.
+
+        It stands for the unknown time of the measurement: the same file always becomes the same profile.
+        """
+        if commit not in self._times:
+            known = self.repository.project.describe([commit]).get(commit)
+            self._times[commit] = f"{datetime.fromisoformat(known.when).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if known else None
+        return self._times[commit]
+
+    def _failed(self, error: PerfError, show: Callable[[str], None]) -> None:
+        self.first_error = self.first_error or error
+        show(str(error))
+
+
+def _session(sources: Sequence[Source]) -> str:
+    """The name of what was measured together, by its content: the same files give the same session."""
+    digest = hashlib.sha256()
+    for source in sources:
+        with suppress(PerfError):  # told when it is read
+            digest.update(hashlib.sha256(content(source.path)).digest() + (source.commit or "").encode())
+    return f"in-turns-{digest.hexdigest()[:12]}"
+
+
+def _named(count: int) -> str:
+    return f"{count} profile{'s' * (count > 1)} name{'s' * (count == 1)}"

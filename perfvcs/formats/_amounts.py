@@ -1,0 +1,262 @@
+"""Rows of a profile from the resources of Perun: one amount is one value of one metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from perfvcs.formats._blocks import Block, text
+from perfvcs.formats._foreign import counted, grouped
+from perfvcs.formats._metric import BETTER, KINDS, metric, usable
+from perfvcs.profile import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed, Metric, Resources, Stacks
+
+NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is not the usual one
+UNITS = {"time": "s", "mixed": "us", "memory": "B"}  # where the header names none
+SIZE = "structure-unit-size"
+MEANT = {"amount", "uid", "type", "subtype", "trace", "time", "snapshot", "order", "row", SIZE, *INTEGER_COLUMNS}
+LARGEST = 1 << 53  # of an integer that a float holds exactly
+MAX_EXTRA = 50
+UNREACHABLE = "unreachable"
+
+
+def resources(blocks: Sequence[Block], header: Mapping[str, Any]) -> tuple[dict[str, Metric], Resources, Stacks | None]:
+    """Metrics, rows and stacks of a profile of Perun; raises Malformed with the place of what is wrong."""
+    table = _Resources(blocks)
+    rows = Resources()
+    rows.names, rows.uid = table.coded("uid", _uid)
+    stacks = table.stacks(rows)
+    rows.size = table.numbers(SIZE)
+    metrics, rows.metrics = table.metrics(header)
+    snapshots, repeats = table.integers("snapshot"), table.integers("order")
+    for name in ("binary", "mark", "iteration", "execution"):
+        setattr(rows, name, table.integers(name))
+    if not rows.execution and repeats:
+        rows.execution = repeats
+    elif not rows.execution:
+        alone = rows.size is None and stacks is None and snapshots is None
+        rows.execution = counted(grouped([rows.uid, table.kinds])).tolist() if alone else [0] * table.count
+    if rows.iteration is None and any(snapshots or ()):
+        rows.iteration = snapshots
+    return metrics, table.gathered(rows), stacks
+
+
+class _Resources:
+    """All blocks as one table."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = [block for block in blocks if block.count]
+        self.count = sum(block.count for block in self.blocks)
+        self.kinds: list[int] = []
+
+    def has(self, key: str) -> bool:
+        """Whether any resource has a field."""
+        return any(key in block.columns or block.shared.get(key) is not None for block in self.blocks)
+
+    def column(self, key: str) -> list[Any]:
+        """A field of all resources."""
+        return [value for block in self.blocks for value in block.column(key)]
+
+    def wrong(self, row: int, key: str, message: str) -> Malformed:
+        """The error about a field of one resource."""
+        block = self.blocks[0]
+        for block in self.blocks:
+            if row < block.count:
+                break
+            row -= block.count
+        return Malformed(f"{block.where(row, key)} {message}")
+
+    def numbers(self, key: str) -> list[float | None] | None:
+        """A column of finite numbers or None; None where no resource has one."""
+        if not self.has(key):
+            return None
+        column = self.column(key)
+        if set(map(type, column)) <= {int, float, type(None)}:
+            try:
+                found = [None if value is None else float(value) for value in column]
+            except OverflowError:
+                found = [float("inf")]
+            if all(value is None or isfinite(value) for value in found):
+                return found
+        row = next(row for row, value in enumerate(column) if not _is_number(value))
+        raise self.wrong(row, key, "is no finite number")
+
+    def integers(self, key: str) -> list[int] | None:
+        """A column of integers from 0 on; None where no resource has one, 0 where one has none."""
+        if not self.has(key):
+            return None
+        column = [0 if value is None else value for value in self.column(key)]
+        if set(map(type, column)) == {int} and min(column) >= 0 and max(column) <= MAX_INTEGER:
+            return column
+        row = next(row for row, value in enumerate(column) if type(value) is not int or not 0 <= value <= MAX_INTEGER)
+        raise self.wrong(row, key, f"is no integer from 0 to {MAX_INTEGER}")
+
+    def coded(self, key: str, name: Callable[[Any], str]) -> tuple[list[str], list[int]]:
+        """A column as codes of its different texts; ``name`` makes a text of a value or raises ValueError."""
+        known: dict[Any, int] = {}
+        names: dict[str, int] = {}
+        codes: list[int] = []
+        for block in self.blocks:
+            own = block.columns.get(key)
+            for value in own if own is not None else [block.shared.get(key)]:
+                token = value if isinstance(value, str) else msgspec.json.encode(value)
+                if token not in known:
+                    try:
+                        known[token] = names.setdefault(name(value), len(names))
+                    except ValueError as error:
+                        raise self.wrong(len(codes), key, str(error)) from None
+                codes.append(known[token])
+            if own is None:
+                codes += codes[-1:] * (block.count - 1)
+        return list(names), codes
+
+    def stacks(self, rows: Resources) -> Stacks | None:
+        """The stacks of the resources that have a trace, root first; ``rows.trace`` gets their numbers."""
+        if not self.has("trace"):
+            return None
+        traces, codes = self.coded("trace", _trace)
+        if sum(map(len, traces)) > MAX_STACKS:
+            raise Malformed(f"the traces have over {MAX_STACKS:,} bytes")
+        frames: dict[str, int] = {}
+        made = [[frames.setdefault(frame, len(frames)) for frame in msgspec.json.decode(trace)] for trace in traces]
+        order = {place: number for number, place in enumerate(place for place, stack in enumerate(made) if stack)}
+        rows.trace = [order.get(code, -1) for code in codes]
+        return Stacks(list(frames), [made[place] for place in order])
+
+    def metrics(self, header: Mapping[str, Any]) -> tuple[dict[str, Metric], dict[str, list[float | None]]]:
+        """A metric per type and subtype, and one that is not judged per other number that resources have."""
+        common = text(header.get("type"), "$.header.type") or "mixed"
+        types, by_type = self.coded("type", lambda value: _word(value) or common)
+        subtypes, by_subtype = self.coded("subtype", _word)
+        pairs: dict[tuple[int, int], int] = {}
+        self.kinds = [pairs.setdefault(pair, len(pairs)) for pair in zip(by_type, by_subtype, strict=True)]
+        amounts = self.numbers("amount")
+        if amounts is None:
+            raise Malformed("its resources have no amount")
+        found: dict[str, Metric] = {}
+        columns: dict[str, list[float | None]] = {}
+        for (first, second), kind in pairs.items():
+            name = _free(usable(NAMES.get(subtypes[second], subtypes[second] or types[first])), found)
+            found[name] = _metric(header, types[first], subtypes[second], name)
+            only = len(pairs) == 1
+            columns[name] = (
+                amounts if only else [amount if own == kind else None for amount, own in zip(amounts, self.kinds, strict=True)]
+            )
+        times = self.numbers_in_text("time") if self.has("snapshot") and self.has("time") else None
+        if times is not None:
+            name = _free("snapshot", found)
+            found[name], columns[name] = Metric("s", "none"), times
+        for key in self.extra():
+            name = _free(usable(key), found)
+            column = self.numbers(key)
+            assert column is not None
+            exclusive = key == "exclusive"
+            found[name] = Metric(next(iter(found.values())).unit, "lower") if exclusive else Metric("", "none")
+            columns[name] = column
+        return found, columns
+
+    def extra(self) -> list[str]:
+        """Other fields that are numbers wherever they are."""
+        keys = dict.fromkeys(key for block in self.blocks for key in (*block.shared, *block.columns) if key not in MEANT)
+        return [key for key in list(keys)[:MAX_EXTRA] if all(value is None or _is_number(value) for value in self.column(key))
+                and self.has(key)]  # fmt: skip
+
+    def numbers_in_text(self, key: str) -> list[float | None] | None:
+        """A column of numbers that may be written as texts, such as "0.025" or "0.025s"; None where one is something else."""
+        try:
+            found = [None if value is None else float(str(value).removesuffix("s")) for value in self.column(key)]
+        except ValueError:
+            return None
+        return found if all(value is None or isfinite(value) for value in found) else None
+
+    def gathered(self, rows: Resources) -> Resources:
+        """The rows, those of one number ``row`` as one with the values of all its metrics."""
+        numbers = self.integers("row")
+        if numbers is None:
+            return rows
+        places: dict[int, int] = {}
+        index = [places.setdefault(number, len(places)) for number in numbers]
+        first = {row: place for place, row in reversed(list(enumerate(index)))}
+        kept = [first[row] for row in range(len(places))]
+        metrics: dict[str, list[float | None]] = {}
+        for name, values in rows.metrics.items():
+            column: list[float | None] = [None] * len(places)
+            for place, value in enumerate(values):
+                if value is not None:
+                    if column[index[place]] is not None:
+                        raise self.wrong(place, "row", "has a second amount of the same kind")
+                    column[index[place]] = value
+            metrics[name] = column
+        for name in ("uid", "size", *INTEGER_COLUMNS):
+            if (values := getattr(rows, name)) is not None:
+                setattr(rows, name, [values[place] for place in kept])
+        rows.metrics = metrics
+        return rows
+
+
+def _metric(header: Mapping[str, Any], kind: str, subtype: str, name: str) -> Metric:
+    units, better, kinds = (found if isinstance(found := header.get(key), dict) else {} for key in ("units", "better", "kinds"))
+    keys = (f"{kind}({subtype})", subtype, kind)
+    unit = next((units[key] for key in keys if isinstance(units.get(key), str)), UNITS.get(kind, ""))
+    words = [str(told.get(name)) if told.get(name) in known else known[0] for told, known in ((better, BETTER), (kinds, KINDS))]
+    return metric(unit[:MAX_NAME], *words)
+
+
+def _free(name: str, taken: Mapping[str, Metric]) -> str:
+    number = 1
+    found = name
+    while found in taken:
+        number += 1
+        found = f"{name[:60]}_{number}"
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value can stand in a column of numbers."""
+    if value is None:
+        return True
+    try:
+        return type(value) in (int, float) and isfinite(float(value))
+    except OverflowError:
+        return False
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > MAX_NAME:
+        raise ValueError(f"is no text of at most {MAX_NAME:,} characters")
+    return value
+
+
+def _uid(value: Any) -> str:
+    """The name of a unit; an object of function, source and line is ``function (source:line)``."""
+    if value is None:
+        raise ValueError("is not there")
+    found = _frame(value) if isinstance(value, dict) else _word(value)
+    if len(found) > MAX_NAME:
+        raise ValueError(f"is longer than {MAX_NAME:,} characters")
+    return found
+
+
+def _frame(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise ValueError("is neither a text nor an object with function, source and line")
+    function, source = (_word(value.get(key)) for key in ("function", "source"))
+    places = [str(value[key]) for key in ("line", "column") if type(value.get(key)) is int and abs(value[key]) < LARGEST]
+    if source in ("", UNREACHABLE) and places in ([], ["0"]):
+        return function
+    return f"{function} ({':'.join([source, *places])})"
+
+
+def _trace(value: Any) -> str:
+    """The frames of a trace, root first, as a JSON text; Perun has the innermost first."""
+    if value is None:
+        return "[]"
+    if not isinstance(value, list):
+        raise ValueError("is no list of frames")
+    return msgspec.json.encode([_frame(frame) for frame in reversed(value)]).decode()

@@ -1,0 +1,107 @@
+"""What every foreign document becomes in the same way: who measured it is unknown, and its session is its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from perfvcs.profile import Collected, Malformed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
+UNKNOWN = "0" * 40  # the commit of a profile whose document names none
+
+
+def bounded(document: bytes) -> bytes:
+    """The document; raises Malformed where it is too large to be taken apart in memory."""
+    if len(document) > MAX_FOREIGN:
+        raise Malformed(f"a document of {len(document):,} bytes is over the limit of {MAX_FOREIGN:,}: split it")
+    return document
+
+
+def collected(document: bytes, tool: str, started: str = "") -> Collected:
+    """A session of its own for every content, so that the same file imported again is the same profile."""
+    return Collected(f"{tool}-{hashlib.sha256(document).hexdigest()[:12]}", started, started, tool)
+
+
+def parsed(document: bytes) -> Any:
+    """A JSON document as Python objects; NaN and infinities, which Python's own writer lets pass, are None. Raises Malformed."""
+    try:
+        return msgspec.json.decode(document)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if b"NaN" not in document and b"Infinity" not in document:
+            raise Malformed(str(error)) from None
+    except RecursionError:
+        raise Malformed("it is nested too deep") from None
+    try:
+        return json.loads(document, parse_constant=lambda _: None)
+    except (JSONDecodeError, UnicodeDecodeError) as error:
+        raise Malformed(str(error)) from None
+    except (RecursionError, ValueError) as error:  # int() refuses thousands of digits
+        raise Malformed(f"it is nested too deep, or a number in it is too long ({type(error).__name__})") from None
+
+
+def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.int64]:
+    """A number per row that is the same where all columns are; numbered through by first appearance. Shape (rows,).
+
+    A column holds texts, integers, or numbers and None.
+
+    >>> grouped([["a", "b", "a"], [1, 1, 2]]).tolist()
+    [0, 1, 2]
+    """
+    import numpy as np
+
+    found = np.zeros(0, dtype=np.int64)
+    for column in columns:
+        codes = _coded(column)
+        found = _coded(found * (codes.max(initial=0) + 1) + codes) if found.size else codes
+    _, firsts, numbers = np.unique(found, return_index=True, return_inverse=True)
+    order = np.empty_like(firsts)
+    order[np.argsort(firsts)] = np.arange(len(firsts))
+    return order[numbers]
+
+
+def _coded(column: Sequence[Any] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers below the count of rows that are the same where the values are."""
+    import numpy as np
+
+    if isinstance(column, np.ndarray) or not isinstance(next(iter(column), ""), str):
+        # None is NaN, and all NaN are one
+        kind = None if isinstance(column, np.ndarray) or set(map(type, column)) == {int} else np.float64
+        return np.unique(np.asarray(column, dtype=kind), return_inverse=True)[1]
+    return np.array(numbered(column)[1], dtype=np.int64)
+
+
+def numbered(column: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The different texts of a column, and which of them each is.
+
+    >>> numbered(["b", "a", "b"])
+    (['b', 'a'], [0, 1, 0])
+    """
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(column))}
+    return list(numbers), [*map(numbers.__getitem__, column)]
+
+
+def counted(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often each key was there before, per key; both of shape (rows,).
+
+    >>> import numpy as np
+    >>> counted(np.array([5, 7, 5])).tolist()
+    [0, 0, 1]
+    """
+    import numpy as np
+
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    found = np.empty_like(order)
+    found[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+    return found

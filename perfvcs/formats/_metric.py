@@ -1,0 +1,77 @@
+"""Names of metrics made from what foreign documents call them, and a metric's description in the heading of a column."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from perfvcs.profile import RESERVED, Malformed, Metric
+
+BETTER = ("lower", "higher", "none")
+KINDS = ("sampled", "deterministic")
+LONGEST = 64
+DIGITS = 8
+_HEADING = re.compile(r"(.*?\S)\s*(?:\[(.*)\]|\(([^()]*)\))\s*", re.DOTALL)
+
+
+def usable(name: str) -> str:
+    """The name of a metric for a column of any name: what a name cannot hold becomes ``_``; the same name gives the same.
+
+    >>> usable("wall"), usable("time delta"), usable("99 %"), usable("size")
+    ('wall', 'time_delta', 'm_99', 'size_')
+    """
+    found = re.sub(r"[^A-Za-z0-9_.:-]+", "_", name[:10_000].strip())
+    found = found if found == name else found.strip("_")
+    if not found[:1].isalpha():
+        found = f"m_{found}"
+    if found in RESERVED:
+        found += "_"
+    if len(found) > LONGEST:
+        found = f"{found[: LONGEST - DIGITS - 1]}_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:DIGITS]}"
+    return found
+
+
+def distinct(columns: Iterable[str]) -> dict[str, str]:
+    """Columns to the ``usable`` names of their metrics; raises Malformed where two would get the same one."""
+    found: dict[str, str] = {}
+    for column in columns:
+        name = usable(column)
+        if name in found:
+            raise Malformed(f"the columns `{found[name][:80]}` and `{column[:80]}` would both be the metric `{name}`: rename one")
+        found[name] = column
+    return {column: name for name, column in found.items()}
+
+
+def described(heading: str) -> tuple[str, Metric | None]:
+    """A column's name and what its heading says of the metric, ``name [unit better kind]``; None where it says nothing.
+
+    >>> described("wall [s]")
+    ('wall', Metric(unit='s', better='lower', kind='sampled'))
+    >>> described("rate (1/s higher)")
+    ('rate', Metric(unit='1/s', better='higher', kind='sampled'))
+    """
+    match = _HEADING.fullmatch(heading)
+    if match is None:
+        return heading.strip(), None
+    words = (match[2] if match[2] is not None else match[3]).strip().split(" ")
+    kind = words.pop() if words[-1] in KINDS else KINDS[0]
+    better = words.pop() if words and words[-1] in BETTER else BETTER[0]
+    return match[1].strip(), metric(" ".join(words).strip(), better, kind)
+
+
+def heading(name: str, about: Metric) -> str:
+    """The heading of a metric's column, which ``described`` reads; as short as it can be."""
+    words = [about.better] * (about.better != BETTER[0]) + [about.kind] * (about.kind != KINDS[0])
+    brief = f"{name} [{' '.join(filter(None, [about.unit, *words]))}]"
+    return brief if described(brief) == (name, about) else f"{name} [{about.unit} {about.better} {about.kind}]"
+
+
+def metric(unit: str, better: str, kind: str = KINDS[0]) -> Metric:
+    """A metric from words; raises Malformed for a word that is none of those that there are."""
+    try:
+        return msgspec.convert({"unit": unit.strip(), "better": better, "kind": kind}, Metric)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"a metric's description is wrong: {error}") from None

@@ -1,0 +1,55 @@
+"""Resources as Perun has them from the rows of a profile: one amount per value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from perfvcs.formats._amounts import SIZE, UNREACHABLE
+from perfvcs.profile import Profile
+
+TIMES = re.compile(r"(?:n|u|µ|m)?s|min|h")
+BYTES = re.compile(r"(?:[kKMGT]i?)?B")
+FRAME = re.compile(r"(.*) \((.*):(0|[1-9][0-9]{0,8})\)", re.DOTALL)
+NUMBERS = ("iteration", "binary", "mark")
+
+
+def amounts(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """The type of each metric, and one resource per value, in the order of the rows."""
+    rows = profile.resources
+    kinds = {name: _kind(about.unit) for name, about in profile.metrics.items()}
+    traces = _traces(profile)
+    numbers = {
+        key: getattr(rows, name)
+        for key, name in (("iteration",) * 2, ("binary",) * 2, ("mark",) * 2)
+        if any(getattr(rows, name) or ())
+    }
+    several = len(profile.metrics) > 1
+    found: list[dict[str, Any]] = []
+    for row, (code, execution) in enumerate(zip(rows.uid, rows.execution, strict=True)):
+        shared: dict[str, Any] = {"uid": rows.names[code], "order": execution}
+        if rows.size is not None and rows.size[row] is not None:
+            shared[SIZE] = rows.size[row]
+        if rows.trace is not None and rows.trace[row] >= 0:
+            shared["trace"] = traces[rows.trace[row]]
+        shared |= {key: column[row] for key, column in numbers.items()} | ({"row": row} if several else {})
+        values = {name: column[row] for name, column in rows.metrics.items() if column[row] is not None}
+        for name, value in (values or dict.fromkeys(list(rows.metrics)[:1])).items():
+            found.append({"amount": value, "type": kinds[name], "subtype": name, **shared})
+    return kinds, found
+
+
+def _kind(unit: str) -> str:
+    return "time" if TIMES.fullmatch(unit) else "memory" if BYTES.fullmatch(unit) else "mixed"
+
+
+def _traces(profile: Profile) -> list[list[dict[str, Any]]]:
+    if profile.stacks is None:
+        return []
+    frames = []
+    for frame in profile.stacks.frames:
+        match = FRAME.fullmatch(frame)
+        known = match and match[2] and (match[2] != UNREACHABLE or match[3] != "0")
+        frames.append({"function": match[1], "source": match[2], "line": int(match[3])} if match and known
+                      else {"function": frame, "source": UNREACHABLE, "line": 0})  # fmt: skip
+    return [[frames[number] for number in reversed(stack)] for stack in profile.stacks.stacks]

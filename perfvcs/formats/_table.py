@@ -1,0 +1,140 @@
+"""A table of text: its delimiter, its heading, and the values of its columns, with line and column of what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from math import isfinite
+from typing import Any
+
+from perfvcs.profile import MAX_INTEGER, MAX_ROWS, Malformed
+
+DELIMITERS = (",", ";", "\t")
+MAX_COLUMNS = 1000
+HEADING = 1 << 20  # bytes in which the delimiter is looked for
+BATCH = 1 << 9  # rows that are text at a time
+
+Parser = Callable[[str], Any]
+
+
+class Table:
+    """A table in UTF-8 whose first line names the columns; ``titles`` has them as they are written. Raises Malformed."""
+
+    def __init__(self, document: bytes, delimiter: str = "") -> None:
+        self._document = document
+        self._delimiter = delimiter or _delimiter(document[:HEADING].decode("utf-8-sig", "replace"))
+        self.titles = next(self._rows(), [])
+        _require(self.titles, "the table is empty: its first line names the columns")
+        count = len(self.titles)
+        _require(count <= MAX_COLUMNS, f"the table has {count:,} columns, over the limit of {MAX_COLUMNS:,}")
+
+    def read(self, parsers: Mapping[int, Parser]) -> list[list[Any]]:
+        """The values of some columns, each made from its text by a parser that raises ValueError with what is wrong."""
+        found: list[list[Any]] = [[] for _ in parsers]
+        texts: dict[str, str] = {}  # one object for equal ones
+        rows = islice(self._rows(), 1, None)
+        start = 0
+        while batch := list(islice(rows, BATCH)):
+            _require(start + len(batch) <= MAX_ROWS, f"the table has over {MAX_ROWS:,} rows: split it")
+            if set(map(len, batch)) != {len(self.titles)}:
+                place = next(place for place, row in enumerate(batch) if len(row) != len(self.titles))
+                raise self._wrong(start + place, f"it has {len(batch[place])} cells, the heading has {len(self.titles)}")
+            columns: list[Sequence[str]] = list(zip(*batch, strict=True))
+            for values, (number, parser) in zip(found, parsers.items(), strict=True):
+                try:
+                    cells = columns[number]
+                    values.extend(map(texts.setdefault, cells, cells) if parser is str else _all(parser, cells))
+                except ValueError:
+                    self._explain(start, number, columns[number], parser)
+            start += len(batch)
+        _require(start, "the table has no rows below its heading")
+        return found
+
+    def _explain(self, start: int, number: int, cells: Sequence[str], parser: Parser) -> None:
+        for place, cell in enumerate(cells):
+            try:
+                parser(cell)
+            except ValueError as error:
+                raise self._wrong(start + place, f"column `{self.titles[number][:80]}`: {error}") from None
+
+    def _wrong(self, row: int, message: str) -> Malformed:
+        """The error about one row; its line is counted only now, since cells may go over several lines."""
+        reader = self._reader()
+        next(islice(filter(None, reader), row + 1, None))
+        return Malformed(f"line {reader.line_num}, {message}")
+
+    def _reader(self) -> Any:
+        # decoded piece by piece: as one text, a table takes four bytes a character
+        lines = io.TextIOWrapper(io.BytesIO(self._document), "utf-8-sig", newline="")
+        return csv.reader(lines, delimiter=self._delimiter, strict=True)
+
+    def _rows(self) -> Iterator[list[str]]:
+        """The heading and the rows; blank lines are none."""
+        reader = self._reader()
+        try:
+            yield from filter(None, reader)
+        except csv.Error as error:
+            raise Malformed(f"line {reader.line_num}: {error}") from None
+        except UnicodeDecodeError:
+            raise Malformed(f"line {_line(self._document)} is no UTF-8: save the table as UTF-8") from None
+
+
+def number(cell: str) -> float | None:
+    """A finite number; None for an empty cell."""
+    if not cell:
+        return None
+    try:
+        found = float(cell)
+    except ValueError:
+        cure = "; decimals are written with a point" if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", cell) else ""
+        if not re.search(r"\d", cell):
+            cure = "; --format csv --option ignore= passes over a column that holds none"
+        raise ValueError(f"`{cell[:80]}` is no number{cure}") from None
+    if not isfinite(found) or "_" in cell:
+        raise ValueError(f"`{cell[:80]}` is no finite number; leave the cell empty where there is none")
+    return found
+
+
+def integer(cell: str) -> int:
+    """An integer from 0 on, as arrays hold it."""
+    try:
+        found = int(cell) if "_" not in cell else -1
+    except ValueError:
+        found = -1
+    if not 0 <= found <= MAX_INTEGER:
+        raise ValueError(f"`{cell[:80]}` is no integer from 0 to {MAX_INTEGER}")
+    return found
+
+
+def _all(parser: Parser, cells: Sequence[str]) -> Iterable[Any]:
+    """What a parser makes of many cells; of those that are all plain numbers many times faster."""
+    plain: list[Any] = []
+    with suppress(ValueError):
+        plain = [*map(float if parser is number else int, cells)]
+    fits = map(isfinite, plain) if parser is number else (0 <= value <= MAX_INTEGER for value in plain)
+    usable = plain and "_" not in "".join(cells) and all(fits)
+    return plain if usable else map(parser, cells)
+
+
+def _line(document: bytes) -> int:
+    """The number of the line where the bytes stop being UTF-8."""
+    try:
+        document.decode()
+    except UnicodeDecodeError as error:
+        return document.count(b"\n", 0, error.start) + 1
+    raise AssertionError("it is UTF-8")
+
+
+def _delimiter(text: str) -> str:
+    """The delimiter that the heading has most of, outside quotes and brackets."""
+    heading = re.sub(r'"[^"]*"|\[[^\]]*\]', "", text.lstrip("\r\n").split("\n", 1)[0])
+    return max(DELIMITERS, key=heading.count)
+
+
+def _require(holds: object, message: str) -> None:
+    if not holds:
+        raise Malformed(message)

@@ -1,0 +1,121 @@
+"""Profiles of Perun (https://github.com/Perfexionists/perun) in all its layouts, as docs/exchange.md describes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import msgspec
+
+from perfvcs import environment
+from perfvcs.formats._amounts import resources
+from perfvcs.formats._blocks import blocks, listed, mapping, text
+from perfvcs.formats._foreign import UNKNOWN, bounded, collected, parsed
+from perfvcs.formats._metric import metric
+from perfvcs.formats._rowwise import amounts
+from perfvcs.profile import MAX_NAME, Design, Environment, Job, Malformed, Processed, Profile
+
+OBJECT = re.compile(rb"profile [^\0]{0,200}\0")  # what stands before the document in Perun's object store
+TELLING = re.compile(rb'"(collector_info|resource_type_map|snapshots|structure-unit-size)"\s*:')
+BOUNDS = {"x_interval_start": "x_start", "x_interval_end": "x_end"}  # older names in models
+MACHINE = {"architecture": "machine", "system": "system", "release": "kernel", "host": "host"}
+
+
+@dataclass(frozen=True)
+class Perun:
+    """A profile of Perun: rows below ``global``, ``resources`` or ``snapshots``, or columns by ``uid#k``; or one of its objects.
+
+    ``name``: the job's. ``better``: of a metric, by its name; by default less is better, as Perun takes it.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".perf",)
+
+    name: str = ""
+    better: Mapping[str, str] = field(default_factory=dict)
+
+    def recognises(self, name: str, head: bytes) -> bool:
+        """By the suffix, the mark of an object, or a field that only Perun has."""
+        return name.lower().removesuffix(".gz").endswith(self.suffixes) or bool(OBJECT.match(head) or TELLING.search(head))
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold the time
+        """The profile; raises Malformed with the place."""
+        before = OBJECT.match(document)
+        found = mapping(parsed(bounded(document[before.end() :] if before else document)), "$")
+        header = mapping(found.get("header"), "$.header")
+        origin = text(found.get("origin"), "$.origin").lower()
+        if origin and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", origin):
+            raise Malformed("$.origin is no full commit id")
+        metrics, rows, stacks = resources(blocks(found), header)
+        for name, word in self.better.items():
+            if name not in metrics:
+                raise Malformed(f"there is no metric `{name[:80]}`: there are {', '.join(metrics)[:500]}")
+            metrics[name] = metric(metrics[name].unit, word)
+        collector = mapping(found.get("collector_info"), "$.collector_info")
+        notes = {"collector parameters": _json(collector["params"])} if collector.get("params") else {}
+        return Profile(
+            commit=origin or UNKNOWN, job=self._job(header, collector), collected=collected(document, "perun"),
+            environment=_environment(found, notes), design=Design(executions=len(set(rows.execution))), metrics=metrics,
+            resources=rows, stacks=stacks, models=_models(found), postprocessors=_postprocessors(found),
+        )  # fmt: skip
+
+    def encode(self, profile: Profile) -> bytes:
+        """The rows below ``global``; what Perun has no place for stands in fields of its rows that it passes over."""
+        job = profile.job
+        kinds, rows = amounts(profile)
+        units = {f"{kind}({name})": profile.metrics[name].unit for name, kind in kinds.items()}
+        several = set(kinds.values())
+        header = {
+            "type": several.pop() if len(several) == 1 else "mixed", "cmd": job.cmd, "args": job.args, "params": job.args,
+            "workload": job.workload, "units": units, "better": {name: about.better for name, about in profile.metrics.items()},
+            "kinds": {name: about.kind for name, about in profile.metrics.items()},
+        }  # fmt: skip
+        document = {
+            "origin": profile.commit, "header": header, "collector_info": {"name": job.collector, "params": job.options},
+            "postprocessors": profile.postprocessors,
+            "global": {"timestamp": "0.0", "resources": rows, "models": profile.models},
+        }  # fmt: skip
+        try:
+            return msgspec.json.encode(document)
+        except UnicodeEncodeError:
+            raise Malformed("a name has bytes that are no UTF-8, which JSON cannot hold") from None
+
+    def _job(self, header: Mapping[str, Any], collector: Mapping[str, Any]) -> Job:
+        args = header.get("args", header.get("params"))
+        cmd, workload = (text(header.get(name), f"$.header.{name}") for name in ("cmd", "workload"))
+        tool = text(collector.get("name"), "$.collector_info.name") or "unknown"
+        name = self.name or cmd.rstrip("/").rpartition("/")[2] or tool
+        return Job(name, tool, cmd, text(args, "$.header.args"), workload, engine="perun")
+
+
+def _models(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The models from wherever a layout has them, under their present names."""
+    where: list[tuple[str, Any]] = [("$", found)]
+    if isinstance(found.get("global"), dict):
+        where.append(("$.global", found["global"]))
+    where += [(f"$.snapshots[{number}]", one) for number, one in enumerate(found.get("snapshots") or []) if isinstance(one, dict)]
+    models = [mapping(model, f"{place}.models[{number}]") for place, holder in where
+              for number, model in enumerate(listed(holder.get("models"), f"{place}.models"))]  # fmt: skip
+    return [{BOUNDS.get(name, name): value for name, value in model.items()} for model in models]
+
+
+def _postprocessors(found: Mapping[str, Any]) -> list[Processed]:
+    applied = []
+    for number, one in enumerate(listed(found.get("postprocessors"), "$.postprocessors")):
+        place = f"$.postprocessors[{number}]"
+        step = mapping(one, place)
+        params = mapping(step.get("params"), f"{place}.params")
+        applied.append(Processed(text(step.get("name"), f"{place}.name"), dict(params)))
+    return applied
+
+
+def _environment(found: Mapping[str, Any], notes: dict[str, str]) -> Environment:
+    """The machine, as newer profiles tell it."""
+    machine = mapping(found.get("machine"), "$.machine")
+    fields = {ours: machine[theirs][:MAX_NAME] for theirs, ours in MACHINE.items() if isinstance(machine.get(theirs), str)}
+    return Environment(fields, environment.fingerprint(fields) if fields else "", notes)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()[:MAX_NAME]
