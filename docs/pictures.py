@@ -174,6 +174,34 @@ def shop(rng: np.random.Generator, runs: int, reads: float, commit: str) -> Prof
     )  # fmt: skip
 
 
+def curves(_: Path) -> Subject:
+    """A skip list whose insertion looks at every element in the new version, while its search stays what it was."""
+    rng = np.random.default_rng(8)
+    sides = [[skiplist(rng, version)] for version in (0, 1)]
+    return Subject("a skip list", sides[1], sides[0], compare(*sides))
+
+
+def skiplist(rng: np.random.Generator, version: int) -> Profile:
+    """Ten executions that fill a list: 2,000 calls of two functions, some of them interrupted."""
+    sizes = np.sort(rng.integers(1, 5_001, (2, 10, 2_000)), axis=-1)
+    seconds = np.array([[[9e-8]], [[6e-8]]]) + np.array([[[3e-8]], [[2.4e-8]]]) * np.log(sizes)
+    seconds[0] += version * 9.9e-11 * sizes[0]
+    seconds *= np.exp(0.02 * rng.standard_normal((2, 10, 1)) + 0.12 * np.abs(rng.standard_normal(sizes.shape)))
+    seconds += (rng.random(sizes.shape) < 0.003) * rng.uniform(2e-6, 1e-4, sizes.shape)
+    _, execution, number = (axis.ravel().tolist() for axis in np.indices(sizes.shape))
+    values: list[float | None] = [*seconds.round(9).ravel().tolist()]
+    rows = Resources(
+        ["SkipList.insert", "SkipList.search"], np.repeat([0, 1], 20_000).tolist(), execution, iteration=number,
+        size=[*map(float, sizes.ravel().tolist())], metrics={"duration": values},
+    )  # fmt: skip
+    when = "2026-11-20T09:30:00Z"
+    return Profile(
+        commit=(BASELINE, TARGET)[version], job=Job("skiplist", "complexity", "./skiplist", engine="fentry"), environment=ENVIRONMENT,
+        metrics={"duration": Metric("s")}, resources=rows, collected=Collected("20261120T093000-4f2a91", when, when, "perfvcs"),
+        design=Design(executions=10, order="interleaved", version=version, versions=[BASELINE, TARGET], seed=7),
+    )  # fmt: skip
+
+
 def demo(folder: Path) -> Subject:
     """Two releases of the demo's package, as `make demo` measured them."""
     measured = Path(__file__).parents[1] / "demo/sqlparse"
@@ -192,6 +220,7 @@ PICTURES = {
     "effects": Picture(effects, "effects"),
     "history": Picture(history, "history"),
     "dendrogram": Picture(dendrogram, "dendrogram"),
+    "curves": Picture(curves, "curves"),
     "comparison": Picture(demo, None, width=1200, height=1180),
 }
 SIGHT = """

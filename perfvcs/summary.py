@@ -14,13 +14,16 @@ import msgspec
 from perfvcs.profile import REPEATED, Collected, Design, Environment, Job, Metric, Profile
 
 MAX_SIZES = 32  # above, a unit's sizes are points of a curve, not separate benchmarks
+RECORDER = "complexity"  # the collector whose rows are single calls of functions,
+MAX_SIZES_OF_CALLS = 4  # which are a curve earlier
 
 
 class Summary(msgspec.Struct, frozen=True):
     """One unit (``uid``, and ``size`` where it has few) under one metric: medians in the metric's unit, one per execution.
 
     ``binaries`` is the build of each execution; empty where all are of build 0. ``sizes`` is 0, or where a unit with more than
-    ``MAX_SIZES`` sizes is summarised as a whole a larger number that stands for the set of its sizes.
+    ``MAX_SIZES`` sizes (of recorded calls: ``MAX_SIZES_OF_CALLS``) is summarised as a whole a larger number that stands for the set of
+    its sizes.
     """
 
     uid: str
@@ -72,7 +75,7 @@ def summarise(profile: Profile) -> list[Summary]:
     """The summaries of all judged metrics (``better`` is not none), in order of first appearance.
 
     Rows whose execution was repeated, and rows without a value, are left out. A unit with more than ``MAX_SIZES`` distinct
-    sizes is summarised as a whole.
+    sizes is summarised as a whole; one of recorded calls from five on.
     """
     rows = profile.resources
     judged = [name for name, metric in profile.metrics.items() if metric.better != "none"]
@@ -109,6 +112,11 @@ def _digest(sizes: set[float | None]) -> int:
     return crc32(msgspec.json.encode(sorted(sizes, key=lambda size: -inf if size is None else size)))
 
 
+def max_sizes(job: Job) -> int:
+    """How many sizes of a unit are benchmarks of their own; of more, they are the points of a curve."""
+    return MAX_SIZES_OF_CALLS if job.collector == RECORDER else MAX_SIZES
+
+
 def _group_sizes(profile: Profile) -> tuple[list[float | None], dict[int, int]]:
     """The size that each row is summarised under, and the units that have too many, with a number for the set of them."""
     rows = profile.resources
@@ -117,5 +125,6 @@ def _group_sizes(profile: Profile) -> tuple[list[float | None], dict[int, int]]:
     distinct: dict[int, set[float | None]] = defaultdict(set)
     for uid, size in zip(rows.uid, rows.size, strict=True):
         distinct[uid].add(size)
-    many = {uid: MAX_SIZES + 1 + _digest(sizes) for uid, sizes in distinct.items() if len(sizes) > MAX_SIZES}
+    most = max_sizes(profile.job)
+    many = {uid: MAX_SIZES + 1 + _digest(sizes) for uid, sizes in distinct.items() if len(sizes) > most}
     return [None if uid in many else size for uid, size in zip(rows.uid, rows.size, strict=True)], many

@@ -20,7 +20,7 @@ from perfvcs.check.methods.curves import Curves
 from perfvcs.check.points import points
 from perfvcs.check.rows import Rows
 from perfvcs.check.text import text
-from perfvcs.profile import Collected, Design, Metric, Profile, Resources
+from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.statistics.permutation import sign_flips, two_sample
 from perfvcs.summary import Measured
 
@@ -603,7 +603,7 @@ def test_many_sizes_against_few_are_a_curve_or_not_comparable() -> None:
         (change,) = compare(*sides, method="log-median").changes
         assert (change.word, change.reason) == (
             "not comparable",
-            "more than 32 sizes on one side only: such are compared as curves",
+            "many sizes on one side only: such are compared as curves",
         )
 
 
@@ -634,3 +634,149 @@ def test_published_rules_do_not_call_curves_the_same_that_differ_without_a_kind(
         change = verdict(noisy(curve, 1), noisy(0.5 * curve, 2), GEOMETRIC, method=method)
         assert change.word != "same", method
         assert verdict(noisy(curve, 1), noisy(curve, 2), GEOMETRIC, method=method).word == "same"
+
+
+# Recorded calls of functions
+
+
+def called(
+    curve: Any, sizes: Any, version: int = 0, *, calls: int = 400, seed: int = 1, executions: int = 10, shift: float = 0.02
+) -> Profile:
+    """Calls of a function ``f`` as the complexity collector records them: skewed, some interrupted, cold at first, timed in ticks."""
+    random = np.random.default_rng([seed, version])
+    size = np.stack([sizes(random, calls) for _ in range(executions)]).astype(float)
+    blocks = np.exp(shift * np.random.default_rng(seed).standard_normal((executions, 1)))
+    value = (
+        curve(size)
+        * blocks
+        * np.exp(0.1 * np.abs(random.standard_normal(size.shape)) + 0.01 * random.standard_normal((executions, 1)))
+    )
+    value += 1e-6 * np.exp(-np.arange(calls) / 3) + (random.random(size.shape) < 1 / 300) * random.uniform(2e-6, 1e-4, size.shape)
+    value = 2e-8 * np.floor(value / 2e-8 + random.random(size.shape))
+    found = profile(value, None, version, names=("f",), job=Job("list", "complexity", "./list", engine="fentry"))
+    rows = found.resources
+    rows.size, rows.iteration = [*map(float, size.ravel())], np.tile(np.arange(calls), executions).tolist()
+    return found
+
+
+def anywhere(random: Any, calls: int) -> Any:
+    return random.integers(1, 10_001, calls)
+
+
+def growing(_: Any, calls: int) -> Any:
+    return np.arange(1, calls + 1) * (10_000 // calls)
+
+
+def logarithmic(n: Any) -> Any:
+    return 6e-8 + 2.5e-8 * np.log(np.maximum(n, 1))
+
+
+@pytest.mark.parametrize("sizes", [anywhere, growing])
+@pytest.mark.parametrize(
+    ("error", "kind", "order"),
+    [
+        (lambda n: 1e-7 + 0 * n, "constant", ""),
+        (lambda n: 2e-11 * n, "linear", "O(log n) -> O(n)"),
+        (lambda n: 3e-15 * n * n, "quadratic", "O(log n) -> O(n^2)"),
+    ],
+)
+def test_an_error_in_recorded_calls_is_found_and_named_despite_interruptions(
+    sizes: Any, error: Any, kind: str, order: str
+) -> None:
+    sides = called(logarithmic, sizes, calls=1000), called(lambda n: logarithmic(n) + error(n), sizes, 1, calls=1000)
+    (change,) = compare([sides[0]], [sides[1]]).changes
+    assert change.curve is not None
+    assert (change.word, change.method, change.curve.kind) == ("degradation", "curves", kind)
+    assert order in change.finding and bool(order) == ("->" in change.finding)
+
+
+@pytest.mark.parametrize("sizes", [anywhere, growing, lambda random, calls: random.integers(0, 8, calls)])
+@pytest.mark.parametrize("curve", [logarithmic, lambda n: 8e-8 + 0 * n, lambda n: 1e-7 + 9e-9 * n])
+def test_sound_functions_are_the_same(sizes: Any, curve: Any) -> None:
+    for seed in range(6):
+        sides = [called(curve, sizes, version, seed=seed, calls=1000) for version in (0, 1)]
+        (change,) = compare(sides[:1], sides[1:]).changes
+        assert (change.method, change.delta) == ("curves", 0.05)
+        assert change.word == "same" or (change.word == "inconclusive" and seed), change
+
+
+def test_an_effect_on_recorded_calls_counts_from_five_percent_unless_less_is_asked_for() -> None:
+    sides = (
+        called(logarithmic, anywhere, calls=4000, shift=0.0),
+        called(lambda n: 1.03 * logarithmic(n), anywhere, 1, calls=4000, shift=0.0),
+    )
+    assert compare([sides[0]], [sides[1]]).changes[0].word in ("same", "inconclusive")
+    (change,) = compare([sides[0]], [sides[1]], delta=0.009).changes
+    assert (change.word, change.delta) == ("degradation", 0.009)
+    assert compare([sides[0]], [sides[1]], method="curves").changes[0].word == "degradation"
+
+
+def test_calls_at_one_size_are_compared_by_their_medians() -> None:
+    sides = [
+        called(lambda n, v=version: (1 + 0.3 * v) * 1e-6 + 0 * n, lambda _, calls: np.full(calls, 50), version)
+        for version in (0, 1)
+    ]
+    (change,) = compare(sides[:1], sides[1:]).changes
+    assert (change.word, change.method, change.size, change.delta) == ("degradation", "log-median", 50, 0.05)
+
+
+def test_one_call_in_each_execution_is_compared_in_pairs() -> None:
+    sides = [called(lambda n, v=version: (1 + 0.5 * v) * 1e-6 * n, lambda random, calls: random.integers(1, 99, calls), version, calls=1)
+             for version in (0, 1)]  # fmt: skip
+    sides[1].resources.size = sides[0].resources.size
+    (change,) = compare(sides[:1], sides[1:]).changes
+    assert (change.size, change.method) == (None, "log-median")
+    sides[1].resources.size = [1e6 + (size or 0) for size in sides[0].resources.size or ()]
+    (change,) = compare(sides[:1], sides[1:]).changes
+    assert change.word == "not comparable" and "have nothing in common" in change.reason
+
+
+def test_calls_on_an_empty_structure_do_not_hide_a_logarithm() -> None:
+    def often_empty(random: Any, calls: int) -> Any:
+        return np.where(random.random(calls) < 0.2, 0, random.integers(1, 301, calls))
+
+    def jump(n: Any) -> Any:
+        return np.where(n == 0, 5e-9, logarithmic(n))
+
+    sides = called(jump, often_empty), called(lambda n: jump(n) + 2e-10 * n, often_empty, 1)
+    (change,) = compare([sides[0]], [sides[1]]).changes
+    assert change.curve is not None and change.curve.models[0] == "logarithmic" and change.curve.sizes[0] == 1
+    assert "O(log n) -> O(n)" in change.finding
+
+
+def test_both_sides_may_have_sizes_of_their_own() -> None:
+    odd, even = (lambda random, calls, o=offset: 2 * random.integers(0, 5000, calls) + 1 + o for offset in (0, 1))
+    (change,) = compare([called(logarithmic, odd)], [called(lambda n: logarithmic(n) + 4e-11 * n, even, 1)]).changes
+    assert change.curve is not None and (change.word, change.curve.kind) == ("degradation", "linear")
+
+
+def test_published_methods_take_recorded_calls_as_they_are() -> None:
+    sides = called(logarithmic, anywhere), called(logarithmic, anywhere, 1)
+    (change,) = compare([sides[0]], [sides[1]], method="best-model-order").changes
+    assert change.method == "best-model-order" and change.curve is not None
+    assert max(change.curve.r2) < 0.5  # of single calls, the interrupted ones among them
+
+
+def test_a_nearly_level_error_is_a_constant_and_none_goes_against_its_effect() -> None:
+    linear = 1e-7 + 9e-9 * SIZES
+    for error in (2e-6 + 1e-10 * SIZES, 2e-6 - 1e-10 * SIZES):
+        change = verdict(noisy(linear, 1, noise=0.002), noisy(linear + error, 2, noise=0.002))
+        assert change.curve is not None and change.curve.kind == "constant"
+        assert change.curve.coefficient == pytest.approx(np.mean(error), rel=0.2)
+    falling = verdict(noisy(linear, 1, noise=0.002), noisy(linear + 6e-6 - 1e-9 * SIZES, 2, noise=0.002))
+    assert falling.curve is not None and (falling.word, falling.curve.kind) == ("degradation", "constant")
+    assert "->" not in falling.finding
+
+
+def test_small_coefficients_are_told_by_the_thousand() -> None:
+    assert sentence("linear", 2.5e-13, "s") == "+250 ps per 1,000 elements (linear)"
+    assert sentence("quadratic", -2.5e-16, "s") == "-250 ps per 1,000 x 1,000 elements (quadratic)"
+    assert sentence("linear", 2.5e-12, "s") == "+2.5 ps per element (linear)"
+
+
+def test_recorded_calls_read_well_in_80_columns() -> None:
+    sides = called(logarithmic, anywhere), called(lambda n: logarithmic(n) + 2e-11 * n, anywhere, 1)
+    shown = text(compare([sides[0]], [sides[1]])).splitlines()
+    assert max(map(len, shown)) <= 80
+    assert shown[0] == "list: f"
+    assert "ps per element (linear), O(log n) -> O(n); effect at sizes 8," in " ".join(" ".join(shown).split())

@@ -2,7 +2,8 @@
 
 A view is a frozen dataclass; its fields are its options. It renders bokeh models and leaves files to the command. The page hands a
 view one benchmark's one metric at a time (``perfvcs.page``), so that figures can be folded; a view must also draw a whole subject. A
-field ``points`` bounds what is drawn, and is lowered for a page of many figures. Files with a leading underscore are shared drawing.
+field ``points`` bounds what is drawn, and is lowered for a page of many figures. A view with a true attribute ``whole``
+draws a benchmark over all its sizes. Files with a leading underscore are shared drawing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from perfvcs.profile import Profile
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
-    from perfvcs.check import Report
+    from perfvcs.check import Change, Report
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Series:
 class Subject:
     """What a page is about; a view takes what it needs of it.
 
-    ``baseline`` is empty for a page about one revision; ``report`` is there when two were compared; ``history`` for series.
+    ``baseline`` is empty for a page about one revision; ``report`` is there when two were compared; ``history`` for series. ``verdict``
+    is that on the one benchmark and metric which a page has cut out.
     """
 
     title: str
@@ -65,6 +67,7 @@ class Subject:
     baseline: Sequence[Profile] = ()
     report: Report | None = None
     history: Sequence[Series] = ()
+    verdict: Change | None = None
 
 
 class View(Protocol):

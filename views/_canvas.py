@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.check import Change, Word
 from perfvcs.quantity import shorten
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
     from numpy.typing import NDArray
+
+Axis = Literal["log", "linear"]
 
 # Okabe and Ito's palette, told apart by every common kind of colour vision.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
@@ -59,8 +61,9 @@ def seen(change: Change) -> tuple[str, Look]:
 
 
 def canvas(
-    title: str, x_label: str, y_label: str, *, height: int = 290, tools: str = "pan,box_zoom,xwheel_zoom,reset,save"
-) -> figure:
+    title: str, x_label: str, y_label: str, *, height: int = 290, tools: str = "pan,box_zoom,xwheel_zoom,reset,save",
+    x_axis: Axis = "linear", y_axis: Axis = "linear",
+) -> figure:  # fmt: skip
     """An empty figure as wide as its place; labels are the program's own words or come out of ``plain``.
 
     No tool is active at first, so that a page of figures can be scrolled with wheel and finger.
@@ -72,7 +75,7 @@ def canvas(
     plot = figure(
         title=heading, x_axis_label=x_label, y_axis_label=y_label, height=height, sizing_mode="stretch_width", tools=tools,
         toolbar_location="right", active_drag=None, active_scroll=None, background_fill_color=None, border_fill_color=None,
-        outline_line_color=None, min_border_right=8,
+        outline_line_color=None, min_border_right=8, x_axis_type=x_axis, y_axis_type=y_axis,
     )  # fmt: skip
     plot.toolbar.logo = None
     for axis in plot.axis:

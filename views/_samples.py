@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.profile import REPEATED, Metric, Profile, Resources
+from perfvcs.profile import REPEATED, Metric, Profile, Resources, is_derived
 from perfvcs.quantity import interval as interval_text
 from perfvcs.quantity import metric_rank, quantity
-from perfvcs.summary import MAX_SIZES
+from perfvcs.summary import max_sizes
 from perfvcs.views import Subject
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from perfvcs.check import Change
 
 CONFIDENCE = 0.99
 
@@ -66,7 +68,7 @@ class Centre:
 class Sample:
     """All rows of one unit under one metric, in the order in which they were measured; arrays have the shape (rows,).
 
-    ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people.
+    ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people. ``size`` is NaN where a row has none.
     """
 
     unit: Unit
@@ -77,6 +79,7 @@ class Sample:
     execution: NDArray[np.int64]
     iteration: NDArray[np.int64]
     mark: NDArray[np.int64]
+    size: NDArray[np.float64]
     values: NDArray[np.float64]
     sessions: tuple[str, ...]
     paired: tuple[tuple[str, int], ...]
@@ -160,25 +163,43 @@ class Part:
     baseline: list[_Cut]
     target: list[_Cut]
 
-    def narrow(self) -> Subject:
-        """A subject that holds this part's rows and nothing else."""
+    def narrow(self, verdict: Change | None = None) -> Subject:
+        """A subject that holds this part's rows, the verdict on them, and nothing else."""
         baseline, target = ([_narrow(cut, self.metric) for cut in side] for side in (self.baseline, self.target))
-        return Subject(self.subject.title, target, baseline)
+        return Subject(self.subject.title, target, baseline, verdict=verdict)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the metric has a better direction."""
+        return any(cut.profile.metrics[self.metric].better != "none" for cut in (*self.baseline, *self.target))
+
+    @property
+    def sizes(self) -> int:
+        """How many distinct sizes it has, on the side that has more."""
+        import numpy as np
+
+        sides = [
+            np.concatenate(
+                [cut.columns.floats("size")[cut.rows] for cut in side if cut.profile.resources.size is not None] or [np.empty(0)]
+            )
+            for side in (self.baseline, self.target)
+        ]
+        return max(len(np.unique(side[np.isfinite(side)])) for side in sides)
 
 
-def _cuts(profile: Profile) -> dict[Unit, _Cut]:
-    """Row numbers per unit, in row order; a unit with many sizes is one, as in ``summary.summarise``."""
+def _cuts(profile: Profile, whole: bool = False) -> dict[Unit, _Cut]:
+    """Row numbers per unit, in row order; a unit with many sizes is one, as in ``summary.summarise``, with ``whole`` every unit."""
     import numpy as np
 
     rows = profile.resources
     if not len(rows):
         return {}
     columns, uid = _Columns(profile), np.asarray(rows.uid, dtype=np.int64)
-    if rows.size is None and len(rows.names) == 1:  # a million rows of one unit need no sorting
+    if (rows.size is None or whole) and len(rows.names) == 1:  # a million rows of one unit need no sorting
         return {Unit(profile.job.label, profile.job.collector, rows.names[0], None): _Cut(columns, np.arange(len(uid)))}
     distinct, which = np.unique(rows.array("size") if rows.size is not None else np.full(len(uid), np.nan), return_inverse=True)
     pairs = np.unique(uid * len(distinct) + which)
-    many = np.bincount(pairs // len(distinct), minlength=len(rows.names)) > MAX_SIZES
+    many = np.bincount(pairs // len(distinct), minlength=len(rows.names)) > (0 if whole else max_sizes(profile.job))
     key = uid * len(distinct) + np.where(many[uid], 0, which)
     order = np.argsort(key, kind="stable")
     keys, starts = np.unique(key[order], return_index=True)
@@ -188,6 +209,11 @@ def _cuts(profile: Profile) -> dict[Unit, _Cut]:
         at = None if many[code] or np.isnan(distinct[place]) else float(distinct[place])
         found[Unit(profile.job.label, profile.job.collector, rows.names[code], at)] = _Cut(columns, cut)
     return found
+
+
+def _measured(profile: Profile) -> list[str]:
+    """The metrics to draw: measurements, not what a postprocessor says of them."""
+    return [metric for metric in profile.metrics if not is_derived(metric, profile.metrics)]
 
 
 def _narrow(cut: _Cut, metric: str) -> Profile:
@@ -210,13 +236,16 @@ def _narrow(cut: _Cut, metric: str) -> Profile:
     return msgspec.structs.replace(cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=[])
 
 
-def parts(subject: Subject) -> list[Part]:
-    """The units of a subject's profiles with their metrics: wall time, CPU time, peak memory, and the rest."""
-    sides = [[_cuts(profile) for profile in side] for side in (subject.baseline, subject.target)]
+def parts(subject: Subject, whole: bool = False) -> list[Part]:
+    """The units of a subject's profiles with their metrics: wall time, CPU time, peak memory, and the rest.
+
+    With ``whole`` a unit is one over all its sizes, however few.
+    """
+    sides = [[_cuts(profile, whole) for profile in side] for side in (subject.baseline, subject.target)]
     units = list(dict.fromkeys(unit for side in reversed(sides) for cuts in side for unit in cuts))
     profiles = [*subject.baseline, *subject.target]
     found = []
-    metrics = sorted({metric for profile in profiles for metric in profile.metrics}, key=metric_rank)
+    metrics = sorted({metric for profile in profiles for metric in _measured(profile)}, key=metric_rank)
     for unit in units:
         for metric in metrics:
             mine = [[cuts[unit] for cuts in side if unit in cuts and metric in cuts[unit].profile.metrics] for side in sides]
@@ -225,16 +254,16 @@ def parts(subject: Subject) -> list[Part]:
     return found
 
 
-def samples(profiles: Sequence[Profile]) -> list[Sample]:
-    """The samples of profiles, sessions of one environment joined in the order in which they started.
+def samples(profiles: Sequence[Profile], whole: bool = False) -> list[Sample]:
+    """The samples of profiles, sessions of one environment joined in the order in which they started; ``whole`` as in ``parts``.
 
     Rows without a finite value are left out, and so are samples without a row.
     """
 
     joined: dict[tuple[Unit, str, str, str], list[tuple[_Cut, NDArray[np.float64]]]] = {}
     for profile in sorted(profiles, key=lambda profile: profile.collected.started):
-        for unit, cut in _cuts(profile).items():
-            for metric in sorted(profile.metrics, key=metric_rank):
+        for unit, cut in _cuts(profile, whole).items():
+            for metric in sorted(_measured(profile), key=metric_rank):
                 values = cut.columns.floats(metric)[cut.rows]
                 joined.setdefault((unit, metric, profile.environment.fingerprint, profile.job.key), []).append((cut, values))
     found = [_join(unit, metric, environment, cuts) for (unit, metric, environment, _), cuts in joined.items()]
@@ -245,7 +274,7 @@ def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[_Cut, NDAr
     import numpy as np
 
     columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
-    kept_values, names, after = [], [], 0
+    kept_values, sizes, names, after = [], [], [], 0
     for cut, values in cuts:
         kept = np.isfinite(values)
         for name, column in columns.items():
@@ -255,9 +284,11 @@ def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[_Cut, NDAr
         after += len(numbers)
         names += [(cut.profile.collected.session, int(number)) for number in numbers]
         kept_values.append(values[kept])
+        sized = cut.profile.resources.size is not None
+        sizes.append(cut.columns.floats("size")[cut.rows][kept] if sized else np.full(np.count_nonzero(kept), np.nan))
     profile = cuts[-1][0].profile
     return Sample(
         unit, metric, profile.metrics[metric], environment, profile.commit + ("+" if profile.dirty else ""),
         np.concatenate(columns["execution"]), np.concatenate(columns["iteration"]), np.concatenate(columns["mark"]),
-        np.concatenate(kept_values), tuple(dict.fromkeys(session for session, _ in names)), tuple(names),
+        np.concatenate(sizes), np.concatenate(kept_values), tuple(dict.fromkeys(session for session, _ in names)), tuple(names),
     )  # fmt: skip

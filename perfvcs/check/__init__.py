@@ -21,8 +21,8 @@ __all__ = ["WORDS", "Change", "Cluster", "Curve", "NothingToCompare", "Past", "R
 
 
 def compare(
-    baseline: Sequence[Measured | Profile],
-    target: Sequence[Measured | Profile],
+    baseline: Measured | Profile | Sequence[Measured | Profile],
+    target: Measured | Profile | Sequence[Measured | Profile],
     *,
     method: str = "auto",
     rules: Rules | None = None,
@@ -32,7 +32,7 @@ def compare(
     alpha: float | None = None,
     read: Callable[[Sequence[Header]], Sequence[Profile]] | None = None,
 ) -> Report:
-    """The verdict on every unit and metric of two sides, each with all profiles of one revision.
+    """The verdict on every unit and metric of two sides, each a profile or all profiles of one revision.
 
     For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``rules`` say which
     method judges what where ``method`` is ``auto``. ``delta`` is the smallest relative effect that counts; ``history`` what earlier
@@ -52,7 +52,7 @@ def compare(
     _require(0 < alpha < 1, f"alpha is {alpha}: give a probability between 0 and 1, such as 0.01")
     rule = load(method)(delta=delta, confidence=confidence, alpha=alpha)
     given: dict[int, Profile] = {}
-    sides = [[_measured(one, given) for one in side] for side in (baseline, target)]
+    sides = [[_measured(one, given) for one in _several(side)] for side in (baseline, target)]
     cases, changes = match(sides[0], sides[1], history or {}, Rows(given, read))
     by_rule = method == "auto" and rules is not None and rules.rules
     judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [(rule, cases)]
@@ -63,7 +63,14 @@ def compare(
         changes += [change for change in found if change.method or change not in told]
         told.update(change for change in found if not change.method)
     revisions = [side[0].header.commit if side else "" for side in sides]
-    return Report(baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank))
+    foreign = {one.header.job.key for side in sides for one in side if one.header.collected.is_foreign}
+    return Report(
+        baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank), foreign=sorted(foreign)
+    )
+
+
+def _several(side: Measured | Profile | Sequence[Measured | Profile]) -> Sequence[Measured | Profile]:
+    return [side] if isinstance(side, Measured | Profile) else side
 
 
 def _measured(one: Measured | Profile, given: dict[int, Profile]) -> Measured:

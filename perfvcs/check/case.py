@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import Change, Word
 from perfvcs.check.past import Past, Unit
-from perfvcs.summary import MAX_SIZES
+from perfvcs.summary import RECORDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution,
 Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
 Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
 
-MANY = f"more than {MAX_SIZES} sizes on one side only: such are compared as curves"
+MANY = "many sizes on one side only: such are compared as curves"
 OTHER = "measured at other sizes: such are compared as curves"
 UNSIZED = "one side has no sizes"
 UNUSABLE = "no execution has a usable value on both sides"
@@ -89,6 +89,11 @@ class Case:
     def counters(self) -> bool:
         """Whether this is a profile of counters."""
         return not self.metric
+
+    @property
+    def calls(self) -> bool:
+        """Whether its rows are recorded calls of a function: many, short, each at the size that it happened to have."""
+        return self.header.job.collector == RECORDER
 
     @property
     def sizes(self) -> int:

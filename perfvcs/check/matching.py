@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.case import UNUSABLE, Case, Chosen, Sizes, decided_change
 from perfvcs.check.change import Change, Word
 from perfvcs.check.comparability import Comparable, comparable, differences, redefined
+from perfvcs.profile import is_derived
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -131,9 +132,14 @@ def _cases(chosen: Chosen, history: Mapping[Unit, Past], rows: Rows) -> tuple[li
     empty = [name for name, about in new.metrics.items() if about.better != "none" and about == old.metrics.get(name)]
     if empty:  # not a single value on either side
         decided += [decided_change(new, "", None, name, "inconclusive", UNUSABLE) for name in empty]
-    elif min(len(old.metrics), len(new.metrics)) > 1:
+    elif min(len(_measured(old)), len(_measured(new))) > 1:
         cases.append(Case(chosen, new, "", "", {}, {}, rows, history))  # counters, none of which is good or bad by itself
     return cases, decided
+
+
+def _measured(header: Header) -> list[str]:
+    """The metrics that are measurements, not what a postprocessor says of them."""
+    return [name for name in header.metrics if not is_derived(name, header.metrics)]
 
 
 def _disregarded(was: Metric | None, about: Metric | None) -> str:

@@ -21,13 +21,15 @@ class Points:
     """One side's rows of a case as columns: size (NaN without), value (finite), and the execution of each.
 
     Executions are numbered through all profiles of the side; with the case ``paired`` the same number is the same pair on both sides.
-    ``builds`` says of each execution the number of its profile and of its build there; shape (executions, 2).
+    ``builds`` says of each execution the number of its profile and of its build there; shape (executions, 2). ``weight`` is how many
+    rows a value is the mean of; None: it is one row.
     """
 
     size: NDArray[np.float64]
     value: NDArray[np.float64]
     execution: NDArray[np.int64]
     builds: NDArray[np.int64]
+    weight: NDArray[np.int64] | None = None
 
     @property
     def executions(self) -> int:
@@ -36,8 +38,13 @@ class Points:
 
 
 def points(case: Case) -> tuple[Points, Points]:
-    """The rows of both sides over all sizes; with the case paired, of the executions that both have."""
+    """The rows of both sides over all sizes; with the case paired, of the executions that both have.
+
+    Of recorded calls the first ones of each execution, a tenth and at most twenty, are cold, and left out.
+    """
     import numpy as np
+
+    from perfvcs.statistics.regression.condensed import warm
 
     tables = [[case.rows.table(one, case.uid) for one in side] for side in case.chosen.sides]
     single = all(len(np.unique(table.binary)) <= 1 for side in tables for table in side)
@@ -46,6 +53,8 @@ def points(case: Case) -> tuple[Points, Points]:
         for profile, table in enumerate(side):
             value = table.metrics.get(case.metric, np.full(len(table.size), np.nan))
             usable = np.isfinite(value)
+            if case.calls:
+                usable &= warm(table.iteration, _numbered_rows(table.binary, table.execution)[0])
             build = np.zeros_like(table.binary) if single else table.binary
             count = np.count_nonzero(usable)
             place = np.full(count, number), np.full(count, profile), build[usable], table.execution[usable]

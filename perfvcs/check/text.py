@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WORD = 14  # the longest word
 FOLD = 5  # benchmarks without news from which on they share a line
 METRIC = 15  # characters of a metric's name
-TIMES = ("wall", "cpu")
+TIMES = ("wall", "cpu", "duration")
 LONGEST = 400  # characters of a name or a reason
 NAMED = 4  # counters of a cluster
 INDENT = " " * (WORD + 3)
@@ -30,6 +30,11 @@ MEANINGS: tuple[tuple[Word, str], ...] = (
     ("inconclusive", "not settled by what was measured, neither changed nor the same"),
     ("suspected", "changed, but perhaps the machine did it and not the code"),
     ("not comparable", "measured in different ways or places"),
+)
+
+FOREIGN = (
+    "To settle what was imported: measure both in turns, run by run, and store them with `perf import --in-turns`, or import"
+    " five earlier commits, too"
 )
 
 
@@ -200,7 +205,11 @@ def _ending(report: Report, width: int) -> list[str]:
         # Uncommitted changes have no name to ask for; the plain command measures them.
         here = " HEAD HEAD" if old == new else ""
         named = here if new.endswith("+") else f" {old.rstrip('+')} {new}"
-        lines.append(f"To settle it: perf check --measure{named}".rstrip())
+        series = {change.series for change in report.changes if change.word in dict(MEANINGS) and change.accepted is None}
+        if series - {*report.foreign}:
+            lines.append(f"To settle it: perf check --measure{named}".rstrip())
+        if series & {*report.foreign}:
+            lines += wrap(FOREIGN, width, subsequent_indent="  ")
     if "degradation" in counts and is_committed(report):
         lines.append("A degradation that is wanted: perf accept ID --reason TEXT")
     return lines

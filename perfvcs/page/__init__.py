@@ -18,8 +18,10 @@ from perfvcs import plugins
 from perfvcs.errors import UsageError, nearest
 from perfvcs.page.table import Key, facts, tabulate, title, warnings
 from perfvcs.quantity import FIRST, metric_name, metric_rank, shorten
+from perfvcs.summary import MAX_SIZES, RECORDER
 from perfvcs.views import Subject, View
-from perfvcs.views._samples import parts
+from perfvcs.views._samples import Part, parts
+from perfvcs.views.curves import FEWEST
 from perfvcs.views.history import grouped
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 FIGURES = 90  # in one page: one costs some 50 ms to make, and its reader the time to look
 POINTS = 80_000  # in all figures of a page
-ORDER = ("effects", "history", "executions")  # of the views in a block; then by name
+ORDER = ("effects", "history", "curves", "executions")  # of the views in a block; then by name
 OPEN = 3  # sections that are open at first
 
 
@@ -65,12 +67,13 @@ class Section:
 
 
 class Place(NamedTuple):
-    """A piece of the subject that becomes one block: which section, under which heading, and what to draw."""
+    """A piece of the subject that becomes one block: which section, under which heading, and what to draw; ``whole``: over all sizes."""
 
     section: str
     key: Key | None
     metric: str
     narrow: Callable[[], Subject]
+    whole: bool = False
 
 
 def render(subject: Subject, view: str | None = None) -> str:
@@ -118,8 +121,10 @@ def _nothing(subject: Subject) -> str:
     return "Nothing to draw: there is no profile. `perf collect` makes one."
 
 
-def _places(subject: Subject) -> Iterator[Place]:
+def _places(subject: Subject, curves: bool) -> Iterator[Place]:
     """The pieces in the order in which they are worth drawing: effects per metric, the history per series, then the benchmarks.
+
+    With ``curves`` those with sizes come as a whole; recorded calls, and what has very many sizes, then come in no other way.
 
     Those that matter most come first, each with its wall time, CPU time and peak memory; their other metrics follow."""
     if subject.report is not None:
@@ -134,23 +139,44 @@ def _places(subject: Subject) -> Iterator[Place]:
     for change in subject.report.changes if subject.report else ():
         ranks.setdefault((change.job, change.uid, change.size), len(ranks))
     found = [(part, (part.unit.job, part.unit.uid, part.unit.size)) for part in parts(subject)]
+    if curves:
+        along = [part for part in parts(subject, whole=True) if part.judged and part.sizes >= FEWEST]
+        yield from _whole(subject, along, ranks)
+        told = {(part.unit.job, part.unit.uid) for part in along if part.unit.collector == RECORDER or part.sizes > MAX_SIZES}
+        found = [(part, key) for part, key in found if key[:2] not in told]
     ordered = sorted(found, key=lambda pair: (pair[0].metric not in FIRST, ranks.get(pair[1], len(ranks))))
     for part, key in ordered:
         yield Place(title(key), key, part.metric, part.narrow)
 
 
+def _whole(subject: Subject, along: list[Part], ranks: Mapping[Key, int]) -> Iterator[Place]:
+    """Benchmarks over all their sizes, with their verdicts, those first that matter most."""
+    changes = subject.report.changes if subject.report else []
+    verdicts = {(change.job, change.uid, change.metric): change for change in changes if change.size is None}
+    for part in sorted(along, key=lambda part: ranks.get((part.unit.job, part.unit.uid, None), len(ranks))):
+        verdict = verdicts.get((part.unit.job, part.unit.uid, part.metric))
+        key = (part.unit.job, part.unit.uid, None)
+        yield Place(title(key), key, part.metric, partial(part.narrow, verdict), whole=True)
+
+
 def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Section], dict[Key, str], list[str]]:
     """Sections with their figures, the anchor of every benchmark that has one, and what was left out in words."""
+    from bokeh.models import Plot
+
     sections: dict[str, Section] = {}
     anchors: dict[Key, str] = {}
-    places = list(_places(subject))
-    if not any(view.fits(place.narrow()) is None for view in chosen.values() for place in places):
+    wholes = {name for name, view in chosen.items() if getattr(view, "whole", False)}
+    places = list(_places(subject, bool(wholes)))
+    if not any(
+        view.fits(place.narrow()) is None for name, view in chosen.items() for place in places if place.whole == (name in wholes)
+    ):
         places = [Place(subject.title, None, "", lambda: subject)] if chosen else []
     points = max(100, POINTS // max(1, min(FIGURES, len(places) * len(chosen))))
-    drawn, left_out = 0, 0
+    drawn, left_out, number = 0, 0, 0
     for place in places:
         narrowed = place.narrow() if drawn < FIGURES else None
-        fitting = {name: view for name, view in chosen.items() if narrowed is not None and view.fits(narrowed) is None}
+        able = {name: view for name, view in chosen.items() if place.whole == (name in wholes)}
+        fitting = {name: view for name, view in able.items() if narrowed is not None and view.fits(narrowed) is None}
         left_out += narrowed is None
         if narrowed is None or not fitting:
             continue
@@ -160,11 +186,12 @@ def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Sectio
             anchors.setdefault(place.key, section.anchor)
         figures = []
         for name, view in fitting.items():
-            drawn += 1
+            number += 1
             layout = _bounded(view, points).render(narrowed)
+            drawn += sum(1 for _ in layout.select({"type": Plot}))
             label = f"{name}, {metric_name(place.metric)}: {section.title}"
             figures.append(
-                Figure(f"f{drawn}", name, label, int(getattr(layout, "height", None) or 0), _pack(layout, f"f{drawn}"))
+                Figure(f"f{number}", name, label, int(getattr(layout, "height", None) or 0), _pack(layout, f"f{number}"))
             )
         folded = place.metric not in FIRST and len(section.blocks) >= 1
         (section.rest if folded else section.blocks).append(Block(metric_name(place.metric), figures))

@@ -15,6 +15,7 @@ from perfvcs.sparkline import sparkline
 from perfvcs.views import Series, Subject
 from perfvcs.views._canvas import SEEN, seen
 from perfvcs.views._samples import Unit, samples
+from perfvcs.views.curves import growth, sized
 
 ROWS = 1000
 COLUMNS = 3  # metrics with a column of their own
@@ -160,6 +161,7 @@ def _centres(profiles: Sequence[Profile]) -> Table | None:
             low_high = found.text(sample.meaning.unit).partition(" [")[2]
             detail = f"[{low_high}, " if low_high else "no interval, "
             detail += f"{found.executions:,} execution{'s' * (found.executions != 1)}"
+            detail = growth(sample) if sized(sample) else detail
             place = shorten(sample.environment, 24) if len(environments) > 1 else ""
             cell = Cell(quantity(found.value, sample.meaning.unit), detail)
             cells.setdefault(((sample.unit.job, sample.unit.uid, sample.unit.size), place), {}).setdefault(sample.metric, cell)

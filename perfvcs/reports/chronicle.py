@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Measured, Summary
     from perfvcs.vcs import Commit
 
-METRICS = ("wall", "cpu")  # whose trend is drawn
+METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 TRENDS = 12  # benchmarks drawn before the rest is only counted
 WIDTH = 24  # points of a sparkline
 

@@ -12,9 +12,11 @@ from perfvcs.summary import summarise
 
 if TYPE_CHECKING:
     from perfvcs.measure.campaign import Outcome
+    from perfvcs.profile import Profile
 
 COLUMNS = 80
 LABEL = 34  # characters of a benchmark's name
+UNITS = 8  # functions of one profile that are told
 
 
 def stored(outcome: Outcome) -> Iterator[str]:
@@ -32,6 +34,8 @@ def stored(outcome: Outcome) -> Iterator[str]:
         )
         name, values = f"{version} {shorten(profile.job.label, LABEL):{width}}", f"{centres}  n={profile.design.executions}"
         yield from [f"{name}  {values}"] if len(name) + len(values) + 2 <= COLUMNS else [name.rstrip(), f"{'':12}{values}"]
+        if not shown:
+            yield from _units(profile)
     if outcome.profiles:
         seeds = ", ".join(map(str, outcome.seeds))
         yield f"stored {len(outcome.paths)} profile{'s' * (len(outcome.paths) != 1)} (seed {seeds})"
@@ -39,3 +43,26 @@ def stored(outcome: Outcome) -> Iterator[str]:
         yield "nothing to measure: everything asked for has its profiles"
     for warning in outcome.warnings:
         yield from wrap(f"note: {warning}", COLUMNS, subsequent_indent="      ")
+
+
+def _units(profile: Profile) -> Iterator[str]:
+    """A line for each of the units that a profile without a whole has, those with the most rows first."""
+    import numpy as np
+
+    rows = profile.resources
+    unit = np.asarray(rows.uid, dtype=np.int64)
+    counts = np.bincount(unit, minlength=len(rows.names))
+    order = [number for number in np.argsort(-counts, kind="stable").tolist() if counts[number]]
+    metric = next((name for name, about in profile.metrics.items() if about.better != "none"), None)
+    width = max((len(shorten(rows.names[number], LABEL)) for number in order[:UNITS]), default=0)
+    for number in order[:UNITS]:
+        own = unit == number
+        parts = [f"{'':12}{shorten(rows.names[number], LABEL):{width}}", f"{counts[number]:,} rows"]
+        if rows.size is not None and np.isfinite(sizes := rows.array("size")[own]).any():
+            low, high = np.nanmin(sizes), np.nanmax(sizes)
+            parts.append(f"size {low:g}" if low == high else f"sizes {low:g} to {high:g}")
+        if metric and np.isfinite(values := rows.array(metric)[own]).any():
+            parts.append(f"median {quantity(float(np.nanmedian(values)), profile.metrics[metric].unit)}")
+        yield "  ".join(parts)
+    if len(order) > UNITS:
+        yield f"{'':12}and {len(order) - UNITS} more: perf show {profile.commit[:10]}"

@@ -229,7 +229,7 @@ def _share(case: Case) -> Sides | Change:
         kept = [column & (side.size >= low) & (side.size <= high) for side, column in zip(sides, known, strict=True)]
         if not (kept[0].any() and kept[1].any()):
             return _decided(case, "not comparable", APART.format(*(number(bound) for both in ranges for bound in both)))
-        first, second = (_within(side, column) for side, column in zip(sides, kept, strict=True))
+        first, second = (within(side, column) for side, column in zip(sides, kept, strict=True))
     else:
         first, second = (Points(np.ones(len(side.value)), side.value, side.execution, side.builds) for side in sides)
     unit = float(max(np.abs(first.value).max(), np.abs(second.value).max())) or 1.0
@@ -237,7 +237,8 @@ def _share(case: Case) -> Sides | Change:
     return Sides(case, scaled[0], scaled[1], low, high, sized[0], unit)
 
 
-def _within(side: Points, kept: NDArray[np.bool_]) -> Points:
+def within(side: Points, kept: NDArray[np.bool_]) -> Points:
+    """The rows that are kept, of the same executions."""
     return Points(side.size[kept], side.value[kept], side.execution[kept], side.builds)
 
 
@@ -255,8 +256,9 @@ def _grouped(points: Points) -> Grouped:
     import numpy as np
 
     distinct, place = np.unique(points.size, return_inverse=True)
-    count = np.bincount(place).astype(np.float64)
-    return distinct, np.bincount(place, points.value) / count, count
+    weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
+    count = np.bincount(place, weight).astype(np.float64)
+    return distinct, np.bincount(place, points.value * weight) / count, count
 
 
 def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Numbers]:

@@ -22,12 +22,18 @@ PER = {
     "cubic": "per element cubed",
 }
 
+SMALL = 1e-12  # a coefficient below, in the metric's unit, is told per thousand
+THOUSANDS = {"linear": (1e3, "per 1,000 elements"), "quadratic": (1e6, "per 1,000 x 1,000 elements")}
+
 
 def sentence(kind: str, coefficient: float, unit: str, shape: float | None = None) -> str:
     """A kind of error with its size: ``+10 ns per element (linear)``; empty for none."""
     if kind == "none" or finite(coefficient) is None:
         return ""
     sign = "-" if coefficient < 0 else "+"
+    if kind in THOUSANDS and abs(coefficient) < SMALL:
+        factor, per = THOUSANDS[kind]
+        return f"{sign}{quantity(abs(coefficient) * factor, unit)} {per} ({kind})"
     if kind == "power":
         per = f"times size^{number(shape or 0.0)}"
     elif kind == "exponential":

@@ -49,7 +49,7 @@ class Lines:
 
 
 def lines(sides: Sides) -> Lines | None:
-    """The lines of a case; None where a side has fewer than three sizes in common, or the baseline's curve is not above 0.
+    """The lines of a case; None where a side has fewer than three sizes in common, or in each execution, or a curve not above 0.
 
     Executions with fewer than three rows, or with one size, are left out, in pairs where the case is paired.
     """
@@ -78,6 +78,8 @@ def lines(sides: Sides) -> Lines | None:
     known = [np.isfinite(part).all(axis=1) for part in found]
     if sides.case.chosen.paired:
         known = [known[0] & known[1]] * 2
+    if not all(part.any() for part in known):
+        return None
     several = any(len(np.unique(group, axis=0)) > len(np.unique(group[:, 0])) for group in groups)
     members = np.flatnonzero(known[0]), np.flatnonzero(known[1])
     both = groups[0][members[0]], groups[1][members[1]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from perfvcs.check.case import prepare
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Chosen = TypeVar("Chosen", bound=Method)
 FLAT = ("constant", "constant")
 FEWEST = 5  # sizes from which values may be a curve
+LEAST = 0.05  # effect on recorded calls that counts
+COMMON = Method.delta  # a smaller effect than the common one, or a larger, was asked for
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,10 @@ class Auto(Method):
     """Counters for profiles of counters, the exact rule for deterministic metrics, curves where models describe them, else log-medians.
 
     A sampled case is a curve where it has at least five sizes on both sides and the best models have r2 >= .9 there; a constant is no
-    curve, but one side may be flat. Those judged by log-medians are one family of comparisons, the curves another. Only profiles of
-    counters and those with as many sizes are opened. Source for curves: Stupinsky 2018, 5.1.
+    curve, but one side may be flat. Calls of a function that were recorded are a curve from five sizes on, and an effect on them counts
+    from 5 % where nothing else was asked for: functions take some percent more or less when the code around them moves. Those judged by
+    log-medians are one family of comparisons, the curves another, each of them once more for recorded calls. Only profiles of counters
+    and those with as many sizes are opened. Source for curves: Stupinsky 2018, 5.1.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -42,28 +46,40 @@ class Auto(Method):
             from perfvcs.check.methods.counters import Counters
 
             found += self._with(Counters).compare(counters)
-        if any(case.sizes >= FEWEST for case in sampled):
-            changes, sampled = self._curves(sampled)
-            found += changes
+        calls = [case for case in sampled if case.calls]
+        if calls and self.delta == COMMON:
+            found += replace(self, delta=LEAST)._sampled(calls)
+            sampled = [case for case in sampled if not case.calls]
+        found += self._sampled(sampled)
         if exact:
             found += self._with(Deterministic).compare(exact)
-        if sampled:
-            found += self._with(LogMedian).compare(sampled)
         return found
+
+    def _sampled(self, cases: list[Case]) -> list[Change]:
+        found: list[Change] = []
+        if any(case.sizes >= FEWEST for case in cases):
+            found, cases = self._curves(cases)
+        return [*found, *self._with(LogMedian).compare(cases)] if cases else found
 
     def _curves(self, cases: list[Case]) -> tuple[list[Change], list[Case]]:
         """The changes of the cases that are curves, and the other cases in their order."""
+        from perfvcs.check.curves.condensation import condense
         from perfvcs.check.curves.curve import fitted, share
         from perfvcs.check.methods.curves import Curves
 
-        sides, _ = share([case for case in cases if case.sizes >= FEWEST])
-        if not sides:
-            return [], cases
-        fits = fitted(sides)
-        places = _which(fits)
-        changes, left = self._with(Curves).judge(fits, places)
-        judged = {id(fits.sides[place].case) for place in places} - {id(case) for case in left}
-        return changes, [case for case in cases if id(case) not in judged]
+        wanted = [case for case in cases if case.sizes >= FEWEST]
+        sides, decided = share(wanted)
+        shared = {id(one.case) for one in sides}
+        without = [case for case in wanted if id(case) not in shared]
+        changes = [change for case, change in zip(without, decided, strict=True) if _always(case)]
+        told = {id(case) for case in without if _always(case)}
+        if sides:
+            fits = fitted([condense(one) for one in sides])
+            places = _which(fits)
+            found, left = self._with(Curves).judge(fits, places)
+            changes += found
+            told |= {id(fits.sides[place].case) for place in places} - {id(case) for case in left}
+        return changes, [case for case in cases if id(case) not in told]
 
     def _with(self, rule: type[Chosen]) -> Chosen:
         """A rule with the same parameters."""
@@ -74,7 +90,8 @@ def _which(fits: Fitted) -> list[int]:
     """The places of the cases that are curves: models describe both sides well, where they are not flat, and one is not.
 
     Well as the best model is chosen, in proportion to the level, or else as published, on the values as they are: what grows like
-    n + n^2 is neither where it is small, but it is a curve. With very many sizes on one side only there is no other way.
+    n + n^2 is neither where it is small, but it is a curve. With very many sizes on one side only there is no other way. Recorded calls
+    are always compared along their sizes.
     """
     from perfvcs.check.curves.curve import GOOD, fitted
 
@@ -89,4 +106,8 @@ def _which(fits: Fitted) -> list[int]:
         published = fitted([fits.sides[place] for place in unclear], "r2")
         for number, place in enumerate(unclear):
             fine[place] = [one or share >= GOOD for one, share in zip(fine[place], published.r2(number), strict=True)]
-    return [place for place in every if (all(fine[place]) and models[place] != FLAT) or fits.sides[place].case.unlike]
+    return [place for place in every if (all(fine[place]) and models[place] != FLAT) or _always(fits.sides[place].case)]
+
+
+def _always(case: Case) -> bool:
+    return case.calls or bool(case.unlike)

@@ -10,6 +10,7 @@ from perfvcs.check.case import decided_change, prepare
 from perfvcs.check.change import Change, Cluster, Word
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import finite
+from perfvcs.profile import is_derived
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +55,7 @@ class Counters(Method):
 def _judge(case: Case) -> Iterator[Change]:
     sides = case.chosen.sides
     names = [name for name in case.header.metrics if all(name in one.header.metrics for side in sides for one in side)]
+    names = [name for name in names if not is_derived(name, case.header.metrics)]
     least = 2 if case.counters else METRICS
     if case.counters:
         yield from _alone(case)
@@ -73,7 +75,7 @@ def _alone(case: Case) -> Iterator[Change]:
     before, after = ({name: one.header for one in side for name in one.header.metrics} for side in case.chosen.sides)
     for ours, theirs, word in zip((before, after), (after, before), words, strict=True):
         for name in ours:
-            if name not in theirs:
+            if name not in theirs and not is_derived(name, ours):
                 yield decided_change(ours[name], "", None, name, word, series=case.series)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import Change, Curve, Word
+from perfvcs.check.curves.condensation import condense
 from perfvcs.check.curves.contrast import Contrast, contrasts
 from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
 from perfvcs.check.curves.finding import orders, sentence
@@ -26,6 +27,7 @@ from perfvcs.statistics.sessions import aa_floor
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
+LEVEL = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
 NOTHING = 1e-9  # a share below is rounding
 STARTED = "the start of a single {} may have moved all of it: at least 5, better 10"
 
@@ -67,7 +69,8 @@ class Curves(Method):
     changed there, else at the smallest, else over all. The kind of error comes from the means at each size, its coefficient and interval
     from the executions. Where a value is 0 or below, shares of the common curve take the place of logarithms; cases of fewer than three
     common sizes, or whose curve is not above 0, are judged by ``log-median``.
-    Where builds were repeated, they take the place of executions. Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
+    Outliers are drawn in and near sizes put together before (``statistics.regression.condensed``). Where builds were repeated, they take
+    the place of executions. Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -75,7 +78,7 @@ class Curves(Method):
         sides, decided = share(cases)
         if not sides:
             return decided
-        changes, rest = self.judge(fitted(sides), range(len(sides)))
+        changes, rest = self.judge(fitted([condense(one) for one in sides]), range(len(sides)))
         if rest:
             changes += LogMedian(self.delta, self.confidence, self.alpha).compare(rest)
         return [*changes, *decided]
@@ -139,14 +142,19 @@ class Curves(Method):
         """The curve with the kind's coefficient as the executions repeat it, where there are several.
 
         A slope on top of an offset whose interval holds 0 is not repeated by them: what is left is a constant. The starts of executions
-        move whole curves up and down, so that the difference of the means holds some of the curve itself.
+        move whole curves up and down, so that the difference of the means holds some of the curve itself. It is told as a constant too
+        where the slope moves it by less than a third, or goes against the effect.
         """
         curve = fits.curve(one.place)
         if curve.kind == "none" or min(one.lines.counts) < 2:
             return curve
         through = curve.kind == "constant" or float(fits.kinds.offset[one.place]) == 0
         found = self._repeated(one, curve, through=through)
-        if not through and (found.low is None or found.high is None or found.low <= 0 <= found.high):
+        if through:
+            return found
+        open_ = found.low is None or found.high is None or found.low <= 0 <= found.high
+        against = (found.coefficient or 0.0) * one.contrast.theta[one.contrast.part(one.bar)] < 0
+        if open_ or against or _level(fits, one):
             return self._repeated(one, msgspec.structs.replace(curve, kind="constant"), through=True)
         return found
 
@@ -164,6 +172,12 @@ class Curves(Method):
         unit = one.sides.unit
         values = [finite(float(part[0]) * unit) for part in (found.estimate, found.low, found.high)]
         return msgspec.structs.replace(curve, coefficient=values[0], low=values[1], high=values[2])
+
+
+def _level(fits: Fitted, one: Judged) -> bool:
+    """Whether the error is of one sign and of nearly one size from the smallest to the largest sizes."""
+    first, last = fits.kinds.predict([one.sides.low, one.sides.high], one.place).tolist()
+    return bool(first * last > 0 and abs(last - first) < LEVEL * max(abs(first), abs(last)))
 
 
 def _pasts(case: Case) -> list[Past]:

@@ -1,0 +1,270 @@
+"""The picture of curves: which subjects have one, what it shows of one revision and of two, and how the page finds room for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pictures
+import pytest
+from bokeh.models import ColumnDataSource, Legend, LogScale, Span, TabPanel, Tabs
+from bokeh.plotting import figure
+from numpy.typing import NDArray
+from samples import sample_profile
+
+from perfvcs.check import compare
+from perfvcs.errors import UsageError
+from perfvcs.page import render
+from perfvcs.profile import REPEATED, Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.statistics.regression.course import course
+from perfvcs.store import Store
+from perfvcs.views import Subject
+from perfvcs.views._samples import Sample, samples
+from perfvcs.views.curves import Curves, equation, growth
+
+Array = NDArray[np.float64]
+COMMITS = (pictures.BASELINE, pictures.TARGET)
+LOG: Callable[[Array], Array] = lambda n: 6e-8 + 2.5e-8 * np.log(np.maximum(n, 1))  # noqa: E731
+
+
+def recorded(
+    curves: dict[str, Callable[[Array], Array]], sizes: Array, version: int = 1, executions: int = 5, seed: int = 1, **overrides: Any
+) -> Profile:  # fmt: skip
+    """A profile of the complexity collector: each function is called once at each of ``sizes`` in every execution."""
+    random = np.random.default_rng([seed, version])
+    shape = (len(curves), executions, len(sizes))
+    values = np.stack([np.broadcast_to(curve(sizes), shape[1:]) for curve in curves.values()]) * np.exp(
+        random.normal(0, 0.01, shape)
+    )
+    uid, execution, number = (axis.ravel() for axis in np.indices(shape))
+    rows = Resources(
+        list(curves), uid.tolist(), execution.tolist(), iteration=number.tolist(),
+        size=np.broadcast_to(sizes, shape).ravel().tolist(),
+        metrics={"duration": values.ravel().tolist(), "cost": [2e-8] * values.size},
+    )  # fmt: skip
+    fields: dict[str, Any] = {
+        "commit": COMMITS[version], "job": Job("skiplist", "complexity", "./skiplist", engine="fentry"), "resources": rows,
+        "metrics": {"duration": Metric("s"), "cost": Metric("s", "none")},
+        "design": Design(executions=executions, order="interleaved", version=version, versions=list(COMMITS)),
+    }  # fmt: skip
+    return sample_profile(**(fields | overrides))
+
+
+SIZES = np.arange(1.0, 301)
+
+
+def two(error: Callable[[Array], Array], sizes: Array = SIZES, names: Sequence[str] = ("insert",)) -> Subject:
+    sides = [
+        [recorded({name: (lambda n, v=version: LOG(n) + v * error(n)) for name in names}, sizes, version)] for version in (0, 1)
+    ]
+    return Subject("two", sides[1], sides[0], compare(*sides))
+
+
+def drawn(subject: Subject) -> list[figure]:
+    """The figures of all tabs, in their order."""
+    assert Curves().fits(subject) is None
+    layout = Curves().render(subject)
+    panels = [panel for tabs in ([layout] if isinstance(layout, Tabs) else layout.children) for panel in tabs.tabs]
+    return [plot for panel in panels for plot in ([panel.child] if isinstance(panel.child, figure) else panel.child.children)]
+
+
+def panels(layout: Any) -> list[str]:
+    return [panel.title for panel in layout.select({"type": TabPanel})]
+
+
+def durations(profile: Profile) -> Sample:
+    (found,) = [one for one in samples([profile], whole=True) if one.metric == "duration"]
+    return found
+
+
+def labels(plot: figure) -> list[str]:
+    return [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
+
+
+def judged(subject: Subject) -> Subject:
+    """As the page narrows it to one benchmark."""
+    assert subject.report is not None
+    return Subject(subject.title, subject.target, subject.baseline, verdict=subject.report.changes[0])
+
+
+def test_both_curves_stand_above_what_lies_between_them() -> None:
+    above, below, *_ = drawn(judged(two(lambda n: 1e-9 * n)))
+    assert "degradation" in above.title.text and "per element (linear), O(log n) -> O(n)" in above.title.text.replace("\n", " ")
+    assert "baseline O(log n)" in above.title.text
+    said = labels(above)
+    assert said[:2] == ["baseline: means, quartiles", "target: means, quartiles"]
+    assert said[2].startswith("baseline ") and said[2].endswith(" ns ln n")
+    assert labels(below) == ["difference of the means", "linear, 99 % interval"]
+    (told,) = (one for one in below.select({"type": ColumnDataSource}) if "high" in one.data)
+    high, low, y = (np.asarray(told.data[name]) for name in ("high", "low", "y"))
+    assert (low <= y).all() and (y <= high).all()
+    assert below.x_range is above.x_range and below.select({"type": Span})
+
+
+def test_the_difference_is_the_injected_one() -> None:
+    _, below, *_ = drawn(two(lambda n: 5e-8 + 0 * n))
+    (data,) = (one.data for one in below.select({"type": ColumnDataSource}) if "size" in one.data and "median" not in one.data)
+    assert np.mean(data["y"]) == pytest.approx(50, rel=0.05)  # ns
+    assert below.yaxis[0].axis_label == "difference (ns)"
+
+
+def test_what_did_not_change_has_points_and_no_kind() -> None:
+    above, below, *_ = drawn(judged(two(lambda n: 0 * n)))
+    assert above.title.text.startswith("● same")
+    assert labels(below) == ["difference of the means"]
+
+
+def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:
+    for sizes, first in ((np.arange(1.0, 1001), "logarithmic axes"), (np.arange(50.0, 100), "linear axes")):
+        subject = Subject("one", [recorded({"search": LOG}, sizes)])
+        tabs = Curves().render(subject)
+        assert tabs.tabs[0].title == first and set(panels(tabs)) == {"logarithmic axes", "linear axes"}
+        scales = {isinstance(plot.y_scale, LogScale) for plot in tabs.select({"type": figure})}
+        assert scales == {True, False}
+
+
+def test_sizes_below_one_and_values_of_zero_have_linear_axes_only() -> None:
+    subject = Subject("one", [recorded({"search": lambda n: 0 * n}, np.arange(-20.0, 20))])
+    assert panels(Curves().render(subject)) == ["linear axes"]
+    assert len(drawn(subject)) == 1
+
+
+def test_size_zero_is_left_out_of_logarithmic_axes() -> None:
+    log, linear = drawn(Subject("one", [recorded({"search": LOG}, np.arange(59.0, -1, -1))]))
+    points = [
+        next(one.data["x"] for one in plot.select({"type": ColumnDataSource}) if "median" in one.data) for plot in (log, linear)
+    ]
+    assert min(points[0]) > 0 and min(points[1]) <= 1 and len(points[1]) >= len(points[0])
+
+
+def test_one_revision_has_every_model_and_shows_the_best() -> None:
+    plot, *_ = drawn(Subject("one", [recorded({"search": LOG}, SIZES)]))
+    models = labels(plot)[1:]
+    assert models[0].startswith("logarithmic (r² ") and len(models) == 8
+    assert "O(log n), r² " in plot.title.text and "ns ln n" in plot.title.text
+    lines = [item.renderers[0] for legend in plot.select({"type": Legend}) for item in legend.items][1:]
+    assert [line.visible for line in lines] == [True] + [False] * 7
+    assert plot.y_range.only_visible
+
+
+def test_thousands_of_sizes_are_put_together() -> None:
+    plot, *_ = drawn(Subject("one", [recorded({"search": LOG}, np.arange(1.0, 5001))]))
+    (data,) = (one.data for one in plot.select({"type": ColumnDataSource}) if "median" in one.data)
+    assert 50 <= len(data["x"]) <= 500 and sum(data["count"]) == 5 * 4980  # the first twenty of each execution are cold
+    bounded = Curves(points=40).render(Subject("one", [recorded({"search": LOG}, np.arange(1.0, 5001))]))
+    assert max(len(one.data["x"]) for one in bounded.select({"type": ColumnDataSource}) if "median" in one.data) <= 40
+
+
+def test_sides_without_a_common_size_say_so() -> None:
+    sides = [[recorded({"f": LOG}, sizes, version)] for version, sizes in enumerate((np.arange(1.0, 50), np.arange(100.0, 150)))]
+    _, below, *_ = drawn(Subject("apart", sides[1], sides[0]))
+    assert "no size is on both sides" in below.title.text
+
+
+def test_a_function_that_one_side_lacks_is_drawn_alone() -> None:
+    old, new = recorded({"f": LOG}, SIZES, 0), recorded({"f": LOG, "g": LOG}, SIZES)
+    assert len(panels(Curves().render(Subject("new", [new], [old])))) == 4
+
+
+def test_executions_that_were_repeated_are_left_out() -> None:
+    profile = recorded({"f": LOG}, np.arange(1.0, 21))
+    rows = profile.resources
+    rows.mark = [REPEATED if execution == 0 else 0 for execution in rows.execution]
+    plot, *_ = drawn(Subject("one", [profile]))
+    (data,) = (one.data for one in plot.select({"type": ColumnDataSource}) if "median" in one.data)
+    assert set(data["count"]) == {4}
+    rows.mark = [REPEATED] * len(rows)
+    assert drawn(Subject("one", [profile]))  # better than nothing
+
+
+@pytest.mark.parametrize("curve", ["power", "exponential"])
+def test_the_equation_of_a_curve_of_free_shape(curve: str) -> None:
+    shapes: dict[str, Callable[[Array], Array]] = {"power": lambda n: 1e-8 * n**1.5, "exponential": lambda n: 1e-8 * 1.05**n}
+    profile = recorded({"f": shapes[curve]}, np.arange(1.0, 101))
+    sample = durations(profile)
+    plot, *_ = drawn(Subject("one", [profile]))
+    assert (" ns n^1." if curve == "power" else " ns 1.0") in plot.title.text
+    assert growth(sample).startswith("O(n^1.5)" if curve == "power" else "O(1.05^n)")
+    assert growth(sample).endswith("sizes 11 to 100")
+
+
+def test_a_profile_without_sizes_says_which_views_fit() -> None:
+    assert Curves().fits(Subject("x", [sample_profile()])) == "it draws values against at least five sizes"
+    with pytest.raises(
+        UsageError, match="`curves` does not fit here, it draws values against at least five sizes; these do: executions"
+    ):
+        render(Subject("x", [sample_profile()]), "curves")
+    few = recorded({"f": LOG}, np.array([1.0, 2, 4, 8]))
+    assert Curves().fits(Subject("x", [few])) is not None
+
+
+def test_a_page_of_functions_has_their_curves_and_nothing_that_mixes_sizes() -> None:
+    page = render(two(lambda n: 1e-9 * n, names=("insert", "search")))
+    assert page.count('data-view="curves"') == 2 and page.count('data-view="effects"') == 1
+    assert 'data-view="comparison"' not in page and 'data-view="executions"' not in page
+    assert page.index("skiplist · insert") < page.index('data-view="curves"')
+    named = render(two(lambda n: 1e-9 * n), "comparison")
+    assert 'data-view="comparison"' in named and 'data-view="curves"' not in named
+
+
+def test_the_table_of_one_revision_names_the_order_of_growth() -> None:
+    page = render(Subject("one", [recorded({"search": LOG, "flat": lambda n: 1e-7 + 0 * n}, SIZES)]))
+    assert "O(log n), sizes 21 to 300" in page and "O(1), sizes 21 to 300" in page
+
+
+def test_a_benchmark_of_few_sizes_that_is_not_recorded_keeps_its_other_figures() -> None:
+    profile = pictures.measured(sizes=[10, 20, 40, 80, 160, 320], metrics=["wall"], executions=4)
+    page = render(Subject("sizes", [profile]))
+    assert page.count('data-view="curves"') == 1 and page.count('data-view="executions"') == 6
+
+
+def test_a_page_of_hundreds_of_functions_says_how_many_it_left_out() -> None:
+    names = {f"f{number}": LOG for number in range(60)}
+    page = render(Subject("many", [recorded(names, np.arange(1.0, 9), executions=2)]))
+    assert "are not drawn, to keep this page small" in page
+    assert 20 <= page.count('data-view="curves"') < 60
+
+
+def test_hostile_names_are_only_text() -> None:
+    page = render(two(lambda n: 1e-9 * n, names=pictures.ATTACKS[:2]))
+    assert "<img src=x" not in page and "<b>bold</b>" not in page
+
+
+def test_show_draws_the_curves_of_a_stored_revision_and_its_history(project, perf, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    commits = [project.commit(f"change {number}") for number in range(3)]
+    perf("init")
+    names = [f"f{number}" for number in range(4)]
+    profiles = [
+        recorded(
+            dict.fromkeys(names, LOG), np.arange(1.0, 31), seed=number, commit=commit,
+            collected=Collected(f"s{number}", f"2026-11-2{number}T09:30:00Z", f"2026-11-2{number}T09:31:00Z", "perfvcs"),
+            design=Design(executions=5),
+        )
+        for number, commit in enumerate(commits)
+    ]  # fmt: skip
+    Store(project.root / ".perf/store").add(profiles, "three revisions")
+    page = tmp_path / "page.html"
+    perf("show", "HEAD", "--no-open", "-o", str(page))
+    assert page.read_text().count('data-view="curves"') == 4
+    perf("show", "HEAD~1", "HEAD", "--view", "curves", "--no-open", "-o", str(page))
+    assert page.read_text().count('data-view="curves"') == 4
+    perf("show", "skiplist", "--no-open", "-o", str(page))
+    assert page.read_text().count('data-view="history"') == 4  # a series per function, not one per size
+    assert "skiplist" in perf("status").out
+
+
+def test_a_subject_keeps_its_order_when_a_verdict_is_there() -> None:
+    subject = two(lambda n: 1e-9 * n)
+    assert subject.report is not None
+    slower = msgspec.structs.replace(subject.report.changes[0], curve=None, finding="", effect=None)
+    above, below, *_ = drawn(Subject("x", subject.target, subject.baseline, verdict=slower))
+    assert above.title.text.startswith("▲ degradation\n") and labels(below) == ["difference of the means"]
+
+
+def test_an_equation_has_the_sign_of_its_slope() -> None:
+    sample = durations(recorded({"f": lambda n: 1e-6 - 2e-9 * n}, np.arange(1.0, 201)))
+    found = course(sample.size, sample.values, sample.execution)
+    assert equation(found, "linear", "s").startswith("1") and " - 2" in equation(found, "linear", "s")
+    assert equation(found, "constant", "s").endswith(" ns")
