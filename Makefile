@@ -1,4 +1,4 @@
-# make demo    measure eight releases of a real package, check neighbours, write the pages (about three minutes)
+# make demo    measure eight releases of a real package and a skip list in Python and C++, check neighbours, write the pages (about five minutes)
 # make test    lint, types, tests and their coverage
 # make lint    ruff and mypy only
 # make clean   remove what these made
@@ -11,7 +11,7 @@ PYTHON =
 ARGS =
 WORKERS = 2
 IN_TEST = .venv-test/bin/python -m
-NOT = --extend-exclude demo/sqlparse
+NOT = --extend-exclude demo/sqlparse,demo/skiplist
 COVERED = COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(CURDIR)/.coverage"
 
 .PHONY: help demo test lint clean
@@ -19,8 +19,9 @@ COVERED = COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(CUR
 help:
 	@sed -n 's/^# \(make [a-z]* .*\)/\1/p' Makefile
 
-demo: demo/built
+demo: demo/built demo/skiplist/built
 	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/demo/run.sh demo
+	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/skiplist/run.sh demo
 
 # Everything is run, whatever failed before; the end names what did. (No $(MAKE) in here: --dry-run would run it.)
 CHECKS = $(IN_TEST) ruff check $(NOT) . || failed="$$failed ruff-check"; \
@@ -41,6 +42,12 @@ lint: .venv-test/installed
 demo/built: examples/demo/build.py examples/demo/perf.toml examples/demo/bench/sql.py .venv-demo/installed
 	@rm -rf demo/sqlparse demo/pages
 	@.venv-demo/bin/python examples/demo/build.py demo/sqlparse --downloads demo/downloads
+	@touch $@
+
+demo/skiplist/built: examples/skiplist/build.py $(wildcard examples/skiplist/cpp/*) $(wildcard examples/skiplist/python/*.*) .venv-demo/installed
+	@rm -rf demo/skiplist
+	@.venv-demo/bin/python examples/skiplist/build.py python demo/skiplist/python
+	@.venv-demo/bin/python examples/skiplist/build.py cpp demo/skiplist/cpp
 	@touch $@
 
 .venv-demo/installed: .ci/venv setup.cfg pyproject.toml

@@ -14,19 +14,30 @@ from types import ModuleType
 
 import pytest
 
+from perfvcs.complexity import parse
+from perfvcs.jobs import matrix
+from perfvcs.jobs.config import load
+
 TOP = Path(__file__).resolve().parent.parent
 DEMO = TOP / "examples" / "demo"
+SKIPLIST = TOP / "examples" / "skiplist"
+
+
+def script(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A script as a module of that name."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script as a module; its releases are two small archives which are already downloaded."""
-    spec = importlib.util.spec_from_file_location("demo_build", DEMO / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "demo_build", module)
-    spec.loader.exec_module(module)
+    module = script(DEMO / "build.py", "demo_build", monkeypatch)
     downloads = tmp_path / "downloads"
     downloads.mkdir()
     releases = []
@@ -130,10 +141,135 @@ def test_the_demo_measures_every_revision_with_the_same_benchmark() -> None:
     assert [job["cmd"] for job in config["job"]] == ["python bench/sql.py"]
 
 
+# the skip list
+
+STEPS = """\
+import sys
+from skiplist import SkipList
+
+steps = 0
+
+class Key(int):
+    def __eq__(self, other):
+        return int(self) == int(other)
+
+def count(frame, event, arg):
+    global steps
+    steps += event == "line"
+    return count
+
+for size in (40, 80, 160):
+    skiplist = SkipList()
+    for key in range(size - 1):
+        skiplist.insert(Key(key))
+    steps = 0
+    sys.settrace(count)
+    skiplist.insert(Key(size))
+    sys.settrace(None)
+    print(steps)
+"""
+
+
+@pytest.fixture
+def skiplist(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return script(SKIPLIST / "build.py", "skiplist_build", monkeypatch)
+
+
+@pytest.mark.parametrize("language", ["cpp", "python"])
+def test_the_skip_list_is_sound_again_after_each_slip(skiplist: ModuleType, tmp_path: Path, language: str) -> None:
+    made = tmp_path / "re po"
+    assert skiplist.build(language, made) == git(made, "rev-parse", "v7")
+    assert git(made, "tag").split() == [f"v{number}" for number in range(1, 8)]
+    assert git(made, "status", "--short") == ""
+    trees = {tag: git(made, "rev-parse", f"{tag}^{{tree}}") for tag in skiplist.MESSAGES}
+    sound = {trees[tag] for tag in trees if tag not in skiplist.SLIPS}
+    assert len(sound) == 1
+    assert len(set(trees.values())) == 4
+    for name in skiplist.SOURCES[language]:
+        assert (made / name).read_bytes() == (SKIPLIST / language / name).read_bytes()
+
+
+def test_the_skip_lists_commit_ids_are_the_same_on_every_machine(
+    skiplist: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = skiplist.build("python", tmp_path / "a")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Grace")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert skiplist.build("python", tmp_path / "b") == first
+
+
+@pytest.mark.parametrize(("slip", "growth"), [("v2", 0), ("v4", 1), ("v6", 2)])
+def test_a_slip_adds_steps_of_its_kind_to_insert(skiplist: ModuleType, tmp_path: Path, slip: str, growth: int) -> None:
+    made = tmp_path / "repo"
+    skiplist.build("python", made)
+
+    def steps(version: str) -> list[int]:
+        git(made, "checkout", "--quiet", version)
+        done = subprocess.run([sys.executable, "-B", "-c", STEPS], cwd=made, capture_output=True, text=True, check=True)
+        return [int(line) for line in done.stdout.split()]
+
+    small, middle, large = (one - other for one, other in zip(steps(slip), steps("v1"), strict=True))
+    assert small > 0
+    assert middle / small == pytest.approx(2**growth, rel=0.1)
+    assert large / middle == pytest.approx(2**growth, rel=0.1)
+
+
+@pytest.mark.needs("g++")
+@pytest.mark.needs("make")
+def test_every_version_of_both_skip_lists_does_the_same_work(skiplist: ModuleType, tmp_path: Path) -> None:
+    for language, command in (("cpp", ["./work", "50", "500"]), ("python", [sys.executable, "-B", "work.py", "50", "500"])):
+        made, said = tmp_path / language, set()
+        skiplist.build(language, made)
+        for tag in skiplist.MESSAGES:
+            git(made, "checkout", "--quiet", tag)
+            if language == "cpp":
+                subprocess.run(["make", "--always-make", "--silent"], cwd=made, env=outside_make(), check=True)
+            said.add(subprocess.run(command, cwd=made, capture_output=True, text=True, check=True).stdout)
+        assert git(made, "status", "--short") == ""
+        assert len(said) == 1
+        assert int(said.pop()) > 100  # so many were found or removed
+
+
+def test_a_skip_list_is_not_built_into_a_folder_in_use(
+    skiplist: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "mine").write_text("kept")
+    monkeypatch.setattr(sys, "argv", ["build.py", "cpp", str(tmp_path / "repo")])
+    assert skiplist.main() == 1
+    assert "is not empty: delete it" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["repo"]
+
+
+def test_an_interrupted_build_of_a_skip_list_does_not_stand_in_the_way(skiplist: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "repo.part").mkdir()
+    (tmp_path / "repo.part" / "half").touch()
+    skiplist.build("cpp", tmp_path / "repo")
+    assert [path.name for path in tmp_path.iterdir()] == ["repo"]
+    assert not (tmp_path / "repo" / "half").exists()
+
+
+@pytest.mark.parametrize("language", ["cpp", "python"])
+def test_the_skip_lists_configuration_asks_for_the_three_functions(language: str) -> None:
+    (cell,) = matrix(load(SKIPLIST / language / "perf.toml"))
+    names, sizes = zip(*((one.name, one.size) for one in map(parse, cell.options["functions"])), strict=True)
+    assert cell.collector_name == "complexity"
+    assert [name.replace("::", ".").rpartition(".")[2] for name in names] == ["insert", "search", "remove"]
+    assert set(sizes) == {{"cpp": "this->count", "python": "len(self)"}[language]}
+
+
+# the set-up
+
+
+def outside_make() -> dict[str, str]:
+    """The environment without what `make test` adds to it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+
+
 @pytest.mark.needs("make")
 def test_make_alone_lists_what_the_readme_names() -> None:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # we may run inside `make test`
-    done = subprocess.run(["make"], cwd=TOP, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(["make"], cwd=TOP, env=outside_make(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert [line.split()[1] for line in done.stdout.splitlines()] == ["demo", "test", "lint", "clean"]
 

@@ -1,0 +1,53 @@
+// Let a skip list wander between random lengths, and search in it after every step: the work that perf measures.
+//
+//     ./work [KEYS] [STEPS]
+//
+// Prints how often a key was found.
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skiplist.hpp"
+
+static constexpr int FEWEST = 10;  // keys, but at the start
+static constexpr int CHECKS = 10;  // keys that are looked at after every step
+
+// So many steps with at most so many keys, the same ones each time; returns how often a key was found.
+// Three of four steps lead towards the next length, one away from it: so calls of all functions mix at every length.
+static long work(int keys, int steps) {
+    std::mt19937 random(1);
+    std::vector<std::string> order;  // the first `count` of them are in the list
+    for (int place = 0; place < keys; place++)
+        order.push_back("key " + std::to_string(100000 + place));
+    SkipList list(1);
+    int count = 0, length = 0;
+    long found = 0;
+    for (int step = 0; step < steps; step++) {
+        if (count == length)
+            length = FEWEST + static_cast<int>(random() % (keys - FEWEST + 1));
+        if (count < FEWEST || (count < keys && (count < length) == (random() % 4 > 0))) {
+            std::swap(order[count], order[count + random() % (keys - count)]);
+            list.insert(order[count++]);
+        } else {
+            std::swap(order[count - 1], order[random() % count]);
+            found += list.remove(order[--count]);
+        }
+        for (int check = 0; check < CHECKS; check++) {  // also lets the caches forget what insert did
+            const std::string &key = order[random() % keys], *lower = list.lower(key);
+            if (lower && *lower < key)
+                throw std::logic_error(*lower + " is below " + key);
+        }
+        found += list.search(order[random() % keys]);
+    }
+    return found;
+}
+
+int main(int count, char **words) {
+    const int keys = count > 1 ? std::atoi(words[1]) : 160, steps = count > 2 ? std::atoi(words[2]) : 60000;
+    std::printf("%ld\n", work(keys, steps));
+}

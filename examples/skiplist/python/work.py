@@ -1,0 +1,49 @@
+"""Let a skip list wander between random lengths, and search in it after every step: the work that perf measures.
+
+    python work.py [KEYS] [STEPS]
+
+Prints how often a key was found.
+"""
+
+import gc
+import sys
+from random import Random
+
+from skiplist import SkipList
+
+FEWEST = 10  # keys, but at the start
+CHECKS = 5  # keys that are looked at after every step
+
+
+def work(keys: int, steps: int) -> int:
+    """So many steps with at most so many keys, the same ones each time; returns how often a key was found.
+
+    Three of four steps lead towards the next length, one away from it: so calls of all functions mix at every length.
+    """
+    random = Random(1)
+    order = random.sample(range(keys), keys)  # the first len(skiplist) of them are in the list
+    skiplist = SkipList()
+    length = found = 0
+    for _ in range(steps):
+        place = len(skiplist)
+        if place == length:
+            length = random.randint(FEWEST, keys)
+        if place < FEWEST or (place < keys and (place < length) == (random.random() < 0.75)):
+            other = random.randrange(place, keys)
+            order[place], order[other] = order[other], order[place]
+            skiplist.insert(order[place])
+        else:
+            other = random.randrange(place)
+            order[place - 1], order[other] = order[other], order[place - 1]
+            found += skiplist.remove(order[place - 1])
+        for key in random.sample(order, CHECKS):  # also lets the caches forget what insert did
+            lower = skiplist.lower(key)
+            if lower is not None and lower < key:
+                raise RuntimeError(f"{lower} is below {key}")
+        found += skiplist.search(random.randrange(keys))
+    return found
+
+
+if __name__ == "__main__":
+    gc.disable()  # a collection of garbage would be told of the call into which it falls
+    print(work(*map(int, sys.argv[1:])) if len(sys.argv) > 1 else work(150, 30_000))
