@@ -1,7 +1,7 @@
 """Makes the pictures of the pages: ``python docs/pictures.py [NAME ...]`` writes them to docs/images.
 
-The numbers are made up, always the same ones, but for those of `make demo` in "comparison"; what draws them are the tool's own views. It
-needs git, Chromium and chromedriver.
+The numbers are made up, always the same ones, but for those of `make demo` in "comparison" and "slip"; what draws them are the tool's own
+views. It needs git, Chromium and chromedriver.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ LARGEST = 80_000  # bytes
 class Picture:
     """What is drawn: the first figure that a view makes of a subject, on a page of so many pixels ``width``.
 
-    Without a view it is the top of the whole page, ``height`` pixels of it.
+    Without a view it is the top of the whole page, ``height`` pixels of it. ``measured``: the subject is there after `make demo` only.
     """
 
     subject: Callable[[Path], Subject]
     view: str | None
     width: int = 760
     height: int = 2000
+    measured: bool = False
 
 
 def profile(
@@ -204,12 +205,22 @@ def skiplist(rng: np.random.Generator, version: int) -> Profile:
 
 def demo(folder: Path) -> Subject:
     """Two releases of the demo's package, as `make demo` measured them."""
-    measured = Path(__file__).parents[1] / "demo/sqlparse"
-    if not (measured / ".perf").exists():
-        sys.exit("comparison: run `make demo` first")
-    repository = Repository.find(Path(copytree(measured, folder / "demo")))
+    return measured(folder, "sqlparse", "0.4.4", "0.5.0")
+
+
+def slip(folder: Path) -> Subject:
+    """The C++ skip list before and with its linear error, as `make demo` measured them."""
+    return measured(folder, "skiplist/cpp", "v3", "v4")
+
+
+def measured(folder: Path, name: str, *revisions: str) -> Subject:
+    """Two revisions of a repository that `make demo` measured."""
+    there = Path(__file__).parents[1] / "demo" / name
+    if not (there / ".perf").exists():
+        sys.exit(f"{name}: run `make demo` first")
+    repository = Repository.find(Path(copytree(there, folder / "demo")))
     repository.refresh()
-    return exhibit(repository, ["0.4.4", "0.5.0"])
+    return exhibit(repository, revisions)
 
 
 PICTURES = {
@@ -221,7 +232,8 @@ PICTURES = {
     "history": Picture(history, "history"),
     "dendrogram": Picture(dendrogram, "dendrogram"),
     "curves": Picture(curves, "curves"),
-    "comparison": Picture(demo, None, width=1200, height=1180),
+    "comparison": Picture(demo, None, width=1200, height=1180, measured=True),
+    "slip": Picture(slip, "curves", measured=True),
 }
 SIGHT = """
 const seen = [...document.querySelectorAll(".figure")].filter(one => one.getBoundingClientRect().top < innerHeight);

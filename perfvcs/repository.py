@@ -268,7 +268,7 @@ class Repository:
         target: State,
         *,
         method: str = "auto",
-        delta: float = 0.01,
+        delta: float | None = None,
         session: str = "",
         settled: Sequence[str] = (),
     ) -> Report:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.resampling import Robust
-
 
 @dataclass(frozen=True)
 class Bootstrap:
@@ -67,53 +65,61 @@ class Bootstrap:
         new_size = _changes(unit) | (_changes(size) & ~(np.isnan(size) & np.isnan(np.roll(size, 1))))
         new_run = new_size | _changes(execution) | _changes(binary)
         sizes = np.bincount(unit, new_size, len(resources.names))
-        starts = np.flatnonzero(new_size & (sizes[unit] <= MAX_SIZES))
-        ends = np.append(np.flatnonzero(new_size), len(unit))
-        entries = []
-        for start in starts.tolist():
-            end = int(ends[np.searchsorted(ends, start, side="right")])
-            runs = np.split(values[start:end], np.flatnonzero(new_run[start:end])[1:])
-            at = None if np.isnan(size[start]) else float(size[start])
-            entries.append({
-                "uid": resources.names[unit[start]], "metric": metric, "size": at, "rows": end - start, "executions": len(runs),
-                "draws": self.draws, "share": self.share, "seed": self.seed, "confidence": self.confidence, **self._estimate(runs),
-            })  # fmt: skip
-        return entries
+        kept = sizes[unit] <= MAX_SIZES
+        values, unit, size, new_size, new_run = (column[kept] for column in (values, unit, size, new_size, new_run))
+        starts = np.flatnonzero(new_size)
+        if not len(starts):
+            return []
+        told = self._estimates(values, starts, np.flatnonzero(new_run))
+        lengths = np.diff(np.append(starts, len(values)))
+        runs = np.add.reduceat(new_run, starts, dtype=np.intp)
+        at = np.where(np.isnan(size[starts]), None, size[starts])
+        shared = {"draws": self.draws, "share": self.share, "seed": self.seed, "confidence": self.confidence}
+        columns = (unit[starts].tolist(), at.tolist(), lengths.tolist(), runs.tolist(), told)
+        return [
+            {
+                "uid": resources.names[uid],
+                "metric": metric,
+                "size": of,
+                "rows": count,
+                "executions": executions,
+                **shared,
+                **estimate,
+            }
+            for uid, of, count, executions, estimate in zip(*columns, strict=True)
+        ]
 
-    def _estimate(self, runs: list[NDArray[np.float64]]) -> dict[str, Any]:
+    def _estimates(
+        self, values: NDArray[np.float64], starts: NDArray[np.intp], runs: NDArray[np.intp]
+    ) -> list[dict[str, float | list[float] | None]]:
+        """What is told of each group of values, which begin at ``starts``; ``runs`` is where their executions begin."""
         import numpy as np
 
-        from perfvcs.statistics.resampling import Robust, resample
+        from perfvcs.statistics.resampling import resample
 
-        largest = float(max(np.abs(run).max() for run in runs))
-        scale = float(2.0 ** np.clip(np.frexp(largest or 1.0)[1] - 1, -1000, 1000))
-        if all(len(run) == 1 for run in runs):  # resampling a single value gives the value
-            values = np.concatenate(runs) / scale
-            robust = Robust(values, np.full(len(runs), np.nan), np.ones(len(runs), dtype=np.int64))
-        else:
-            robust = resample([run / scale for run in runs], self.draws, self.share, self.seed)
-        return _told(robust, scale, self.confidence)
-
-
-def _told(robust: Robust, scale: float, confidence: float) -> dict[str, Any]:
-    components = robust.components()
-    interval = components.interval(confidence)
-    ends = [_finite(float(end[0]), scale) for end in (interval.low, interval.high)]
-    return {
-        "mean": _finite(float(components.mean[0]), scale),
-        "within": _finite(float(components.within[0]), scale, scale),
-        "between": _finite(float(components.executions[0]), scale, scale),
-        "interval": None if None in ends else ends,
-    }
+        # the power of two below the largest value of a group keeps squares finite
+        scale = np.ldexp(1.0, np.clip(np.frexp(np.maximum.reduceat(np.abs(values), starts))[1] - 1, -1000, 1000))
+        group = np.searchsorted(starts, runs, side="right") - 1
+        counts = np.diff(np.append(runs, len(values)))
+        robust = resample(values / np.repeat(scale[group], counts), counts, group, self.draws, self.share, self.seed)
+        components = robust.components()
+        interval = components.interval(self.confidence)
+        with np.errstate(over="ignore"):
+            mean, low, high = (column * scale for column in (components.mean, interval.low, interval.high))
+            within, between = (column * scale * scale for column in (components.within, components.executions))
+        columns = (_finite(column) for column in (mean, within, between, low, high))
+        return [
+            {"mean": a, "within": b, "between": c, "interval": None if d is None or e is None else [d, e]}
+            for a, b, c, d, e in zip(*columns, strict=True)
+        ]
 
 
-def _finite(value: float, *scales: float) -> float | None:
-    """The product; None where it is not known, or beyond a float."""
-    from math import isfinite
+def _finite(values: NDArray[np.float64]) -> list[float | None]:
+    """The values; None where one is not known, or beyond a float."""
+    import numpy as np
 
-    for scale in scales:
-        value *= scale
-    return value if isfinite(value) else None
+    found: list[float | None] = np.where(np.isfinite(values), values, None).tolist()
+    return found
 
 
 def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from perfvcs.check import Change, Report
@@ -191,3 +192,14 @@ def test_what_is_accepted_stands_at_the_end_with_its_reason() -> None:
 def test_changes_that_several_methods_judged_share_an_id() -> None:
     out = text(report(change(), change(method="t-test"), change(metric="cpu")))
     assert out.count("e2e78ab (wall time)") == 1
+
+
+def test_what_was_imported_cannot_be_settled_by_measuring() -> None:
+    ours, theirs = change("suspected"), change("inconclusive", series="f" * 64)
+    assert "To settle it: perf check --measure" in text(report(ours, theirs))
+    mixed = text(msgspec.structs.replace(report(ours, theirs), foreign=["f" * 64]))
+    assert "To settle it: perf check --measure" in mixed
+    assert "`perf import --in-turns`" in mixed
+    alone = text(msgspec.structs.replace(report(theirs), foreign=["f" * 64]))
+    assert "--measure" not in alone
+    assert "`perf import --in-turns`" in alone

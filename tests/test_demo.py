@@ -17,6 +17,9 @@ import pytest
 from perfvcs.complexity import parse
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
+from perfvcs.statistics.regression.choice import choose
+from perfvcs.statistics.regression.fitting import fit
+from perfvcs.statistics.regression.models import MODELS
 
 TOP = Path(__file__).resolve().parent.parent
 DEMO = TOP / "examples" / "demo"
@@ -213,6 +216,48 @@ def test_a_slip_adds_steps_of_its_kind_to_insert(skiplist: ModuleType, tmp_path:
     assert small > 0
     assert middle / small == pytest.approx(2**growth, rel=0.1)
     assert large / middle == pytest.approx(2**growth, rel=0.1)
+
+
+WALK = """\
+import sys
+from collections import defaultdict
+import skiplist, work
+
+looked, seen = 0, defaultdict(list)
+less = work.Version.__lt__
+
+def count(one, other):
+    global looked
+    looked += 1
+    return less(one, other)
+
+def counted(function):
+    def call(self, key):
+        global looked
+        length, looked = len(self), 0
+        found = function(self, key)
+        seen[length].append(looked)
+        return found
+    return call
+
+work.Version.__lt__ = count
+insert = skiplist.SkipList.insert
+skiplist.SkipList.insert = counted(insert)
+work.work(100, 20_000)
+for length, counts in seen.items():
+    if length >= work.FEWEST:
+        print(length, sum(counts) / len(counts), len(counts))
+"""
+
+
+def test_the_sound_insert_compares_a_logarithmic_number_of_keys(skiplist: ModuleType, tmp_path: Path) -> None:
+    made = tmp_path / "repo"
+    skiplist.build("python", made)
+    done = subprocess.run([sys.executable, "-B", "-c", WALK], cwd=made, capture_output=True, text=True, check=True)
+    size, value, weight = zip(*((float(word) for word in line.split()) for line in done.stdout.splitlines()), strict=True)
+    chosen = choose(fit(size, value, weights=weight, models=MODELS))
+    assert chosen.model() == "logarithmic"
+    assert chosen.r2[0] > 0.9
 
 
 @pytest.mark.needs("g++")

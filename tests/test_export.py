@@ -57,8 +57,34 @@ def test_a_file_is_written_and_never_overwritten_unasked(perf: Perf, profile: Pr
 
 
 @pytest.mark.usefixtures("profile")
-def test_a_folder_that_is_not_there_is_told(perf: Perf) -> None:
-    assert "none does not exist" in perf("export", "-o", "none/out.json", code=2).err
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("none/out.json", "cannot write none/out.json: No such file or directory: choose another -o"),
+        ("file/out.json", "cannot write file/out.json: Not a directory"),
+        ("n" * 300, "File name too long"),
+        ("/dev/full", "cannot write /dev/full: No space left on device"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_told(perf: Perf, output: str, message: str) -> None:
+    Path("file").touch()
+    said = perf("export", "-o", output, code=2)
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("another")
+def test_a_folder_that_cannot_be_made_is_told(perf: Perf) -> None:
+    assert "cannot write /proc/none: " in perf("export", "-o", "/proc/none", code=2).err
+
+
+def test_a_file_system_without_hard_links_is_written_to(monkeypatch: pytest.MonkeyPatch, perf: Perf, profile: Profile) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    perf("export", "-o", "out.json")
+    assert formats.read("out.json") == profile
 
 
 def test_a_pipe_is_written_to(perf: Perf, profile: Profile) -> None:

@@ -14,6 +14,7 @@ from samples import sample_profile
 from perfvcs import formats
 from perfvcs.errors import UsageError
 from perfvcs.formats import Unreadable
+from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import usable
 from perfvcs.formats._table import BATCH
 from perfvcs.formats.csv import Csv
@@ -225,6 +226,19 @@ def test_a_table_is_known_by_its_suffix(tmp_path: Path):
 def test_the_same_file_is_the_same_profile():
     assert table("uid,wall\na,1\n").encode() == table("uid,wall\na,1\n").encode()
     assert table("uid,wall\na,1\n").encode() != table("uid,wall\na,2\n").encode()
+
+
+TEXTS = st.sampled_from(["a", "b", ""])
+INTEGERS = st.sampled_from([0, 1, 2**30, 2**31 - 1, 2**31, 2**63 - 1])
+NUMBERS = st.sampled_from([None, 0.0, -0.0, 1.5, 1e300])
+
+
+@given(st.lists(st.tuples(TEXTS, INTEGERS, INTEGERS, INTEGERS, NUMBERS), min_size=1, max_size=12))
+def test_rows_are_grouped_and_counted_as_they_come(table):
+    groups = {row: number for number, row in enumerate(dict.fromkeys(table))}
+    keys = grouped(list(zip(*table, strict=True)))
+    assert keys.tolist() == [groups[row] for row in table]
+    assert counted(keys).tolist() == [table[:place].count(row) for place, row in enumerate(table)]
 
 
 NAME = (st.from_regex(METRIC_NAME, fullmatch=True) | st.sampled_from(["n", "name", "metric", "value", "unit"])).filter(

@@ -21,6 +21,7 @@ from perfvcs.check.points import points
 from perfvcs.check.rows import Rows
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.rules import Rule, Rules
 from perfvcs.statistics.permutation import sign_flips, two_sample
 from perfvcs.summary import Measured
 
@@ -700,14 +701,18 @@ def test_sound_functions_are_the_same(sizes: Any, curve: Any) -> None:
         assert change.word == "same" or (change.word == "inconclusive" and seed), change
 
 
-def test_an_effect_on_recorded_calls_counts_from_five_percent_unless_less_is_asked_for() -> None:
+def test_an_effect_on_recorded_calls_counts_from_five_percent_unless_a_delta_is_asked_for() -> None:
     sides = (
         called(logarithmic, anywhere, calls=4000, shift=0.0),
         called(lambda n: 1.03 * logarithmic(n), anywhere, 1, calls=4000, shift=0.0),
     )
     assert compare([sides[0]], [sides[1]]).changes[0].word in ("same", "inconclusive")
-    (change,) = compare([sides[0]], [sides[1]], delta=0.009).changes
-    assert (change.word, change.delta) == ("degradation", 0.009)
+    askings: list[dict[str, Any]] = [{"delta": 0.01}, {"delta": 0.009}, {"rules": Rules((Rule(delta="1%"),))}]
+    for asked in askings:
+        (change,) = compare([sides[0]], [sides[1]], **asked).changes
+        assert (change.word, change.method, change.delta) == ("degradation", "curves", asked.get("delta", 0.01))
+    (change,) = compare([sides[0]], [sides[1]], rules=Rules((Rule(unit="other", delta="1%"),))).changes
+    assert change.delta == 0.05
     assert compare([sides[0]], [sides[1]], method="curves").changes[0].word == "degradation"
 
 

@@ -194,6 +194,26 @@ def test_the_degrees_of_freedom_of_a_historys_variance_are_those_that_it_has() -
         assert 0.7 * real < found[0].df <= 1.05 * real
 
 
+@pytest.mark.parametrize("count", [5, 7, 10, 11])
+def test_one_step_of_the_code_hardly_widens_a_short_history(count: int) -> None:
+    rng = np.random.default_rng(count)
+    means = rng.standard_normal((4000, count))
+    sound, stepped = (
+        [sessions.between(one) for one in series.tolist()] for series in (means, means + 50 * (np.arange(count) == count - 1))
+    )
+    before, after = (np.array([one.variance for one in found if one]) for found in (sound, stepped))
+    assert before.mean() == pytest.approx(1, rel=0.07)
+    assert after.mean() < 2.5 * before.mean()
+    # the target's own difference is among those that the variance comes from, and never the reason for an alarm
+    assert sound[0] is not None
+    gap = np.abs(means[:, -1] - means[:, -2])
+    assert (2 * stats.t.sf(gap / np.sqrt(2 * before), sound[0].df) <= 0.01).mean() < 0.01
+
+
+def test_sessions_that_were_all_alike_but_one_have_that_ones_step() -> None:
+    assert sessions.between([1.0, 1.0, 1.0, 1.0, 3.0]) == sessions.Spread(pytest.approx(0.5), pytest.approx(2.4))
+
+
 def test_repeats_of_a_commit_say_more_than_neighbours() -> None:
     means, commits = [0.0, 0.1, 5.0, 5.1, 9.0, 9.1, 12.0, 12.1], list("aabbccdd")
     found = sessions.between(means, commits)
@@ -207,8 +227,8 @@ def test_repeats_of_a_commit_say_more_than_neighbours() -> None:
 
 def test_what_is_known_from_inside_sessions_is_taken_away() -> None:
     means = [0.0, 1.0, 0.0, 1.0, 0.0]
-    assert sessions.between(means, within=0.2) == sessions.Spread(pytest.approx(0.3), pytest.approx(2.4))
-    assert sessions.between(means, within=7.0) == sessions.Spread(0.0, pytest.approx(2.4))
+    assert sessions.between(means, within=0.2) == sessions.Spread(pytest.approx(0.5 / 0.565 - 0.2), pytest.approx(1.8))
+    assert sessions.between(means, within=7.0) == sessions.Spread(0.0, pytest.approx(1.8))
     assert sessions.between(means[:4]) is None
     assert sessions.between([1.0] * 20) == sessions.Spread(0.0, pytest.approx(11.4))
     assert sessions.repeats([1.0, 2.0], ["a", "b"]) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from perfvcs.check.methods import load
+from perfvcs.check.methods import load, prepared
 from perfvcs.rules import Rule, Rules
 
 if TYPE_CHECKING:
@@ -21,12 +21,14 @@ def verify(rule: Rule) -> None:
     rule.share()
 
 
-def assign(cases: Sequence[Case], rules: Rules, delta: float, confidence: float, alpha: float) -> list[tuple[Method, list[Case]]]:
+def assign(
+    cases: Sequence[Case], rules: Rules, delta: float | None, confidence: float, alpha: float
+) -> list[tuple[Method, list[Case]]]:
     """The methods with the cases that each judges; what no rule fits is judged by ``auto``. Raises UsageError for a wrong rule."""
     every = [*rules.rules, Rule()]
     shares = [rule.share() for rule in every]
     methods = [
-        load(rule.method)(delta=delta if share is None else share, confidence=confidence, alpha=alpha)
+        prepared(rule.method, delta if share is None else share, confidence, alpha)
         for rule, share in zip(every, shares, strict=True)
     ]
     assigned: dict[int, list[Case]] = defaultdict(list)

@@ -33,6 +33,7 @@ def _document(report: Report) -> dict[str, Any]:
         "baseline": report.baseline,
         "target": report.target,
         "method": report.method,
+        "foreign": report.foreign,
         "counts": tally(report.changes),
         "changes": changes,
     }

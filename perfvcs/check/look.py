@@ -38,7 +38,7 @@ def look(
     *,
     pairs: int,
     most: int = PAIRS,
-    delta: float = 0.01,
+    delta: float | None = None,
     history: Mapping[Unit, Past] | None = None,
 ) -> Look:
     """Compare what was measured in turns up to now, ``pairs`` pairs of at most ``most``.

@@ -34,7 +34,7 @@ MEANINGS: tuple[tuple[Word, str], ...] = (
 
 FOREIGN = (
     "To settle what was imported: measure both in turns, run by run, and store them with `perf import --in-turns`, or import"
-    " five earlier commits, too"
+    " ten earlier commits, too"
 )
 
 

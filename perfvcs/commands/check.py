@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--gate", is_flag=True, help="Fail only where the whole interval lies beyond delta.")
 @click.option("--audit", is_flag=True, help="Measure TARGET against itself and tell how often that raises a false alarm.")
 @click.option("--strict", is_flag=True, help="Exit 4 where a comparison stays inconclusive.")
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
+@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1, recorded calls 5",
               help="The smallest change that counts.")  # fmt: skip
 @click.option("--method", metavar="NAME", default="auto", show_default=True, help="The rule to compare by.")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.")
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 def command(
-    revisions: tuple[str, ...], measure: bool, gate: bool, audit: bool, strict: bool, delta: float, method: str, again: bool,
+    revisions: tuple[str, ...], measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, method: str, again: bool,
     verbose: bool, quiet: bool, as_json: bool, markdown: bool, **asked: object,
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
@@ -45,6 +45,7 @@ def command(
     from perfvcs.reports.trial import judge
     from perfvcs.repository import Repository
 
+    share = None if delta is None else delta / 100
     form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"
     span = next((revision for revision in revisions if ".." in revision), None)
     if len(revisions) > (2 if span is None else 1):
@@ -52,24 +53,24 @@ def command(
     if span and measure:
         raise click.UsageError(f"--measure takes two revisions; measure the range with `perf collect {span}`, then check it")
     if audit:
-        _audit(revisions, asked, as_json=as_json, delta=delta / 100, method=method, other=measure or gate or markdown or quiet)
+        _audit(revisions, asked, as_json=as_json, delta=share, method=method, other=measure or gate or markdown or quiet)
         return
     repository = Repository.find(create=measure)
     afresh = again or verbose or as_json or markdown
     if span:
         from perfvcs.reports.neighbours import neighbours
 
-        along = neighbours(repository, span, method=method, delta=delta / 100, afresh=afresh)
+        along = neighbours(repository, span, method=method, delta=share, afresh=afresh)
         if gate:
-            _require_trust(repository, along.trials, delta=delta / 100, method=method)
+            _require_trust(repository, along.trials, delta=share, method=method)
         click.echo(along.render(form, verbose=verbose))
         click.get_current_context().exit(along.status(gate=gate, strict=strict))
     if measure:
-        trial = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=delta / 100)
+        trial = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share)
     else:
-        trial = judge(repository, revisions, method=method, delta=delta / 100, afresh=afresh)
+        trial = judge(repository, revisions, method=method, delta=share, afresh=afresh)
     if gate:
-        _require_trust(repository, [trial], delta=delta / 100, method=method)
+        _require_trust(repository, [trial], delta=share, method=method)
     told = form == "text" and trial.told and not (afresh or measure)
     click.echo(trial.render("repeat" if told else form, verbose=verbose))
     if form == "text" and not told and not again:
@@ -78,8 +79,8 @@ def command(
 
 
 def _measured(
-    repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float
-) -> Trial:
+    repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float | None,
+) -> Trial:  # fmt: skip
     """The trial after measuring; what that takes is imported only here."""
     from perfvcs.measure.campaign import Request
     from perfvcs.measure.progress import shown
@@ -89,7 +90,7 @@ def _measured(
         return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta)  # type: ignore[arg-type]
 
 
-def _require_trust(repository: Repository, trials: Sequence[Trial], *, delta: float, method: str) -> None:
+def _require_trust(repository: Repository, trials: Sequence[Trial], *, delta: float | None, method: str) -> None:
     """Refuse a gate whose stored audits show too many false alarms."""
     from perfvcs.reports.audit import require
 
@@ -99,7 +100,7 @@ def _require_trust(repository: Repository, trials: Sequence[Trial], *, delta: fl
 
 
 def _audit(
-    revisions: tuple[str, ...], asked: dict[str, object], *, as_json: bool, delta: float, method: str, other: bool
+    revisions: tuple[str, ...], asked: dict[str, object], *, as_json: bool, delta: float | None, method: str, other: bool
 ) -> None:
     """Measure one revision against itself, and print what all such measurements show."""
     from perfvcs.measure.campaign import Request

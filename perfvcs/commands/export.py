@@ -23,6 +23,7 @@ def command(
     Several profiles become one file each, in the folder that -o names.
     """
     from perfvcs.errors import UsageError
+    from perfvcs.exchange import is_folder
     from perfvcs.exchange.delivery import documents, into_file, into_folder
     from perfvcs.formats import parse_options
     from perfvcs.repository import Repository
@@ -31,7 +32,7 @@ def command(
     repository = Repository.find()
     paths = list(dict.fromkeys(path for name in names or ("HEAD",) for path in repository.select(name, jobs)))
     files = documents(repository, paths, format_name, options)
-    folder = output.is_dir() or (str(output) != "-" and len(paths) > 1)
+    folder = is_folder(output) or (str(output) != "-" and len(paths) > 1)
     if folder:
         count = into_folder(output, files, force=force)
         click.echo(f"wrote {count} profile{'s' * (count != 1)} into {output}")

@@ -30,6 +30,7 @@ def command(
     Options of csv name the columns (uid=function size=n execution=run metrics=ms,mem) and say what a metric is (unit.ms=ms
     better.rate=higher); see docs/exchange.md.
     """
+    from perfvcs.exchange import is_folder
     from perfvcs.exchange.intake import STDIN, Intake
     from perfvcs.formats import parse_options
     from perfvcs.measure.progress import shown
@@ -44,7 +45,7 @@ def command(
     options = parse_options(format_name, pairs) if format_name else {}
     commits = [repository.project.resolve(revision) for revision in revisions]
     intake = Intake(repository, commits, format_name, options, name, in_turns)
-    few = len(files) < MANY and not any(file.is_dir() for file in files)
+    few = len(files) < MANY and not any(map(is_folder, files))
     with shown(quiet=quiet or few, doing="importing") as progress:
         intake.store(files, progress, lambda message: click.echo(f"perf: {shorten(message, 2000)}", err=True))
     if not quiet:

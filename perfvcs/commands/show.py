@@ -12,10 +12,10 @@ import click
 @click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK]")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
 @click.option("--view", metavar="NAME", help="Draw only this view.")
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
+@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1, recorded calls 5",
               help="The smallest change that counts.")  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
-def command(names: tuple[str, ...], output: Path | None, view: str | None, delta: float, no_open: bool) -> None:
+def command(names: tuple[str, ...], output: Path | None, view: str | None, delta: float | None, no_open: bool) -> None:
     """Draw a revision (HEAD), two revisions side by side, or the history of a benchmark.
 
     The page is one HTML file that needs no network. Without -o it is written to .perf/pages.
@@ -25,7 +25,7 @@ def command(names: tuple[str, ...], output: Path | None, view: str | None, delta
     from perfvcs.repository import Repository
 
     repository = Repository.find()
-    page = render(exhibit(repository, names, delta=delta / 100), view)
+    page = render(exhibit(repository, names, delta=None if delta is None else delta / 100), view)
     path = repository.publish(page, names, output)
     click.echo(f"wrote {path}")
     if not no_open and sys.stdout.isatty():

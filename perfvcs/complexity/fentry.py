@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from perfvcs import launcher
 from perfvcs.collectors import CollectError, Run
 from perfvcs.complexity import Calls, Function, Request
-from perfvcs.complexity.binary import Unresolved
+from perfvcs.complexity.binary import Unresolved, reading
 from perfvcs.complexity.recording import Interrupted
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.native.compiled import NotCompiled, compiled
@@ -75,7 +75,8 @@ def _identity(path: Path) -> Identity:
 def _files(run: Run) -> list[Path]:
     from perfvcs.complexity.binary.search import programs
 
-    return programs(run)
+    with reading(Path(run.argv[0])):
+        return programs(run)
 
 
 @cache
@@ -83,14 +84,18 @@ def _functions(identity: Identity) -> Functions:
     from perfvcs.complexity.binary.elf import Elf
     from perfvcs.complexity.binary.functions import Functions
 
-    return Functions.read(Elf.read(Path(identity[0])))
+    path = Path(identity[0])
+    with reading(path):
+        return Functions.read(Elf.read(path))
 
 
 @cache
 def _select(files: tuple[Identity, ...], functions: tuple[Function, ...]) -> Selection:
     from perfvcs.complexity.binary.selection import select
 
-    return select(functions, [_functions(file) for file in files])
+    everything = [_functions(file) for file in files]
+    with reading(Path(files[0][0])):
+        return select(functions, everything)
 
 
 def _selected(files: tuple[Identity, ...], run: Run, request: Request) -> Selection:
@@ -118,7 +123,8 @@ def _discovered(files: tuple[Identity, ...], run: Run, request: Request, preload
     if key in _found:
         return _found[key]
     everything = [_functions(file) for file in files]
-    candidates = automatic(everything, run.cwd)
+    with reading(Path(files[0][0])):
+        candidates = automatic(everything, run.cwd)
     glance = dataclasses.replace(run, scratch=Path(tempfile.mkdtemp(dir=run.scratch)))
     calls = _calls(glance, dataclasses.replace(request, keep=GLANCE), candidates, preloaded)
     time = np.bincount(calls.function, weights=calls.duration * calls.rate, minlength=len(calls.names))

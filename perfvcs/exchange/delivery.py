@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.errors import UsageError
 from perfvcs.formats import encode, suffixes
+from perfvcs.quantity import shorten
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
@@ -28,11 +28,16 @@ def documents(
 
 
 def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> int:
-    """Write each file into a folder, which is made where there is none; how many. Raises UsageError where one is there already."""
+    """Write each file into a folder, which is made where there is none; how many.
+
+    Raises UsageError where one is there already, and where the folder cannot be written to.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"{folder} is a file: name a folder for several profiles") from None
+    except OSError as error:
+        raise _unwritable(folder, error) from None
     count = 0
     for name, document in files:
         into_file(folder / name, document, force=force)
@@ -41,21 +46,26 @@ def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool
 
 
 def into_file(path: Path, document: bytes, *, force: bool) -> None:
-    """Write a file, whole or not at all; raises UsageError where it is there already, unless ``force`` holds."""
-    if path.exists() and not path.is_file():  # a pipe, or /dev/stdout
-        path.write_bytes(document)
-        return
-    part = path.with_name(f".{path.name[:200]}.part")
+    """Write a file, whole or not at all.
+
+    Raises UsageError where it is there already, unless ``force`` holds, and where it cannot be written.
+    """
+    part = path.with_name(f".{path.name[:60]}.part")
     try:
-        part.write_bytes(document)
-        if force:
+        if path.exists() and not path.is_file():  # a pipe, or /dev/stdout
+            path.write_bytes(document)
+            return
+        if not force and path.exists():
+            raise UsageError(f"{path} is there already: --force overwrites it")
+        try:
+            part.write_bytes(document)
             part.replace(path)
-        else:
-            os.link(part, path)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already: --force overwrites it") from None
-    except FileNotFoundError:
-        raise UsageError(f"{path.parent} does not exist: make it, or choose another -o") from None
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+        finally:
+            with suppress(OSError):
+                part.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot write {shorten(str(path), 200)}: {error.strerror or error}: choose another -o")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.exchange import is_folder
 from perfvcs.exchange.objects import Entry, indexed, indexes, is_index, is_object
 from perfvcs.formats import UNKNOWN, Unreadable, content, decode, read, suffixes
 from perfvcs.profile import MAX_BYTES
@@ -121,7 +122,7 @@ class Intake:
 
     def _sources(self, file: Path, commit: str | None, show: Callable[[str], None]) -> Iterator[Source]:
         """The file; of a folder the files with a known suffix, sorted; of an index of Perun's store what it lists."""
-        if file != STDIN and file.is_dir():
+        if file != STDIN and is_folder(file):
             found = sorted(self._inside(file))
             if not found:
                 self._failed(Unreadable(f"{file} has no files that end with {', '.join(suffixes(self.format_name))}"), show)

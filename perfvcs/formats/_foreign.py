@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perfvcs.profile import Collected, Malformed
+from perfvcs.profile import MAX_INTEGER, Collected, Malformed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
+SMALL = 1 << 31
 UNKNOWN = "0" * 40  # the commit of a profile whose document names none
 
 
@@ -59,10 +60,16 @@ def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.
     """
     import numpy as np
 
-    found = np.zeros(0, dtype=np.int64)
+    found: NDArray[np.int64] | int = 0
+    span = 1  # below which the numbers are
     for column in columns:
         codes = _coded(column)
-        found = _coded(found * (codes.max(initial=0) + 1) + codes) if found.size else codes
+        count = int(codes.max(initial=0)) + 1
+        if span * count > MAX_INTEGER:
+            found = np.unique(found, return_inverse=True)[1]
+            span = len(codes)
+        found = found * count + codes
+        span *= count
     _, firsts, numbers = np.unique(found, return_index=True, return_inverse=True)
     order = np.empty_like(firsts)
     order[np.argsort(firsts)] = np.arange(len(firsts))
@@ -70,14 +77,17 @@ def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.
 
 
 def _coded(column: Sequence[Any] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers below the count of rows that are the same where the values are."""
+    """Numbers from 0 on, the largest below 2^31, that are the same where the values are."""
     import numpy as np
 
-    if isinstance(column, np.ndarray) or not isinstance(next(iter(column), ""), str):
+    if not isinstance(column, np.ndarray):
+        if isinstance(next(iter(column), ""), str):
+            return np.array(numbered(column)[1], dtype=np.int64)
         # None is NaN, and all NaN are one
-        kind = None if isinstance(column, np.ndarray) or set(map(type, column)) == {int} else np.float64
-        return np.unique(np.asarray(column, dtype=kind), return_inverse=True)[1]
-    return np.array(numbered(column)[1], dtype=np.int64)
+        column = np.array(column, dtype=np.int64 if set(map(type, column)) == {int} else np.float64)
+    if column.dtype == np.int64 and len(column) and column.min() >= 0 and column.max() < SMALL:
+        return column
+    return np.unique(column, return_inverse=True)[1]
 
 
 def numbered(column: Sequence[str]) -> tuple[list[str], list[int]]:

@@ -132,12 +132,12 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bo
 
 
 def settle(
-    repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float
+    repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float | None
 ) -> tuple[Outcome, str]:
     """Measure two revisions interleaved until every comparison is decided, looking after each of 5 to 30 pairs.
 
     The same revision twice is an A/A measurement. A number of executions in the request means that many pairs and one look. ``delta``
-    is the smallest effect that counts. Returns what was stored, and the session.
+    is the smallest effect that counts, see ``check.compare``. Returns what was stored, and the session.
     """
     from perfvcs.check.look import look
     from perfvcs.statistics.looks import schedule

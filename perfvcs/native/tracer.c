@@ -75,13 +75,14 @@ typedef struct {
     uint32_t *depth; /* calls that are running, by function */
     size_t top, room, functions;
     int held; /* while a size is computed, calls are not the program's */
+    double spent; /* what recording took in this thread, in ns */
 } Thread;
 
 static __thread Thread *this_thread;
 static pthread_key_t thread_key;
 static Function **functions;
 static uint32_t function_count;
-static double spent, inside, total;
+static double inside, total;
 static uint64_t generation, last, seed;
 static uint32_t keep = 200;
 static int outermost = 1;
@@ -161,6 +162,13 @@ static Row *new_rows(const Function *function, size_t count)
     return function->stored ? rows_in_file(count) : calloc(count, sizeof(Row));
 }
 
+/* Count ns as spent on recording in this thread: what others spend meanwhile takes nothing of its time that they would not take anyway. */
+static inline void account(double cost)
+{
+    if (this_thread)
+        this_thread->spent += cost;
+}
+
 /* samples */
 
 static unsigned bucket_of(double size)
@@ -191,7 +199,7 @@ static void add(Function *function, double size, uint64_t start, double duration
     if (!bucket->rows) {
         uint64_t begun = now();
         bucket->rows = new_rows(function, (size_t)keep + 1);
-        spent += (double)(now() - begun);
+        account((double)(now() - begun));
         if (!bucket->rows)
             return;
         bucket->rows[0] = (Row){.function = BUCKET_MARK | function->index, .rate = 1};
@@ -307,7 +315,7 @@ static PyObject *enter(PyObject *self, PyObject *size)
     if (!entry)
         return NULL;
     entry->size = value;
-    entry->before = spent;
+    entry->before = this_thread->spent;
     entry->start = now();
     Py_RETURN_NONE;
 }
@@ -320,9 +328,26 @@ static PyObject *leave(PyObject *self, PyObject *unused)
     (void)unused;
     if (pop(function, NULL, &entry) && entry.recorded) {
         last = end - entry.start;
-        add(function, entry.size, entry.start, (double)last, spent - entry.before + inside);
+        add(function, entry.size, entry.start, (double)last, this_thread->spent - entry.before + inside);
     }
-    spent += total;
+    account(total);
+    Py_RETURN_NONE;
+}
+
+/* How many calls of the function run in this thread. */
+static PyObject *depth(PyObject *self, PyObject *unused)
+{
+    const Function *function = (Function *)self;
+    (void)unused;
+    return PyLong_FromLong(this_thread && function->place < this_thread->functions ? (long)this_thread->depth[function->place] : 0);
+}
+
+/* Forget the newest of them. */
+static PyObject *drop(PyObject *self, PyObject *unused)
+{
+    Entry entry;
+    (void)unused;
+    pop((Function *)self, NULL, &entry);
     Py_RETURN_NONE;
 }
 
@@ -352,7 +377,7 @@ static PyObject *guess(PyObject *self, PyObject *const *values, Py_ssize_t count
         }
         found = arguments ? PyObject_CallObject(function->guess, arguments) : NULL;
         Py_XDECREF(arguments);
-        spent += (double)(now() - begun);
+        account((double)(now() - begun));
     }
     thread->held = held;
     return found;
@@ -391,7 +416,7 @@ static int go_on(Handle *handle)
         return -1;
     entry->handle = handle;
     handle->running = 1;
-    handle->before = spent;
+    handle->before = this_thread->spent;
     handle->start = now();
     return entry->recorded;
 }
@@ -404,9 +429,9 @@ static void stand_still(Handle *handle)
         return;
     handle->running = 0;
     handle->taken += end - handle->start;
-    handle->cost += spent - handle->before + inside;
+    handle->cost += (this_thread ? this_thread->spent - handle->before : 0) + inside;
     pop(handle->function, handle, &entry);
-    spent += total;
+    account(total);
 }
 
 static PyObject *begin(PyObject *self, PyObject *size)
@@ -701,7 +726,8 @@ static PyTypeObject FunctionType = {
 static PyMethodDef probe_methods[] = {
     {"enter", enter, METH_O, NULL},     {"leave", leave, METH_NOARGS, NULL},     {"begin", begin, METH_O, NULL},
     {"pause", pause_call, METH_O, NULL}, {"current", current, METH_NOARGS, NULL}, {"set_guess", set_guess, METH_O, NULL},
-    {"chosen", chosen, METH_VARARGS, NULL}, {"guess", (PyCFunction)(void (*)(void))guess, METH_FASTCALL, NULL},
+    {"depth", depth, METH_NOARGS, NULL}, {"drop", drop, METH_NOARGS, NULL},       {"chosen", chosen, METH_VARARGS, NULL},
+    {"guess", (PyCFunction)(void (*)(void))guess, METH_FASTCALL, NULL},
 };
 #define PROBES (Py_ssize_t)(sizeof probe_methods / sizeof *probe_methods)
 
@@ -779,7 +805,6 @@ static PyObject *set_costs(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "dd", &inside, &total))
         return NULL;
-    spent = 0;
     Py_RETURN_NONE;
 }
 
@@ -789,7 +814,9 @@ static PyObject *charge(PyObject *module, PyObject *cost)
     double value = PyFloat_AsDouble(cost);
     if (value == -1.0 && PyErr_Occurred())
         return NULL;
-    spent += value;
+    if (!this_thread && !new_thread())
+        return PyErr_NoMemory();
+    account(value);
     Py_RETURN_NONE;
 }
 

@@ -109,7 +109,7 @@ class Audit:
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def measure(repository: Repository, revision: str, request: Request, progress: Progress, delta: float) -> Outcome:
+def measure(repository: Repository, revision: str, request: Request, progress: Progress, delta: float | None) -> Outcome:
     """Measure a revision against itself, by default 30 pairs or twice what a check takes, and store it.
 
     Raises UsageError where fewer pairs are asked for than say anything.
@@ -135,8 +135,9 @@ def measure(repository: Repository, revision: str, request: Request, progress: P
 
 
 def audit(
-    repository: Repository, revision: str, *, delta: float = 0.01, method: str = "auto", series: Collection[str] | None = None
-) -> Audit:
+    repository: Repository, revision: str, *, delta: float | None = None, method: str = "auto",
+    series: Collection[str] | None = None,
+) -> Audit:  # fmt: skip
     """What the A/A sessions stored on a revision and before show, of all jobs or of some series; raises NothingToCompare without any."""
     state = repository.current(revision)
     found = _audit(repository, state, delta=delta, method=method, series=series)
@@ -145,7 +146,7 @@ def audit(
     return found
 
 
-def require(repository: Repository, target: State, changes: Sequence[Change], *, delta: float, method: str) -> None:
+def require(repository: Repository, target: State, changes: Sequence[Change], *, delta: float | None, method: str) -> None:
     """Raises Untrusted where the audits stored for what was compared show more false alarms than a gate can have."""
     judged = {change.series for change in changes if change.word in JUDGED}
     found = _audit(repository, target, delta=delta, method=method, series=judged)
@@ -157,7 +158,9 @@ def require(repository: Repository, target: State, changes: Sequence[Change], *,
         )
 
 
-def _audit(repository: Repository, state: State, *, delta: float, method: str, series: Collection[str] | None) -> Audit | None:
+def _audit(
+    repository: Repository, state: State, *, delta: float | None, method: str, series: Collection[str] | None
+) -> Audit | None:
     """The audit of what is stored; None where there is nothing to audit."""
     commits = [state.commit, *islice(repository.with_profiles(repository.project.ancestors(state.commit)), HISTORY)]
     every = records(repository, commits, delta=delta, method=method)

@@ -27,7 +27,7 @@ POINTS = 300  # commits of a history
 SERIES = 60  # units and metrics of a history
 
 
-def exhibit(repository: Repository, names: Sequence[str], *, delta: float = 0.01) -> Subject:
+def exhibit(repository: Repository, names: Sequence[str], *, delta: float | None = None) -> Subject:
     """The subject that arguments name: a revision (default HEAD), two revisions, or a benchmark's label; raises UsageError."""
     if len(names) == 1 and (headers := _benchmark(repository, names[0])):
         return _history(repository, names[0], headers, delta)
@@ -68,7 +68,7 @@ def _benchmark(repository: Repository, name: str) -> set[str]:
     return {job.key for job in jobs if job.label == name} or {job.key for job in jobs if job.name == name}
 
 
-def _history(repository: Repository, name: str, keys: set[str], delta: float) -> Subject:
+def _history(repository: Repository, name: str, keys: set[str], delta: float | None) -> Subject:
     """The history of a benchmark along the ancestry of HEAD."""
     ids = list(islice(repository.with_profiles(repository.project.walk("HEAD")), POINTS))
     ids.reverse()
@@ -84,7 +84,7 @@ def _history(repository: Repository, name: str, keys: set[str], delta: float) ->
 
 
 def _series(
-    repository: Repository, group: dict[str, list[Measured]], details: dict[str, Commit], delta: float
+    repository: Repository, group: dict[str, list[Measured]], details: dict[str, Commit], delta: float | None
 ) -> Iterator[Series]:
     """The series of every unit and metric of one job in one environment; ``group`` is ordered by ancestry, oldest first."""
     history = past_of([one for measured in group.values() for one in measured])

@@ -89,7 +89,7 @@ def _folded(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def neighbours(
-    repository: Repository, span: str, *, method: str = "auto", delta: float = 0.01, afresh: bool = False
+    repository: Repository, span: str, *, method: str = "auto", delta: float | None = None, afresh: bool = False
 ) -> Neighbours:
     """The trials along ``A..B``: of A and the commits since then that lead to B, by first parents, those that have profiles.
 

@@ -46,7 +46,7 @@ class Record(msgspec.Struct, frozen=True):
     rate: float
 
 
-def records(repository: Repository, commits: Sequence[str], *, delta: float, method: str) -> list[Record]:
+def records(repository: Repository, commits: Sequence[str], *, delta: float | None, method: str) -> list[Record]:
     """What the newest A/A sessions on some commits show, compared like `perf check` does with as many executions as perf.toml says.
 
     Replaying takes seconds, so that the newest results are kept in ``.perf/audits.json``, which can be deleted at any time.

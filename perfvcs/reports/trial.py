@@ -79,7 +79,7 @@ class Trial:
 
 
 def judge(
-    repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float = 0.01, afresh: bool = False
+    repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float | None = None, afresh: bool = False
 ) -> Trial:
     """The trial, from what is stored, of a target (the last of ``revisions``, else HEAD) against a baseline.
 
@@ -94,7 +94,7 @@ def judge(
     return compared(repository, baseline, target, method=method, delta=delta, afresh=afresh)
 
 
-def compared(repository: Repository, baseline: State, target: State, *, method: str, delta: float, afresh: bool) -> Trial:
+def compared(repository: Repository, baseline: State, target: State, *, method: str, delta: float | None, afresh: bool) -> Trial:
     """The trial of two states; raises NothingToCompare."""
     from perfvcs.check.document import decode
 
@@ -112,7 +112,7 @@ def compared(repository: Repository, baseline: State, target: State, *, method: 
     return Trial(baseline, target, report, basis=basis, told=now.shown if now else "")
 
 
-def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float) -> str:
+def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None) -> str:
     """The hash of all that a report from what is stored depends on: the profiles, the options, and the project's own files."""
     project, accepted = repository.project, repository.acceptances
     path = project.root / FILE
@@ -131,7 +131,7 @@ def measure(
     progress: Progress,
     *,
     method: str = "auto",
-    delta: float = 0.01,
+    delta: float | None = None,
 ) -> Trial:
     """The trial after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
 
@@ -163,7 +163,7 @@ def measure(
     return Trial(baseline, target, report, outcome)
 
 
-def _settled(repository: Repository, baseline: State, target: State, method: str, delta: float) -> list[str]:
+def _settled(repository: Repository, baseline: State, target: State, method: str, delta: float | None) -> list[str]:
     """Labels of the jobs of which every comparison is decided already."""
     try:
         changes = repository.compare(baseline, target, method=method, delta=delta).changes

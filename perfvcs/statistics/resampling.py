@@ -3,81 +3,132 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
 
 from perfvcs.statistics.components import Components
-from perfvcs.statistics.runs import stack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 DRAWS = 100
 SHARE = 0.75
-CHUNK = 4_000_000  # measurements held at once
+CHUNK = 500_000  # measurements held at once
 
 
 @dataclass(frozen=True)
 class Robust:
     """Per execution the median of the resampled means (M_j) and of the resampled variances (S_sigma_j^2), shape (executions,).
 
-    ``sizes`` is n, how many were drawn of each execution. The variances are in the squared unit of the values; those of an execution
-    with fewer than two draws are NaN.
+    ``sizes`` is n, how many were drawn of each execution, ``group`` the number of its benchmark. The variances are in the squared unit of
+    the values; those of an execution with fewer than two draws are NaN.
     """
 
     means: NDArray[np.float64]
     variances: NDArray[np.float64]
     sizes: NDArray[np.int64]
+    group: NDArray[np.intp]
 
     def components(self) -> Components:
-        """Mean and variances of the benchmark as random effects at two levels: S_rho^2 of the means, S_sigma^2 their mean variance.
+        """Mean and variances of each benchmark as random effects at two levels: S_rho^2 of the means, S_sigma^2 their mean variance.
 
-        Its ``interval(quantile="normal")`` is the published one.
+        Its ``interval(quantile="normal")`` is the published one. Shape (groups,).
         """
         import numpy as np
 
-        m = len(self.means)
-        known = np.isfinite(self.variances)
-        within = self.variances[known].mean() if known.any() else np.nan
-        between = self.means.var(ddof=1) if m > 1 else np.nan
-        one = np.array([1.0])
+        groups = int(self.group.max()) + 1
+
+        def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.bincount(self.group, values, groups).astype(np.float64)
+
+        m = total(np.ones(len(self.group)))
+        mean = total(self.means) / m
+        inside = np.isfinite(self.variances)
+        known = total(inside.astype(np.float64))
+        squares = total((self.means - mean[self.group]) ** 2)
+        within = total(np.where(inside, self.variances, 0.0)) / np.maximum(known, 1)
         return Components(
-            mean=self.means.mean() * one, within=within * one, executions=between * one, binaries=np.nan * one,
-            values_count=m**2 / (1 / self.sizes).sum() * one, executions_count=m * one, binaries_count=one,
-            within_df=(self.sizes - 1).sum() * one, executions_df=(m - 1) * one, binaries_df=0 * one,
-        )  # fmt: skip
+            mean=mean,
+            within=np.where(known > 0, within, np.nan),
+            executions=np.where(m > 1, squares / np.maximum(m - 1, 1), np.nan),
+            binaries=np.full(groups, np.nan),
+            values_count=m**2 / total(1 / self.sizes),
+            executions_count=m,
+            binaries_count=np.ones(groups),
+            within_df=total(self.sizes - 1.0),
+            executions_df=m - 1,
+            binaries_df=np.zeros(groups),
+        )
 
 
-def resample(runs: Sequence[ArrayLike], draws: int = DRAWS, share: float = SHARE, seed: int = 0) -> Robust:
+def resample(
+    values: ArrayLike, counts: ArrayLike, group: ArrayLike | None = None, draws: int = DRAWS, share: float = SHARE, seed: int = 0
+) -> Robust:
     """Robust means and variances of each execution's measurements, warm-up already taken away.
 
-    Of ``draws`` resamples with replacement of ``share`` of an execution's measurements the median of the means, and of as many others the
-    median of the variances. ``ValueError`` as ``runs.stack``. Source: Kalibera, Bulej, Tuma 2005, section 4.2.
+    ``values`` are the measurements of one execution after the other, ``counts`` (executions,) how many each has, ``group`` (executions,)
+    the benchmarks that they belong to, numbered from 0 (all one without it). Of ``draws`` resamples with replacement of ``share`` of an
+    execution's measurements the median of the means, and of as many others the median of the variances. What is drawn depends on the
+    ``seed``, the number of measurements and the place among the group's executions of that many; so a benchmark's result does not depend
+    on the others, and they are computed together. ``ValueError`` for an execution without measurements, one that is not finite, or
+    columns that do not fit. Source: Kalibera, Bulej, Tuma 2005, section 4.2.
     """
     import numpy as np
 
-    given = stack(runs)
-    rng = np.random.default_rng(seed)
-    sizes = np.maximum(1, (share * given.counts).astype(np.int64))
-    means, variances = np.empty(len(sizes)), np.full(len(sizes), np.nan)
-    for place, (count, size) in enumerate(zip(given.counts.tolist(), sizes.tolist(), strict=True)):
-        row = given.values[place, :count]
-        means[place] = np.median(_of_resamples(rng, row, draws, size, "mean"))
-        if size > 1:
-            variances[place] = np.median(_of_resamples(rng, row, draws, size, "variance"))
-    return Robust(means, variances, sizes)
+    y, n = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.int64)
+    owner = np.zeros(n.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    if not n.size or n.min() < 1:
+        raise ValueError("every execution needs a measurement")
+    if owner.shape != n.shape or y.shape != (n.sum(),):
+        raise ValueError("there must be as many values as the counts say, and a group for each execution")
+    if not np.isfinite(y).all():
+        raise ValueError("measurements must be finite")
+    starts = np.cumsum(n) - n
+    sizes = np.maximum(1, (share * n).astype(np.int64))
+    means, variances = y[starts], np.full(len(n), np.nan)  # a single measurement is its own resample
+    for place, alike in _alike(n, owner):
+        count, size = int(n[alike[0]]), int(sizes[alike[0]])
+        for chosen in np.array_split(alike, min(len(alike), _chunks(len(alike) * size * draws))):
+            rows = y[starts[chosen][:, None] + np.arange(count)]
+            means[chosen] = _median(rows, "mean", draws, size, np.random.default_rng((seed, count, place, 0)))
+            if size > 1:
+                variances[chosen] = _median(rows, "variance", draws, size, np.random.default_rng((seed, count, place, 1)))
+    return Robust(means, variances, sizes, owner)
 
 
-def _of_resamples(
-    rng: np.random.Generator, row: NDArray[np.float64], draws: int, size: int, statistic: str
+def _alike(counts: NDArray[np.int64], group: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """The executions of several measurements that are of equal count and at equal places among those of their group: place, numbers."""
+    import numpy as np
+
+    several = np.flatnonzero(counts > 1)
+    order = several[np.lexsort((group[several], counts[several]))]
+    same = (np.diff(counts[order]) == 0) & (np.diff(group[order]) == 0)
+    first = np.flatnonzero(np.append(True, ~same)[: len(order)])
+    place = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
+    again = np.lexsort((place, counts[order]))
+    order, place = order[again], place[again]
+    ends = np.flatnonzero((np.diff(counts[order]) != 0) | (np.diff(place) != 0)) + 1
+    for start, end in pairwise([0, *ends.tolist(), len(order)]):
+        if start < end:
+            yield int(place[start]), order[start:end]
+
+
+def _median(
+    rows: NDArray[np.float64], statistic: Literal["mean", "variance"], draws: int, size: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
+    """The median over the draws, the same places of all rows being drawn; shape (rows,)."""
     import numpy as np
 
     found = []
-    step = max(1, CHUNK // size)
-    for start in range(0, draws, step):
-        drawn = row[rng.integers(len(row), size=(min(step, draws - start), size))]
+    for part in np.array_split(np.arange(draws), min(draws, _chunks(size * draws))):
+        drawn = rows[:, rng.integers(rows.shape[1], size=(size, len(part)))]
         found.append(drawn.mean(axis=1) if statistic == "mean" else drawn.var(axis=1, ddof=1))
-    return np.concatenate(found)
+    return np.asarray(np.median(np.concatenate(found, axis=1), axis=1))
+
+
+def _chunks(measurements: int) -> int:
+    """Into how many parts so many are divided."""
+    return max(1, -(-measurements // CHUNK))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FEWEST = 5  # sessions of a history from which a variance is believed
 CLIP = 2.5  # standard deviations beyond which a step of the history counts as a change of the code
 CONSISTENT = 0.97756  # mean of min(z^2, CLIP^2) of a standard normal z
+SHARES = (0.565, 0.604, 0.634, 0.658, 0.678, 0.697)  # of the variance that 4 to 9 normal steps keep without the largest (simulated)
 USED = 0.6  # degrees of freedom per difference of neighbours: they overlap, and clipping costs some
 AA_POINT = 1.96
 AA_FEWEST = 3
@@ -33,8 +34,9 @@ def between(means: Sequence[float], commits: Sequence[str] = (), within: float =
 
     ``commits`` names the commit of each session. When some were measured again often enough, the variance is that of repeats of a
     commit (Kalibera 2006, eq. 16). Otherwise it comes from differences of neighbouring sessions (von Neumann 1941), in which a
-    step of the code shows once: those beyond ``CLIP`` robust standard deviations are clipped. ``within`` is the part of a mean's
-    variance that is known from inside a session; it is taken away, never below 0.
+    step of the code, that which is judged perhaps, shows once: those beyond ``CLIP`` robust standard deviations are clipped; of fewer
+    than ten the largest is left out. ``within`` is the part of a mean's variance that is known from inside a session; it is taken
+    away, never below 0.
     """
     if len(means) < FEWEST:
         return None
@@ -62,8 +64,11 @@ def repeats(means: Sequence[float], groups: Sequence[str]) -> Spread | None:
 def _neighbours(means: Sequence[float]) -> Spread:
     steps = [abs(later - earlier) for earlier, later in pairwise(means)]
     bound = CLIP * median(steps) / 0.6745
-    # Too few steps have no usable median, and a median of 0 says nothing: take them as they are, which errs on the wide side.
-    if len(steps) < 2 * FEWEST or not bound:
+    usual = sorted(steps)[:-1]
+    if len(steps) < 2 * FEWEST and any(usual):  # too few for a usable median
+        share = SHARES[len(steps) - FEWEST + 1]
+        return Spread(fmean(step**2 for step in usual) / share / 2, USED * len(usual))
+    if not bound:  # a median of 0 says nothing: take them as they are, which errs on the wide side
         return Spread(fmean(step**2 for step in steps) / 2, USED * len(steps))
     return Spread(fmean(min(step, bound) ** 2 for step in steps) / CONSISTENT / 2, USED * len(steps))
 

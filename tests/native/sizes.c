@@ -11,6 +11,7 @@ static const int SIZES[] = {0, 1, 2, 5, 17, 100, 999, 20000};
 #define EXACT __attribute__((noinline))
 /* What a function does not use, compilers do not pass; and functions that do the same they merge. */
 #define USE(x) __asm__ volatile("# %c1" : : "X"(x), "i"(__LINE__) : "memory")
+#define WARN for (volatile int i = 0; i < 9; i++) abs(i)
 #define SEE(x) __asm__ volatile("# %c1" : : "m"(x), "i"(__LINE__) : "memory")
 
 struct list { struct list *next; int count; };
@@ -26,6 +27,9 @@ struct signed_flags { int kind : 4, count : 28; };
 struct __attribute__((packed)) tight { char tag; int count; };
 struct extended { long double x; };
 union either { int count; char bytes[8]; };
+struct mixed_array { float v[2]; int unused, count; };
+struct deep_array { struct { short a[2]; } rows[2]; double weight; };
+typedef float four __attribute__((vector_size(16)));
 typedef unsigned long amount;
 typedef struct list *list_ref;
 
@@ -48,6 +52,10 @@ EXACT void after_quad(__int128 x, _Bool y, int n) { SEE(x); USE(y); USE(n); }
 EXACT struct big returns_big(int n) { struct big b = {{0}, n}; USE(n); return b; }
 EXACT struct pair16 returns_pair(int n) { struct pair16 p = {0, 0, n}; USE(n); return p; }
 EXACT long double returns_extended(int n) { USE(n); return n; }
+EXACT void after_vector(four v, __float128 x, struct deep_array d, int n) { SEE(v); SEE(x); SEE(d); USE(n); }
+EXACT void of_mixed_array(struct mixed_array p) { SEE(p); }
+EXACT void of_weight(int a, struct deep_array d) { USE(a); SEE(d); }
+EXACT int with_cold_part(int n) { USE(n); if (__builtin_expect(n < 0, 0)) { WARN; abort(); } return n; }
 EXACT void of_list(struct list *l) { USE(l); }
 EXACT void of_reference(const list_ref l) { USE(l); }
 EXACT void of_inner(struct outer *o) { USE(o); }
@@ -112,6 +120,9 @@ int main(void)
         after_struct(p16, n), after_mixed(m, f, n), after_big(b, n), after_extended(1.0L, e, n);
         after_complex(1.0 + 2.0 * I, 3.0f, n), after_quad((__int128)1 << 100, true, n);
         sum += returns_big(n).count + returns_pair(n).count + (long)returns_extended(n);
+        after_vector((four){1, 2}, 3, (struct deep_array){{{{1, 2}}}, 0.5}, n);
+        of_mixed_array((struct mixed_array){{1, 2}, 3, n}), of_weight(1, (struct deep_array){{{{1, 2}}}, n});
+        sum += with_cold_part(n);
         of_list(&l), of_reference(&l), of_inner(&o), of_anonymous(&o), of_list_inside(&o), of_pair(p), of_pair16(p16), of_mixed(m), of_big(b);
         of_flags(&bits), of_flags_value(value), of_tight(&t), of_union(&u), of_pointer(&amount), of_element(values), of_array(&b);
         matrix(n, 3), halves((unsigned)n), real(1, 2.0, n + 0.25), single((float)n);

@@ -29,10 +29,17 @@ static const int SIZES[] = {0, 1, 2, 5, 17, 100, 999, 20000};
 struct Wide { char bytes[40]; };
 
 struct list { int count = 0; }; // not that of std
+struct Empty {};
+struct Copied { int count; explicit Copied(int n) : count(n) {} Copied(const Copied &other) : count(other.count) { asm volatile(""); } };
+struct Holder { Copied inside; long pad[4]; };
 
 EXACT void of_string(const std::string &text) { SEE(text); }
 EXACT void of_string_value(std::string text) { SEE(text); }
 EXACT void of_string_view(std::string_view text) { SEE(text); }
+EXACT void after_empty(Empty e, int n) { SEE(e); USE(n); }
+EXACT void of_copied(Copied one) { SEE(one); }
+EXACT void of_holder(int a, Holder one) { USE(a); SEE(one); }
+EXACT Holder returns_holder(Copied one, int n) { SEE(one); USE(n); return {one, {}}; }
 EXACT void of_vector(std::vector<int> &v) { SEE(v); }
 EXACT void of_vector_pointer(const std::vector<std::string> *v) { SEE(v); }
 EXACT void of_vector_value(std::vector<Wide> v) { SEE(v); }
@@ -129,6 +136,8 @@ int main()
         for (int i = 0; i < n; i++)
             map[i] = "", set.insert(i / 2), hashed[std::to_string(i)] = i, bag.insert(i / 3), stack.push(i), heap.push(i);
         std::string text(size, 'x');
+        after_empty(Empty(), n), of_copied(Copied(n)), of_holder(1, {Copied(n), {}});
+        sum += static_cast<std::size_t>(returns_holder(Copied(n), n).inside.count);
         of_string(text), of_string_value(text), of_string_view(text), of_vector(v), of_vector_pointer(&texts), of_vector_value(wides);
         of_bits(bits), of_deque(deque), of_wide_deque(wide_deque), of_list(linked), of_own_list(own), of_map(map), of_multiset(std::move(set));
         of_unordered_map(hashed), of_unordered_set(bag), of_array(array), of_span(v), of_fixed_span(three), of_stack(stack), of_queue(heap);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 LEVELS = 24
 
@@ -13,13 +14,13 @@ class Node:
 
     __slots__ = ("after", "key")
 
-    def __init__(self, key: int | None, levels: int) -> None:
+    def __init__(self, key: Any, levels: int) -> None:
         self.key = key
         self.after: list[Node | None] = [None] * levels
 
 
 class SkipList:
-    """Keys in order, each once; insert, search and remove take O(log n) on average."""
+    """Keys in order of their <, each once; insert, search and remove take O(log n) on average."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = Random(seed)
@@ -30,13 +31,13 @@ class SkipList:
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[Any]:
         node = self._head.after[0]
         while node is not None:
             yield node.key
             node = node.after[0]
 
-    def insert(self, key: int) -> bool:
+    def insert(self, key: Any) -> bool:
         """Add a key; whether it was new."""
         before = self._before(key)
         following = before[0].after[0]
@@ -52,12 +53,12 @@ class SkipList:
         self._count += 1
         return True
 
-    def search(self, key: int) -> bool:
+    def search(self, key: Any) -> bool:
         """Whether the key is there."""
         following = self._before(key)[0].after[0]
         return following is not None and following.key == key
 
-    def remove(self, key: int) -> bool:
+    def remove(self, key: Any) -> bool:
         """Take a key out; whether it was there."""
         before = self._before(key)
         node = before[0].after[0]
@@ -70,12 +71,12 @@ class SkipList:
             self._levels -= 1
         return True
 
-    def lower(self, key: int) -> int | None:
-        """The first key that is not below."""
+    def lower(self, key: Any) -> Any:
+        """The first key that is not below; None is none."""
         following = self._before(key)[0].after[0]
         return None if following is None else following.key
 
-    def _before(self, key: int) -> list[Node]:
+    def _before(self, key: Any) -> list[Node]:
         """The last node below the key on each level, the lowest level first."""
         found = []
         node = self._head

@@ -15,19 +15,34 @@ FEWEST = 10  # keys, but at the start
 CHECKS = 5  # keys that are looked at after every step
 
 
+class Version:
+    """A version such as 3.11.7, in the order of the numbers."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, *parts: int) -> None:
+        self.parts = parts
+
+    def __lt__(self, other: "Version") -> bool:
+        return self.parts < other.parts
+
+
 def work(keys: int, steps: int) -> int:
     """So many steps with at most so many keys, the same ones each time; returns how often a key was found.
 
     Three of four steps lead towards the next length, one away from it: so calls of all functions mix at every length.
     """
     random = Random(1)
-    order = random.sample(range(keys), keys)  # the first len(skiplist) of them are in the list
+    numbers = random.sample(range(keys), keys)
+    order = [
+        Version(number // 100, number // 10 % 10, number % 10) for number in numbers
+    ]  # the first len(skiplist) are in the list
     skiplist = SkipList()
     length = found = 0
     for _ in range(steps):
         place = len(skiplist)
         if place == length:
-            length = random.randint(FEWEST, keys)
+            length = round(FEWEST * (keys / FEWEST) ** random.random())  # short ones as often as long ones
         if place < FEWEST or (place < keys and (place < length) == (random.random() < 0.75)):
             other = random.randrange(place, keys)
             order[place], order[other] = order[other], order[place]
@@ -39,11 +54,11 @@ def work(keys: int, steps: int) -> int:
         for key in random.sample(order, CHECKS):  # also lets the caches forget what insert did
             lower = skiplist.lower(key)
             if lower is not None and lower < key:
-                raise RuntimeError(f"{lower} is below {key}")
-        found += skiplist.search(random.randrange(keys))
+                raise RuntimeError(f"{lower.parts} is below {key.parts}")
+        found += skiplist.search(random.choice(order))
     return found
 
 
 if __name__ == "__main__":
     gc.disable()  # a collection of garbage would be told of the call into which it falls
-    print(work(*map(int, sys.argv[1:])) if len(sys.argv) > 1 else work(150, 30_000))
+    print(work(*map(int, sys.argv[1:])) if len(sys.argv) > 1 else work(100, 20_000))

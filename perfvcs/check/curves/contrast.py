@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics import difference, sessions
@@ -23,6 +22,7 @@ VETO = 0.01
 FEWEST = 5  # executions a side from which offset and slope are tested together
 
 Three = tuple[float, float, float]
+Earlier = tuple["Past", float]  # a history, and the part of the variance of its means that comes from inside the sessions
 PARTS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
 
 
@@ -52,7 +52,7 @@ class Contrast:
         return max((1, 0, 2), key=tells)
 
 
-def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Past]]], confidence: float, alpha: float) -> list[Contrast]:
+def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Earlier]]], confidence: float, alpha: float) -> list[Contrast]:
     """One contrast per curve: its lines, whether they are paired, and what earlier sessions show; in their order.
 
     Curves with equally many executions are computed together. Only those with p <= ``alpha`` are permuted.
@@ -67,7 +67,7 @@ def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Past]]], confidence:
 
 
 def _bucket(
-    members: Sequence[tuple[Lines, bool, Sequence[Past]]], paired: bool, confidence: float, alpha: float
+    members: Sequence[tuple[Lines, bool, Sequence[Earlier]]], paired: bool, confidence: float, alpha: float
 ) -> list[Contrast]:
     import numpy as np
 
@@ -76,7 +76,7 @@ def _bucket(
     lines = [one for one, *_ in members]
     first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
     m, k = first.shape[1], second.shape[1]
-    between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
+    between = [None if paired or not one.logarithmic else _between(past) for one, _, past in members]
     parts = [_difference(first[..., part], second[..., part], paired, between, confidence) for part in PARTS]
     p = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
     first, second = first[..., :2], second[..., :2]
@@ -115,8 +115,7 @@ def _difference(
     return difference.welch(first, second, confidence, extra, np.array([one.df if one else 1.0 for one in between]))
 
 
-def _between(pasts: Sequence[Past], lines: Lines) -> sessions.Spread | None:
+def _between(pasts: Sequence[Earlier]) -> sessions.Spread | None:
     """The largest between-session variance that the histories of the curve's sizes show; None where they are too short."""
-    within = fmean(float(side[:, 0].var(ddof=1)) / len(side) if len(side) > 1 else 0.0 for side in (lines.first, lines.second))
-    known = [sessions.between(past.means, past.commits, within) for past in pasts]
+    known = [sessions.between(past.means, past.commits, within) for past, within in pasts]
     return max((one for one in known if one), key=lambda one: one.variance, default=None)

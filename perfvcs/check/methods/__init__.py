@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 class Method(ABC):
     """What every method gets: the smallest relative effect that counts, the confidence of intervals, the p-value that a change
     needs. A published method that has a threshold or a level of its own keeps to that.
+
+    ``asked`` says that somebody asked for this very ``delta``, so that no method may take another one.
     """
 
     delta: float = 0.01
     confidence: float = 0.99
     alpha: float = 0.01
+    asked: bool = False
 
     @abstractmethod
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -67,3 +70,8 @@ def load(name: str) -> type[Method]:
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     found: type[Method] = getattr(module, name.title().replace("-", ""))
     return found
+
+
+def prepared(name: str, delta: float | None, confidence: float, alpha: float) -> Method:
+    """The method of that name with its parameters, ``delta`` None being the usual one; raises UsageError for an unknown name."""
+    return load(name)(Method.delta if delta is None else delta, confidence, alpha, asked=delta is not None)

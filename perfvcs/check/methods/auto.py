@@ -21,7 +21,6 @@ Chosen = TypeVar("Chosen", bound=Method)
 FLAT = ("constant", "constant")
 FEWEST = 5  # sizes from which values may be a curve
 LEAST = 0.05  # effect on recorded calls that counts
-COMMON = Method.delta  # a smaller effect than the common one, or a larger, was asked for
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Auto(Method):
 
     A sampled case is a curve where it has at least five sizes on both sides and the best models have r2 >= .9 there; a constant is no
     curve, but one side may be flat. Calls of a function that were recorded are a curve from five sizes on, and an effect on them counts
-    from 5 % where nothing else was asked for: functions take some percent more or less when the code around them moves. Those judged by
+    from 5 % where no delta was asked for: functions take some percent more or less when the code around them moves. Those judged by
     log-medians are one family of comparisons, the curves another, each of them once more for recorded calls. Only profiles of counters
     and those with as many sizes are opened. Source for curves: Stupinsky 2018, 5.1.
     """
@@ -47,7 +46,7 @@ class Auto(Method):
 
             found += self._with(Counters).compare(counters)
         calls = [case for case in sampled if case.calls]
-        if calls and self.delta == COMMON:
+        if calls and not self.asked:
             found += replace(self, delta=LEAST)._sampled(calls)
             sampled = [case for case in sampled if not case.calls]
         found += self._sampled(sampled)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import expm1, log1p
+from math import expm1, isfinite, log, log1p
+from statistics import fmean, variance
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.condensation import condense
-from perfvcs.check.curves.contrast import Contrast, contrasts
+from perfvcs.check.curves.contrast import Contrast, Earlier, contrasts
 from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
 from perfvcs.check.curves.finding import orders, sentence
 from perfvcs.check.curves.replication import Lines, coefficients, lines
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FEW, FEWEST, WIDE, LogMedian
-from perfvcs.check.past import Past, Unit
+from perfvcs.check.past import Unit
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import direction, finite
 from perfvcs.quantity import number, percent
@@ -94,7 +95,7 @@ class Curves(Method):
         q = q_values(np.array([one.p for one in found])).tolist()
         changes = []
         for (place, sides, one, past), contrast, each in zip(able, found, q, strict=True):
-            delta = max([self.delta, *(expm1(aa_floor(part.audits)) for part in past)])
+            delta = max([self.delta, *(expm1(aa_floor(part.audits)) for part, _ in past)])
             changes.append(self._change(fits, Judged(sides, one, contrast, place, delta), each))
         return changes, rest
 
@@ -180,11 +181,18 @@ def _level(fits: Fitted, one: Judged) -> bool:
     return bool(first * last > 0 and abs(last - first) < LEVEL * max(abs(first), abs(last)))
 
 
-def _pasts(case: Case) -> list[Past]:
-    """What the history says of the case: as a whole, or of each of its sizes."""
+def _pasts(case: Case) -> list[Earlier]:
+    """What the history says of the case: as a whole, or of each of its sizes. It is of medians, and so is what is inside its sessions."""
     environment = case.header.environment.fingerprint
     units = [Unit(case.series, environment, case.uid, size, case.metric) for size in case.after]
-    return [case.history[unit] for unit in units if unit in case.history]
+    return [(case.history[unit], _within(case, unit.size)) for unit in units if unit in case.history]
+
+
+def _within(case: Case, size: float | None) -> float:
+    """The variance that the mean of the logarithms of a session's medians has from inside the session; 0 where it is unknown."""
+    found = [summary.medians for side in (case.before, case.after) for summary in side.get(size, {}).values()]
+    logs = [[log(value) for value in medians if isfinite(value) and value > 0] for medians in found]
+    return fmean([variance(one) / len(one) for one in logs if len(one) > 1] or [0.0])
 
 
 def _without_kind(curve: Curve) -> Curve:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from perfvcs.collectors import CollectError
 
 FLAGS = "-g -pg -mfentry"
@@ -13,3 +17,19 @@ CURE = (
 
 class Unresolved(CollectError):
     """A function or a size cannot be found in a program; the message names the cure."""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns what the parser makes of damaged files into Unresolved."""
+    import struct
+
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.construct import ConstructError
+
+    damage = (ELFError, DWARFError, ConstructError, struct.error, LookupError, ValueError, TypeError, AttributeError)
+    try:
+        yield
+    except (*damage, AssertionError, RecursionError, OverflowError, MemoryError, OSError) as error:
+        said = "".join(character if character.isprintable() else "?" for character in f"{type(error).__name__}: {error}")[:200]
+        raise Unresolved(f"complexity: the debug information of {path} cannot be read ({said}): build it again") from error

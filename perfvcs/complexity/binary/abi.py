@@ -214,7 +214,7 @@ def _described(function: Function, parameter: Parameter) -> Place | None:
                 expression = entry.loc_expr
                 break
     by_pointer = parameter.type.kind == "struct" and parameter.type.by_reference
-    return _decode(bytes(expression or ()), by_pointer, _frame_base(function))
+    return decode(bytes(expression or ()), by_pointer, _frame_base(function))
 
 
 def _frame_base(function: Function) -> int | None:
@@ -224,7 +224,7 @@ def _frame_base(function: Function) -> int | None:
     return {b"\x9c": 0, b"\x57": -8}.get(value)
 
 
-def _decode(expression: bytes, by_pointer: bool, frame_base: int | None) -> Place | None:
+def decode(expression: bytes, by_pointer: bool, frame_base: int | None) -> Place | None:
     """Registers, one or one for each eight bytes, or what the caller put on the stack; other places are filled only later."""
     pieces: list[Piece] = []
     rest = expression

@@ -141,6 +141,12 @@ class Functions:
         return functions
 
     @cached_property
+    def split(self) -> bool:
+        """Whether the debug information proper is in other files."""
+        units = self.elf.debug.iter_CUs() if self.elf.debug is not None else ()
+        return any(key in unit.get_top_DIE().attributes for unit in units for key in ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name"))
+
+    @cached_property
     def inlined(self) -> set[str]:
         """Names of functions that only exist inside others."""
         return {_name(die) for die in self._inlined} - {one.name for one in self.found}

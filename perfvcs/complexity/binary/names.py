@@ -85,6 +85,8 @@ def _missing(name: str, wanted: str, known: Sequence[Function], everything: Sequ
         return f"complexity: {name} in {where} was not compiled with {FLAGS}: build its source with these flags too"
     names = {one.name for one in known} | inlined | unhooked
     shown = [one for one in names if not one.startswith(("std::", "__"))]
+    if any(functions.split for functions in everything):
+        return f"complexity: the debug information of {where} is in other files: compile without -gsplit-dwarf"
     if any(functions.elf.debug is None for functions in everything):
         return f"complexity: there is no function {name} in {where}, which has no debug information (compile with -g){nearest(name, shown)}"
     return f"complexity: there is no function {name} in {where}{nearest(name, shown)}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from perfvcs.collectors import Run
+from perfvcs.collectors import CollectError, Run
 from perfvcs.complexity.binary import CURE, FLAGS, Unresolved
 from perfvcs.complexity.binary.elf import Elf
+from perfvcs.launcher.execution import not_started
 
 MAGIC = b"\x7fELF"
 LOOKED_AT = 1 << 16  # bytes of a script
@@ -22,6 +24,8 @@ def programs(run: Run) -> list[Path]:
 
     Libraries count when they are below the run's folder. Raises Unresolved when none was compiled with the flags.
     """
+    if not os.path.lexists(run.argv[0]):
+        raise CollectError(str(not_started(run.argv, errno.ENOENT)))
     named = _programs(run)
     for paths in (named[:1], named[1:]):
         read = {path: Elf.read(path) for path in paths}

@@ -85,23 +85,33 @@ static char *decimal(char *to, uint64_t number)
     return to;
 }
 
+static char *text(char *to, const char *from)
+{
+    while (*from)
+        *to++ = *from++;
+    return to;
+}
+
+/* An empty file tells the recorder that this was here, or why it stays out of the way. */
+static void tell(const char *name)
+{
+    char path[sizeof folder + 16];
+    *text(text(path, folder), name) = 0;
+    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
+    if (file >= 0)
+        kernel(SYS_close, file, 0, 0, 0, 0, 0);
+}
+
 /* Open this process' file; `made` asks for a new one. A file descriptor is held for a moment only: descriptors are the program's. */
 static long open_arena(bool made)
 {
     static char path[sizeof folder + 64];
     static uint32_t number;
     for (;; number++) {
-        char *end = path;
-        for (const char *from = folder; *from;)
-            *end++ = *from++;
-        for (const char *from = "/fentry-"; *from;)
-            *end++ = *from++;
+        char *end = text(text(path, folder), "/fentry-");
         end = decimal(end, (uint64_t)kernel(SYS_getpid, 0, 0, 0, 0, 0, 0));
-        *end++ = '-';
-        end = decimal(end, number);
-        for (const char *from = ".bin"; *from;)
-            *end++ = *from++;
-        *end = 0;
+        end = decimal(text(end, "-"), number);
+        *text(end, ".bin") = 0;
         long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (made ? O_CREAT | O_EXCL : 0), 0600, 0, 0);
         if (!made || file != -17 /* EEXIST */)
             return file;
@@ -235,9 +245,7 @@ static void offer(struct reservoir *to, const struct record *record, uint64_t *r
         return;
     }
     if (index >= room) {
-        *random ^= *random << 13;
-        *random ^= *random >> 7;
-        *random ^= *random << 17;
+        *random = *random * 6364136223846793005ull + 1442695040888963407ull; /* Knuth, MMIX */
         index = (uint64_t)((unsigned __int128)*random * (index + 1) >> 64);
     }
     if (index < room) {

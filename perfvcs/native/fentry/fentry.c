@@ -14,10 +14,10 @@
 #include "objects.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static bool ready;
+static bool all; /* calls nested in one of the same function are recorded too */
 
 static struct thread *new_thread(void)
 {
@@ -34,42 +34,65 @@ static struct thread *new_thread(void)
     return thread;
 }
 
-/* What a probe costs: the least mean of some rounds, of calls that are not stored in the file but otherwise are as others. */
+static uint64_t least(uint64_t known, uint64_t start)
+{
+    uint64_t took = ticks() - start;
+    return took < known ? took : known;
+}
+
+/* What a probe costs: the least of some rounds of calls that are not stored in the file but otherwise are as others. Calls in a row
+   and calls in one another differ, by what the processor can do at once; the lower cost is taken, so that durations are rather too
+   long than too short. */
 static void calibrate(struct thread *thread)
 {
-    enum { ROUNDS = 16, CALLS = 64, THIRD = 2 /* no power of two follows, at which the clocks are noted */ };
+    enum { ROUNDS = 16, CALLS = 64, DEEP = 16, THIRD = 2 /* no power of two follows, at which the clocks are noted */ };
     static uint64_t memory[(sizeof(struct chunk) + FIRST * sizeof(struct record)) / 8];
     static struct reservoir spare, *spares[BUCKETS];
     struct chunk *chunk = (struct chunk *)memory;
-    uint64_t plain = ~0ull, whole = ~0ull, entry = ~0ull, inside = ~0ull;
+    uint64_t start, inside = ~0ull, took[2][3] = {{~0ull, ~0ull, ~0ull}, {~0ull, ~0ull, ~0ull}}; /* plain, whole, entry */
     struct activity *activity = &thread->functions[asked->functions];
+    bool before = all;
     spare = (struct reservoir){.closed = true, .capacity = FIRST, .chunks = {chunk}};
     for (int i = 0; i < BUCKETS; i++)
         spares[i] = &spare;
     activity->reservoirs = spares;
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t start = ticks(), within = 0;
+        uint64_t within = 0;
+        start = ticks();
         for (int i = 0; i < CALLS; i++)
             perfvcs_plain();
-        uint64_t first = ticks();
-        for (int i = 0; i < CALLS; i++) {
-            spare.seen = THIRD;
-            perfvcs_dummy();
-            within += chunk->records[THIRD < asked->keep ? THIRD : 0].ticks;
+        took[0][0] = least(took[0][0], start);
+        start = ticks();
+        for (int i = 0; i < CALLS; i += DEEP)
+            perfvcs_nested_plain(DEEP);
+        took[1][0] = least(took[1][0], start);
+        for (int entry = 0; entry < 2; entry++) {
+            activity->active = (uint32_t)entry;
+            all = !entry;
+            start = ticks();
+            for (int i = 0; i < CALLS; i++) {
+                spare.seen = THIRD;
+                perfvcs_dummy();
+                within += entry ? 0 : chunk->records[THIRD < asked->keep ? THIRD : 0].ticks;
+            }
+            took[0][1 + entry] = least(took[0][1 + entry], start);
+            start = ticks();
+            for (int i = 0; i < CALLS; i += DEEP) {
+                spare.seen = THIRD;
+                perfvcs_nested(DEEP);
+            }
+            took[1][1 + entry] = least(took[1][1 + entry], start);
         }
-        uint64_t second = ticks();
-        activity->active = 1;
-        for (int i = 0; i < CALLS; i++)
-            perfvcs_dummy();
         activity->active = 0;
-        uint64_t third = ticks();
-        plain = first - start < plain ? first - start : plain;
-        whole = second - first < whole ? second - first : whole;
-        entry = third - second < entry ? third - second : entry;
         inside = within < inside ? within : inside;
     }
-    cost_whole = whole > plain ? (whole - plain) * 256 / CALLS : 0;
-    cost_entry = entry > plain ? (entry - plain) * 256 / CALLS : 0;
+    all = before;
+    for (int way = 0; way < 2; way++) {
+        uint64_t whole = took[way][1] > took[way][0] ? took[way][1] - took[way][0] : 0;
+        uint64_t entry = took[way][2] > took[way][0] ? took[way][2] - took[way][0] : 0;
+        cost_whole = way && cost_whole < whole * 256 / CALLS ? cost_whole : whole * 256 / CALLS;
+        cost_entry = way && cost_entry < entry * 256 / CALLS ? cost_entry : entry * 256 / CALLS;
+    }
     cost_inside = inside * 256 / CALLS;
 }
 
@@ -100,9 +123,10 @@ static struct thread *attach(void)
         if (!shared->generation)
             shared->generation = ++generations;
         thread = shared->idle;
-        if (thread)
+        if (thread) {
             shared->idle = thread->next;
-        else
+            memset(thread->pages, 0, sizeof thread->pages); /* those of the ended thread's stack may be gone */
+        } else
             thread = new_thread();
     }
     unlock();
@@ -134,7 +158,7 @@ static uint32_t push(struct thread *thread, uint64_t *place, uint32_t function)
         drop(thread);
     }
     struct activity *activity = &thread->functions[function];
-    if (activity->active && asked->flags & OUTERMOST) {
+    if (activity->active && !all) {
         thread->entries++;
         return 0;
     }
@@ -213,20 +237,6 @@ static void detach(void *value)
 
 #include "interposed.h"
 
-/* An empty file tells the recorder that it was here, or why it stays out of the way. */
-static bool tell(const char *name)
-{
-    char path[sizeof folder + 16];
-    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (length < 0 || (size_t)length >= sizeof path)
-        return false;
-    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
-    if (file < 0)
-        return false;
-    kernel(SYS_close, file, 0, 0, 0, 0, 0);
-    return true;
-}
-
 static bool prepare(const char *path)
 {
     uint64_t size = 1;
@@ -234,8 +244,10 @@ static bool prepare(const char *path)
     if (*path != '/' || (size_t)(end - path) >= sizeof folder || !configure(path))
         return false;
     memcpy(folder, path, (size_t)(end - path));
-    if (!tell(shadow_stack() ? "shadow" : "loaded") || shadow_stack())
+    if (shadow_stack()) {
+        tell("/shadow");
         return false;
+    }
     while (size < 4ull * asked->sites + (1 << 16))
         size *= 2;
     entries_mask = size - 1;
@@ -255,8 +267,8 @@ __attribute__((constructor)) static void start(void)
     if (!path || !prepare(path))
         return;
     choose_clock();
-    dummy_site.function = asked->functions;
-    add((uint64_t)perfvcs_dummy_site, &dummy_site);
+    all = !(asked->flags & OUTERMOST);
+    add_dummies();
     if (pthread_key_create(&thread_key, detach))
         return;
     look_around(asked->flags & PATCH && alone());

@@ -47,6 +47,13 @@ static void add(uint64_t address, const struct site *site)
     __atomic_store_n(&entry->address, address, __ATOMIC_RELEASE);
 }
 
+static void add_dummies(void)
+{
+    dummy_site.function = asked->functions;
+    add((uint64_t)perfvcs_dummy_site, &dummy_site);
+    add((uint64_t)perfvcs_nested_site, &dummy_site);
+}
+
 static uint64_t lock_objects(void)
 {
     uint64_t before = block_signals();
@@ -97,6 +104,7 @@ static void look_at(const struct link_map *map, bool main_program, bool may_patc
         const struct object *object = &objects[i];
         if (object->device != about.st_dev || object->inode != about.st_ino)
             continue;
+        tell("/loaded");
         for (uint32_t s = object->first_site; s < object->first_site + object->sites; s++)
             add(map->l_addr + sites[s].offset, &sites[s]);
         if (may_patch)
@@ -138,7 +146,7 @@ static void forget(void)
     for (uint32_t i = 0; i < FILTER; i++)
         unselected[i] = 0;
     entries_used = known = 0;
-    add((uint64_t)perfvcs_dummy_site, &dummy_site);
+    add_dummies();
     look_around(false);
     unlock_objects(before);
 }

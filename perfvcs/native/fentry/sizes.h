@@ -143,7 +143,14 @@ static struct number evaluate(uint32_t program, const struct registers *register
     uint64_t values[DEPTH], *top = values - 1;
     if (program == NO_PROGRAM)
         return none;
-    for (const struct step *step = steps + program;; step++) {
+    const struct step *step = steps + program;
+    if (LIKELY(step->code == REGISTER)) { /* most sizes: an argument, or a member behind a pointer */
+        *++top = cut(registers->integer[step->argument], step->width);
+        step++;
+        if (step->code == LOAD && !load(pages, top, step++))
+            return none;
+    }
+    for (;; step++) {
         switch ((enum code)step->code) {
         case END: return (struct number){*top, step->argument};
         case REGISTER: *++top = cut(registers->integer[step->argument], step->width); break;

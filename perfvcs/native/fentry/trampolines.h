@@ -12,6 +12,8 @@
 extern uint8_t perfvcs_slots[] __attribute__((visibility("hidden")));
 void perfvcs_dummy(void) __attribute__((visibility("hidden")));
 void perfvcs_plain(void) __attribute__((visibility("hidden")));
+void perfvcs_nested(uint64_t depth) __attribute__((visibility("hidden")));
+void perfvcs_nested_plain(uint64_t depth) __attribute__((visibility("hidden")));
 
 /* Saved below the return address at a call of __fentry__: what a function may get in registers. r10 is the static chain of nested
    functions, rax tells variadic functions how many vector registers hold arguments; vector registers are never touched. */
@@ -117,7 +119,7 @@ __asm__(".text\n"
         "    notrack jmp *%r11\n"
         ".cfi_endproc\n"
 
-        /* What calibration calls: a function that does nothing, recorded and plain. */
+        /* What calibration calls: a function that does nothing, and one that calls itself, recorded and plain. */
         ".text\n"
         ".p2align 4\n"
         "perfvcs_dummy:\n"
@@ -127,6 +129,25 @@ __asm__(".text\n"
         ".p2align 4\n"
         "perfvcs_plain:\n"
         "    ret\n"
+        ".p2align 4\n"
+        "perfvcs_nested:\n"
+        "    call perfvcs_enter\n"
+        "perfvcs_nested_site:\n"
+        "    dec %rdi\n"
+        "    jz 1f\n"
+        "    sub $8, %rsp\n"
+        "    call perfvcs_nested\n"
+        "    add $8, %rsp\n"
+        "1:  ret\n"
+        ".p2align 4\n"
+        "perfvcs_nested_plain:\n"
+        "    dec %rdi\n"
+        "    jz 1f\n"
+        "    sub $8, %rsp\n"
+        "    call perfvcs_nested_plain\n"
+        "    add $8, %rsp\n"
+        "1:  ret\n"
         ".p2align 4\n");
 
 extern const uint8_t perfvcs_dummy_site[] __attribute__((visibility("hidden")));
+extern const uint8_t perfvcs_nested_site[] __attribute__((visibility("hidden")));

@@ -238,7 +238,7 @@ class Hook:
         sizes, awaits = _module("perfvcs_sizes"), _module("perfvcs_awaits")
         probe = self.recorder.probe(entry.index)
         parts: Any = Parts()
-        for name in ("enter", "leave", "begin", "pause", "current"):
+        for name in ("entering", "leave", "begin", "pause", "current"):
             setattr(parts, name, getattr(probe, name))
         for name in ("resume", "awaiting", "delegate", "iterating", "managing"):
             setattr(parts, name, getattr(awaits, name))
@@ -248,11 +248,16 @@ class Hook:
                 self.failures.add(entry.index)
                 self.notes.tell("error", entry.index, sizes.describe(error))
 
-        def failed() -> None:
+        def failed() -> bool:
             error = sys.exc_info()[1]
             assert error is not None
-            tell_error(error)
-            probe.enter(nan)
+            if not of_program(error):
+                tell_error(error)
+                probe.enter(nan)
+                return False
+            if probe.depth() >= running(sys._getframe(1)):
+                probe.drop()  # the call was noted already
+            return True
 
         def tell_guess(expression: str, ambiguous: bool) -> None:
             self.notes.tell("guess", entry.index, expression, int(ambiguous))
@@ -274,7 +279,7 @@ def calibrate(recorder: Any) -> tuple[float, float]:
 
     rewrite = _module("perfvcs_rewrite")
     probe = recorder.probe(0, stored=False)
-    parts = Namespace(enter=probe.enter, leave=probe.leave, failed=probe.leave, size=None)
+    parts = Namespace(entering=probe.entering, leave=probe.leave, failed=probe.leave, size=None)
     entries = {"f": [rewrite.Entry(0, "f", 0, "len(x)")]}
     space: dict[str, Any] = {}
     exec(rewrite.rewrite("def f(x): pass\ndef g(x): pass\n", "<calibration>", entries, lambda *_: parts, quiet=True), space)
@@ -291,6 +296,33 @@ def calibrate(recorder: Any) -> tuple[float, float]:
             space["f"](argument)
             inside.append(recorder.last_duration())
     return float(sorted(inside)[len(inside) // 2]), sorted(costs)[BLOCKS // 2]
+
+
+def of_program(error: BaseException) -> bool:
+    """Whether an error at a function's start is none of its size's: an interruption, or raised by a handler of signals."""
+    if not isinstance(error, Exception):
+        return True
+    import _signal
+
+    inner = error.__traceback__.tb_next if error.__traceback__ else None
+    handlers = map(_signal.getsignal, range(1, _signal.NSIG)) if inner else ()
+    return any(inner.tb_frame.f_code is _code(handler) for handler in handlers if callable(handler))  # type: ignore[union-attr]
+
+
+def _code(handler: Any) -> Any:
+    """The code that runs first when something is called."""
+    for name in ("func", "__func__"):  # a partial function, a method
+        handler = getattr(handler, name, handler)
+    return getattr(handler, "__code__", getattr(getattr(type(handler), "__call__", None), "__code__", None))
+
+
+def running(frame: FrameType | None) -> int:
+    """How many calls of the function of a frame run in this thread."""
+    code, count = frame.f_code if frame else None, 0
+    while frame is not None:
+        count += frame.f_code is code
+        frame = frame.f_back
+    return count
 
 
 def transplant(old: CodeType, new: CodeType) -> bool:

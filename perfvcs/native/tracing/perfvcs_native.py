@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -13,7 +14,14 @@ class Probe:
     def __init__(self, parts: dict[str, Any]) -> None:
         self.enter, self.leave, self.begin = parts["enter"], parts["leave"], parts["begin"]
         self.pause, self.current = parts["pause"], parts["current"]
+        self.depth, self.drop = parts["depth"], parts["drop"]
         self.parts = parts
+
+    def entering(self, size: Any, whole: bool, constant: Callable[[object], Any]) -> Any:  # noqa: ARG002
+        """The expression that notes the start of a call, by those of the size and of constants."""
+        import ast
+
+        return ast.Call(func=constant(self.enter), args=[size], keywords=[])
 
     def guessing(self, guess: Any) -> Any:
         """What gives the size of a call; ``guess`` is asked where it is not the length of the argument that it chose before."""

@@ -10,22 +10,24 @@ import struct
 import sys
 from _random import Random  # the program's own random numbers must stay what they are
 from _thread import _local, allocate_lock, get_ident
-from math import exp, floor, frexp, isinf, log, log1p, nan
-from time import perf_counter_ns
+from math import exp, floor, frexp, inf, isfinite, log, log1p, nan
+from time import perf_counter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-ROW = 3  # values of a call: when it started and ended, and its cost; in ns
 RECORD = struct.Struct("<IIQdddd")
 HEADER = struct.Struct("<8sII")
 MAGIC, VERSION = b"PVCSCALL", 1
 UNFINISHED = 1 << 30  # added to a function's number: the record tells how many of its calls did not end
 MASK = (1 << 64) - 1
-INTERVAL = 50_000_000  # ns after which rows are thinned
-SAVED = 20  # the file is written anew when this many times the duration of the last writing have passed
+INTERVAL = 0.05  # seconds after which the file is written anew
+SAVED = 20  # and this many times what the last writing took
+NEVER = inf
+CHUNK = 1000  # calls that are left out without asking the sample
+SIZES = 10_000  # different sizes whose samples are remembered
 STEPS: tuple[float, ...] = tuple(2.0 ** (step / 4 - 1) for step in range(4))  # quarters of a doubling, as mantissas of frexp
 
 
@@ -41,184 +43,289 @@ def bucket(size: float) -> int:
     return 0 if size == 0 else 1 if size < 0 else 2
 
 
-def number(size: Any) -> float:
-    """A size as a float; raises what the conversion raises, ValueError for what is not finite."""
-    if isinstance(size, (str, bytes, bytearray)):
-        raise TypeError(f"{type(size).__name__} is not a number")
-    value = float(size)
-    if isinf(value):
-        raise ValueError(f"{value} is not a finite number")
-    return value
+class Sample:
+    """A uniform random sample of at most ``keep`` rows out of all that came; skips as in Li 1994 (algorithm L).
 
+    ``skips`` has an item for each of the next calls that are left out: taking one is all that is to be done for these.
+    """
 
-class Reservoir:
-    """A uniform random sample of at most ``keep`` rows out of all that came; skips as in Li 1994 (algorithm L)."""
-
-    __slots__ = ("keep", "next", "random", "rows", "seen", "weight")
+    __slots__ = ("keep", "more", "random", "rows", "skips", "total", "weight")
 
     def __init__(self, keep: int, random: Random) -> None:
         self.keep = keep
         self.random = random
-        self.rows: list[tuple[float, ...]] = []  # size, start, end, cost
-        self.seen = 0
+        self.rows: list[tuple[float, float, float, float]] = []  # size, start, duration, cost; in seconds
+        self.skips: list[None] = []
+        self.more = 0  # calls to be left out after those
+        self.total = 0  # calls that came, and all that are to be left out
         self.weight = 1.0
-        self.next = -1
 
-    def extend(self, size: float, values: list[float]) -> None:
-        """Offer rows of one size, one after the other."""
-        count = len(values) // ROW
-        missing = min(count, self.keep - len(self.rows))
-        self.rows += [(size, *values[ROW * at : ROW * (at + 1)]) for at in range(missing)]
-        start, self.seen = self.seen, self.seen + count
-        if self.seen <= self.keep:
-            return
-        if self.next < 0:
-            self.next = self.keep - 1
-            self._skip()
-        while self.next < self.seen:
-            at = ROW * (self.next - start)
-            self.rows[int(self.random.random() * self.keep)] = (size, *values[at : at + ROW])
-            self._skip()
+    @property
+    def seen(self) -> int:
+        """Calls that came."""
+        return self.total - self.more - len(self.skips)
 
-    def _skip(self) -> None:
-        self.weight *= exp(log(1 - self.random.random()) / self.keep)
-        self.next += 1 + floor(log(1 - self.random.random()) / log1p(-self.weight))
+    def offer(self, row: tuple[float, float, float, float]) -> bool:
+        """Take a row, or leave it out as planned; returns whether it was taken."""
+        if self.more and not self.skips:
+            count = min(self.more, CHUNK)
+            self.more -= count
+            self.skips += [None] * count
+        if self.skips:
+            self.skips.pop()
+            return False
+        if len(self.rows) < self.keep:
+            self.rows.append(row)
+        else:
+            self.rows[int(self.random.random() * self.keep)] = row
+        self.total += 1
+        if len(self.rows) == self.keep:
+            self.weight *= exp(log(1 - self.random.random()) / self.keep)
+            left_out = floor(log(1 - self.random.random()) / log1p(-self.weight))
+            self.more += left_out
+            self.total += left_out
+        return True
 
 
 class Function:
-    """What was recorded of one function: new rows by their size, and the samples by bucket; ``begun`` counts generators not ended."""
+    """What was recorded of one function: a sample per bucket of sizes; ``begun`` counts generators not ended."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, keep: int, random: Random) -> None:
         self.index = index
-        self.new: dict[float, list[float]] = {}  # start, end and cost of a call, those of the next, and so on
-        self.kept: dict[int, Reservoir] = {}
+        self.keep = keep
+        self.random = random
+        self.kept: dict[int, Sample] = {}
+        self.skips: dict[float, list[None]] = {}  # of the samples, by size
         self.begun = 0
-        self.since = 0  # ns; what began before that is the parent's, of which this process was forked
+        self.live: dict[int, Any] = {}  # calls of a generator or coroutine that have begun and not ended, by their frames
+        self.latest = 0.0  # duration of the call that was taken last
 
-    def thin(self, keep: int, random: Random) -> None:
-        """Move the new rows into the samples."""
-        for given in list(self.new):
-            rows = self.new.pop(given)  # calls of other threads may make the entry anew at any moment
-            if self.since:
-                starts = range(0, len(rows), ROW)
-                rows = [value for at in starts if rows[at] >= self.since for value in rows[at : at + ROW]]
-            try:
-                size = float(given)
-            except OverflowError:  # an integer of hundreds of digits
-                size = nan
-            key = bucket(size)
-            if key not in self.kept:
-                self.kept[key] = Reservoir(keep, random)
-            self.kept[key].extend(size, rows)
+    def offer(self, size: float, start: float, duration: float, cost: float) -> None:
+        """Offer a call to the sample of its size, and let the next one of this size go on without."""
+        key = bucket(size)
+        if key not in self.kept:
+            self.kept[key] = Sample(self.keep, self.random)
+        sample = self.kept[key]
+        if sample.offer((size, start, duration, cost)):
+            self.latest = duration
+        if size not in self.skips:
+            if len(self.skips) >= SIZES:
+                self.skips.clear()
+            self.skips[size] = sample.skips
 
     def clear(self) -> None:
-        """Forget everything, as a forked child has to."""
-        self.new.clear()
+        """Forget everything, as a forked child has to; what is running belongs to the parent."""
         self.kept.clear()
+        self.skips.clear()
         self.begun = 0
-        self.since = perf_counter_ns()
+        for handle in self.live.values():
+            handle.recorded = False
 
     def records(self) -> bytes:
         """The samples as records of the file."""
         found = []
-        for sample in self.kept.values():
-            rate = max(1.0, sample.seen / sample.keep)
+        for sample in list(self.kept.values()):  # other threads go on meanwhile
+            rows = list(sample.rows)
+            rate = max(1.0, sample.seen / len(rows)) if rows else 1.0
             found += [
-                RECORD.pack(self.index, 0, int(start) & MASK, size, end - start, cost, rate)
-                for size, start, end, cost in sample.rows
+                RECORD.pack(self.index, 0, int(start * 1e9) & MASK, size, duration * 1e9, cost * 1e9, rate)
+                for size, start, duration, cost in rows
             ]
-        if self.begun:
+        if self.begun > 0:
             found.append(RECORD.pack(UNFINISHED | self.index, 0, self.begun, nan, 0.0, 0.0, 1.0))
         return b"".join(found)
 
 
 class Probe:
-    """What stands in the body of one function: ``enter(size)`` and ``leave()``, or ``begin(size)`` where it yields or awaits.
+    """What stands in the body of one function: what ``entering`` gives at its start, ``leave()`` at its end; ``begin(size)`` where it yields.
 
-    ``current()`` is the handle of the running call of a generator or coroutine, ``pause(value)`` stops its clock and returns the value.
+    ``enter(size)`` is for a size that failed. ``depth()`` is how many calls of the function run in this thread, as far as it is known,
+    ``drop()`` forgets the newest. ``current()`` is the handle of the running call of a generator or coroutine, ``pause(value)`` stops its
+    clock and returns the value.
     """
 
-    def __init__(self, function: Function, *parts: Callable[..., Any]) -> None:
-        self.function = function
-        self.enter, self.leave, self.begin, self.pause, self.current, self.charge = parts
+    def __init__(self, recorder: Recorder, function: Function) -> None:
+        self.recorder = recorder
+        self.local, self.enter, self.leave, self.depth, self.drop = probes(recorder, function)
+        self.begin, self.pause, self.current = suspending(recorder, function, self.local)
+
+    def entering(self, size: Any, whole: bool, constant: Callable[[object], Any]) -> Any:
+        """The expression that notes the start of a call, by those of the size (``whole``: surely an int) and of constants.
+
+        It calls no function of ours unless it must: that is a good part of what a probe takes.
+        """
+        import ast
+
+        if not whole:
+            size = ast.Call(func=constant(exact), args=[size], keywords=[])
+        load = ast.Load()
+        spent = ast.Attribute(value=constant(self.recorder), attr="spent", ctx=load)
+        entry = ast.Tuple(elts=[size, spent, ast.Call(func=constant(perf_counter), args=[], keywords=[])], ctx=load)
+        calls = ast.Attribute(value=constant(self.local), attr="calls", ctx=load)
+        return ast.Call(func=ast.Attribute(value=calls, attr="append", ctx=load), args=[entry], keywords=[])
 
     def guessing(self, guess: Any) -> Any:
         """What gives the size of a call, and charges for it."""
-        charge = self.charge
+        recorder = self.recorder
 
         def size(*values: Any) -> Any:
-            start = perf_counter_ns()
+            start = perf_counter()
             found = guess(*values)
-            charge(perf_counter_ns() - start)
+            recorder.spent += perf_counter() - start
             return found
 
         return size
 
 
-class Recorder:
-    """Makes the probes of functions and keeps what they record in the file ``path()`` of this process."""
+def exact(size: Any) -> Any:
+    """A size as a number whose hash and comparison are not the program's; raises what the conversion raises, ValueError for infinity."""
+    if type(size) is int:
+        return size
+    if isinstance(size, (str, bytes, bytearray)):
+        raise TypeError(f"{type(size).__name__} is not a number")
+    value = float(size)
+    if value in (inf, -inf):
+        raise ValueError(f"{value} is not a finite number")
+    return value if value == value else nan  # always the same one, so that it is found again
 
+
+class Thread:
+    """What is known of one thread: the stacks of its calls, by function; whether it computes a size; ``spent`` when another took over."""
+
+    __slots__ = ("held", "left", "stacks")
+
+    def __init__(self) -> None:
+        self.stacks: list[list[Any]] = []
+        self.held = False
+        self.left = 0.0
+
+
+class Calls(_local):
+    """The running calls of one function in this thread, as (size, what was spent before, start), or the handle of a suspendable one.
+
+    Where ``recorder.careful`` there is None at the bottom: so a call that ends looks no further as long as it leaves an empty stack.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        thread = recorder.thread()
+        self.calls: list[Any] = [None] if recorder.careful else []
+        thread.stacks.append(self.calls)
+
+
+class Recorder:
+    """Makes the probes of functions and keeps what they record in the file ``path()`` of this process.
+
+    ``spent`` is what recording has cost until now, in seconds, as part of the duration of whoever is running; ``inside`` is what a probe
+    takes within the call that it measures, ``total`` what it takes in all.
+    """
+
+    __slots__ = (
+        "careful", "due", "functions", "inside", "keep", "local", "lock", "outermost", "path", "random", "spent", "threads", "total", "turn",
+    )  # fmt: skip
     engine = "rewrite/1"
 
-    def __init__(self, path: Callable[[], str], keep: int, outermost: bool, due: int = 0) -> None:
+    def __init__(self, path: Callable[[], str], keep: int, outermost: bool, due: float = 0.0) -> None:
         self.path = path
         self.keep = keep
+        self.outermost = outermost
+        self.due = due  # when the file is to be written
         self.functions: list[Function] = []
         self.random = Random()
         self.lock = allocate_lock()
-        self.save_at = 0
-        held: set[int] = set()
-        self._probe, self.charge, self.set_costs = _probes(self._maintain, outermost, due, held)
-        self.held = held  # threads that compute a size: what they call meanwhile is not the program's
+        self.spent = self.inside = self.total = 0.0
+        self.local = _local()
+        self.threads: list[Thread] = []
+        self.careful = False  # there are several threads, or one computes sizes
+        self.turn = self.thread()  # the thread that ended a call last
 
     def probe(self, index: int, stored: bool = True) -> Probe:  # noqa: ARG002
         """The probe of one function."""
-        function = Function(index)
-        self.functions.append(function)
-        return self._probe(function)
+        self.functions.append(Function(index, self.keep, self.random))
+        return Probe(self, self.functions[-1])
 
-    def forget(self) -> None:
-        """Start anew, in a forked child: what was recorded until then belongs to the parent."""
-        self.lock = allocate_lock()
-        self.random = Random()
-        for function in self.functions:
-            function.clear()
+    def set_costs(self, inside: float, total: float) -> None:
+        """Subtract this for each call, in ns."""
+        self.inside, self.total = inside / 1e9, total / 1e9
 
-    def last_duration(self) -> int:
-        """The duration of the latest call of the first function, in ns."""
-        start, end, _ = next(iter(self.functions[0].new.values()))[-ROW:]
-        return int(end - start)
+    def charge(self, cost: float) -> None:
+        """Count this, in ns, as spent on recording."""
+        self.spent += cost / 1e9
+
+    def last_duration(self) -> float:
+        """The duration of the latest call of the first function, in ns; the next one will be taken too."""
+        function = self.functions[0]
+        for sample in function.kept.values():
+            sample.skips.clear()
+            sample.more = 0
+        return function.latest * 1e9
+
+    def thread(self) -> Thread:
+        """The thread that runs this."""
+        try:
+            return self.local.thread  # type: ignore[no-any-return]
+        except AttributeError:
+            thread = self.local.thread = Thread()
+            self.threads.append(thread)
+            thread.left = self.spent
+            if len(self.threads) > 1:
+                self.take_care()
+            return thread
+
+    def take_care(self) -> None:
+        """Have every call that ends look whose turn it is, from now on."""
+        if not self.careful:
+            self.careful = True
+            for thread in self.threads:
+                for calls in thread.stacks:
+                    calls.insert(0, None)
+
+    def own(self, before: float) -> float:
+        """What was spent before a call of this thread, without what others spent while it did not have its turn."""
+        if self.careful and (thread := self.thread()) is not self.turn:
+            self.turn.left, left, now = self.spent, thread.left, self.spent
+            self.turn = thread
+            for calls in thread.stacks:
+                for at, entry in enumerate(calls):
+                    if type(entry) is tuple:
+                        calls[at] = (entry[0], entry[1] + now - max(entry[1], left), entry[2])
+                    elif entry is not None:
+                        entry.before += now - max(entry.before, left)
+            before += now - max(before, left)
+        return before
 
     def hold(self, on: bool) -> bool:
         """Record no calls of this thread from now on, or do again; returns how it was."""
-        thread = get_ident()
-        before = thread in self.held
-        (self.held.add if on else self.held.discard)(thread)
+        self.take_care()
+        thread = self.thread()
+        before, thread.held = thread.held, on
         return before
 
-    def _maintain(self, now: int) -> int:
-        """Thin the rows and write the file when it is time to; returns when to be called again."""
+    def forget(self) -> None:
+        """Start anew, in a forked child: what was recorded until then belongs to the parent, and so do the calls that run."""
+        self.lock = allocate_lock()
+        self.random.seed()
+        for function in self.functions:
+            function.clear()
+        self.threads = [self.thread()]
+        for calls in self.threads[0].stacks:
+            calls[:] = [(None, *entry[1:]) if type(entry) is tuple else entry for entry in calls]
+
+    def keep_house(self, now: float) -> None:
+        """Write the file; later again."""
+        self.due = now + INTERVAL  # other threads go on meanwhile
         if not self.lock.acquire(False):
-            return now + INTERVAL
+            return
         try:
-            for function in self.functions:
-                function.thin(self.keep, self.random)
-            if now >= self.save_at:
-                begun = perf_counter_ns()
-                self._write()
-                end = perf_counter_ns()
-                self.save_at = end + max(INTERVAL, SAVED * (end - begun))
+            self._write()
         except RecursionError:
             pass  # the program is near its limit: later will do
         finally:
             self.lock.release()
-        return perf_counter_ns() + INTERVAL
+        self.due = now + max(INTERVAL, SAVED * (perf_counter() - now))
 
     def save(self) -> None:
         """Write what was recorded, at the end of the process, which nothing may disturb."""
         with self.lock:
-            for function in self.functions:
-                function.thin(self.keep, self.random)
             self._write()
 
     def _write(self) -> None:
@@ -240,89 +347,54 @@ class Recorder:
             return
 
 
-def _probes(
-    maintain: Callable[[int], int], outermost: bool, due: int, held: set[int]
-) -> tuple[Callable[[Function], Probe], Callable[[float], None], Callable[[float, float], None]]:
-    """What makes probes; they share what recording has cost until now, as part of the duration of whoever is running.
+def probes(recorder: Recorder, function: Function) -> tuple[Any, ...]:
+    """The stacks of a function, and its ``enter``, ``leave``, ``depth`` and ``drop``."""
+    clock, local, skips = perf_counter, Calls(recorder), function.skips
 
-    ``maintain`` is called from ``due`` on. ``inside`` is what a probe takes within the call that it measures, ``total`` what it takes
-    in all, both in ns.
-    """
-    clock = perf_counter_ns
-    spent = inside = total = 0.0
+    def enter(size: float) -> None:
+        local.calls.append((size, recorder.spent, clock()))
 
-    def charge(cost: float) -> None:
-        nonlocal spent
-        spent += cost
+    def leave() -> None:
+        end = clock()
+        calls = local.calls
+        size, before, start = calls.pop()
+        if calls:
+            before = nested(calls, before)
+            if before < 0:
+                recorder.spent += recorder.total
+                return
+        try:
+            skips[size].pop()
+        except LookupError:
+            take(size, before, start, end)
+        recorder.spent += recorder.total
 
-    def set_costs(within: float, all_of_it: float) -> None:
-        nonlocal inside, total
-        inside, total = within, all_of_it
+    def nested(calls: list[Any], before: float) -> float:
+        """What this thread had spent before; -1 when the call is not to be recorded, since another of the function goes on."""
+        if recorder.outermost and calls[-1] is not None:
+            return -1
+        return -1 if recorder.thread().held else recorder.own(before)
 
-    def keep_house(now: int) -> None:
-        nonlocal due, spent
-        due = now + INTERVAL  # other threads go on meanwhile
-        due = maintain(now)
-        spent += clock() - now
+    def take(size: float, before: float, start: float, end: float) -> None:
+        begun = clock()
+        if size is not None:  # else it began in the process of which this one was forked
+            function.offer(size, start, end - start, recorder.spent - before + recorder.inside)
+        if begun >= recorder.due:
+            recorder.keep_house(begun)
+        recorder.spent += clock() - begun
 
-    def costs() -> tuple[float, float, float]:
-        return spent, inside, total
+    def depth() -> int:
+        return sum(entry is not None for entry in local.calls)
 
-    def house(now: int) -> None:
-        if now >= due:
-            keep_house(now)
+    def drop() -> None:
+        local.calls.pop()
 
-    def make(function: Function) -> Probe:
-        local = _local()
-        new = function.new
-
-        def enter(size: Any) -> None:
-            if type(size) is not int:
-                size = number(size)
-            try:
-                local.calls.append((size, spent, clock()))
-            except AttributeError:
-                local.calls = [(size, spent, clock())]
-
-        def leave() -> None:
-            nonlocal spent
-            end = clock()
-            calls = local.calls
-            size, before, start = calls.pop()
-            if not (calls and outermost) and not (held and get_ident() in held):
-                try:
-                    rows = new[size]
-                except KeyError:
-                    rows = new[size] = []
-                rows += (start, end, spent - before + inside)  # not as a tuple: the garbage collector would look after it
-                if end >= due:
-                    keep_house(end)
-            spent += total
-
-        shared = Shared(costs, charge, house, outermost, held)
-        return Probe(function, enter, leave, *suspending(function, local, shared), charge)
-
-    return make, charge, set_costs
+    return local, enter, leave, depth, drop
 
 
-class Shared:
-    """What the probes of generators and coroutines need of the others: (spent, inside, total), and ways to change that."""
-
-    def __init__(
-        self,
-        costs: Callable[[], tuple[float, float, float]],
-        charge: Callable[[float], None],
-        house: Callable[[int], None],
-        outermost: bool,
-        held: set[int],
-    ) -> None:
-        self.costs, self.charge, self.house, self.outermost, self.held = costs, charge, house, outermost, held
-
-
-def suspending(function: Function, local: Any, shared: Shared) -> tuple[Callable[..., Any], ...]:
-    """``begin``, ``pause`` and ``current`` of a generator or coroutine; ``local`` has the calls that run in each thread."""
-    clock = perf_counter_ns
-    live: dict[int, Handle] = {}  # calls that have begun and not ended, by their frames
+def suspending(recorder: Recorder, function: Function, local: Calls) -> tuple[Callable[..., Any], ...]:
+    """``begin``, ``pause`` and ``current`` of a generator or coroutine."""
+    clock, live = perf_counter, function.live
 
     class Handle:
         """One call: it runs in pieces, and what it took is their sum."""
@@ -330,14 +402,13 @@ def suspending(function: Function, local: Any, shared: Shared) -> tuple[Callable
         __slots__ = ("before", "calls", "cost", "first", "frame", "recorded", "running", "size", "start", "taken")
 
         def __init__(self, size: Any) -> None:
-            self.size = size
+            self.size = exact(size)
             self.running = False
-            self.taken = 0
-            self.cost = 0.0
+            self.taken = self.cost = 0.0
 
         def __enter__(self) -> None:
-            calls = getattr(local, "calls", ())
-            self.recorded = not (shared.outermost and calls) and get_ident() not in shared.held
+            calls = local.calls
+            self.recorded = not (recorder.outermost and calls and calls[-1] is not None) and not recorder.thread().held
             function.begun += self.recorded
             self.frame = id(sys._getframe(1))
             live[self.frame] = self
@@ -348,39 +419,38 @@ def suspending(function: Function, local: Any, shared: Shared) -> tuple[Callable
             if self.running:
                 return
             self.running = True
-            try:
-                self.calls = local.calls
-            except AttributeError:
-                self.calls = local.calls = []
+            self.calls = local.calls
             self.calls.append(self)
-            self.before = shared.costs()[0]
+            self.before = recorder.spent
             self.start = clock()
 
         def pause(self) -> None:
             end = clock()
             if not self.running:
                 return
-            spent, inside, total = shared.costs()
             self.running = False
             self.taken += end - self.start
-            self.cost += spent - self.before + inside
+            self.cost += recorder.spent - recorder.own(self.before) + recorder.inside
             if self in self.calls:
                 self.calls.remove(self)
-            shared.charge(total)
+            recorder.spent += recorder.total
 
         def __exit__(self, kind: Any, *_: object) -> None:
             self.pause()
             live.pop(self.frame, None)
             if self.recorded and kind is not GeneratorExit:
+                begun = clock()
                 function.begun -= 1
-                function.new.setdefault(self.size, []).extend((self.first, self.first + self.taken, self.cost))
-                shared.house(clock())
+                function.offer(self.size, self.first, self.taken, self.cost)
+                if begun >= recorder.due:
+                    recorder.keep_house(begun)
+                recorder.spent += clock() - begun
 
     def current() -> Handle:
         frame = sys._getframe(1)
         while id(frame) not in live:  # an asynchronous comprehension has a frame of its own before Python 3.12
             frame = frame.f_back  # type: ignore[assignment]
-        handle = live[id(frame)]
+        handle: Handle = live[id(frame)]
         handle.resume()  # it stands still when an exception was thrown into it where it had yielded
         return handle
 

@@ -113,12 +113,12 @@ class Rewriter(ast.NodeTransformer):
 
     def _enter(self, parts: Any, node: Definition, entry: Entry) -> list[ast.stmt]:
         """The statements that evaluate the size and start the clock."""
-        expression = inline(entry.size, node) if entry.size else None
-        if expression is None:
-            return [ast.Expr(self._call(parts.enter, self._size(parts, node)))]
-        handler = ast.ExceptHandler(type=self._constant(Exception), name=None, body=[ast.Expr(self._call(parts.failed))])
-        entered = ast.Expr(self._call(parts.enter, expression))
-        return [ast.Try(body=[entered], handlers=[handler], orelse=[], finalbody=[])]
+        size = (inline(entry.size, node) if entry.size else None) or self._size(parts, node)
+        entered = parts.entering(size, whole(size), self._constant)
+        # What a signal's handler raises here is the program's.
+        again = ast.If(test=self._call(parts.failed), body=[ast.Raise()], orelse=[])
+        handler = ast.ExceptHandler(type=self._constant(BaseException), name=None, body=[again])
+        return [ast.Try(body=[ast.Expr(entered)], handlers=[handler], orelse=[], finalbody=[])]
 
     def _size(self, parts: Any, node: Definition) -> ast.expr:
         return self._call(parts.size, *(ast.Name(id=name, ctx=ast.Load()) for name in parameters(node)))
@@ -213,6 +213,15 @@ def inline(text: str, node: Definition) -> ast.expr | None:
             if hasattr(part, attribute):
                 delattr(part, attribute)  # it is to get that of the statement which it goes before
     return expression.body
+
+
+def whole(size: ast.expr) -> bool:
+    """Whether the expression of a size can give nothing but an int: sums and products of lengths."""
+    if isinstance(size, ast.BinOp):
+        return isinstance(size.op, (ast.Add, ast.Sub, ast.Mult)) and whole(size.left) and whole(size.right)
+    if isinstance(size, ast.Constant):
+        return type(size.value) is int
+    return isinstance(size, ast.Call) and isinstance(size.func, ast.Name) and size.func.id == "len"
 
 
 def last(body: list[ast.stmt]) -> ast.stmt:
