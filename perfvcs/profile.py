@@ -350,16 +350,16 @@ def _check(profile: Profile) -> None:
 def _is_flat(value: object) -> bool:
     level = [value]
     for _ in range(MAX_DEPTH):
-        level = [inner for outer in level for inner in _parts(outer)]
+        level = [inner for outer in level for inner in _parts(outer) if isinstance(inner, (dict, list, Processed))]
         if not level:
             return True
     return False
 
 
 def _parts(value: object) -> Iterable[Any]:
-    if isinstance(value, Processed):
-        return [value.params]
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else [value.params] if isinstance(value, Processed) else ()
 
 
 def _require(holds: object, message: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfvcs.postprocessors._groups import quantile, thin
+from perfvcs.postprocessors._groups import quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,6 @@ NORMAL = 0.6745  # median distance of normal values from their median, in standa
 MEAN_NORMAL = 1.253314  # standard deviation of normal values over their mean distance
 FEWEST = 4
 ROUNDING = 1e-12  # distances below this share of the values are those of floating point
-FITTED = 500  # rows of a unit that its model goes through
 LEAST = 0.01  # of the mean of a group: no value of a model counts as less
 
 
@@ -43,10 +42,10 @@ def far(
 
 
 def relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The distance of each value from the best model of its group, as a share of it; the model goes through 500 rows that are ``used``."""
+    """The distance of each value from the best model of its group, as a share of it; the model goes through the rows that are ``used``."""
     import numpy as np
 
-    found, _ = _model(groups, used & thin(groups.number, len(groups), FITTED))
+    found, _ = _model(groups, used)
     expected = found.predict(groups.x * groups.x_scale[groups.number], groups.number)
     floor = LEAST * groups.total(np.abs(groups.y)) / groups.counts
     level = np.maximum(np.abs(expected), np.where(floor > 0, floor, 1.0)[groups.number])
@@ -86,10 +85,10 @@ def _model(groups: Groups, used: NDArray[np.bool_]) -> tuple[Choice, NDArray[np.
 
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.fitting import fit
-    from perfvcs.statistics.regression.level import level
+    from perfvcs.statistics.regression.level import running
     from perfvcs.statistics.regression.models import MODELS
 
     x, y, number = groups.x[used] * groups.x_scale[groups.number[used]], groups.y[used], groups.number[used]
     with np.errstate(over="ignore"):
-        weight = 1 / level(x, y, number) ** 2
+        weight = 1 / running(np.abs(y), number) ** 2
     return choose(fit(x, y, number, weight, groups=len(groups), models=MODELS)), weight

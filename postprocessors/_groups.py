@@ -108,7 +108,10 @@ def group(found: Rows, by: str = "size") -> Groups:
     x = found.x if by else np.zeros(len(found.y))
     kept = np.flatnonzero(np.isfinite(x))
     x, y, unit = x[kept], found.y[kept], found.unit[kept]
-    order = np.lexsort((y, x, unit) if by else (y, unit))
+    order = np.argsort(y)  # one column after the other, the last one in linear time, takes half of what lexsort does
+    if by:
+        order = order[np.argsort(x[order], kind="stable")]
+    order = order[_by_number(unit[order])]
     x, y, unit = x[order], y[order], unit[order]
     starts = np.flatnonzero(np.append(True, np.diff(unit) != 0)[: len(unit)])
     counts = np.diff(np.append(starts, len(unit)))
@@ -140,21 +143,29 @@ def _scale(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.
     return found
 
 
+def _by_number(number: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The order of rising numbers, rows of one number as they were."""
+    import numpy as np
+
+    narrow = number.astype(np.uint16) if number.max(initial=0) < 1 << 16 else number  # sixteen bits sort in linear time
+    return np.argsort(narrow, kind="stable")
+
+
 def quantile(values: NDArray[np.float64], number: NDArray[np.intp], groups: int, share: float) -> NDArray[np.float64]:
     """The quantile of each group's values, linear between two of them as numpy's; NaN for a group without any."""
     import numpy as np
 
-    order = np.lexsort((values, number))
+    if (np.diff(number) < 0).any():
+        values = values[_by_number(number)]
     counts = np.bincount(number, minlength=groups)
     starts = np.cumsum(counts) - counts
-    there = counts > 0
-    at = share * (counts[there] - 1)
-    low = np.floor(at).astype(np.intp)
-    high = np.minimum(low + 1, counts[there] - 1)
-    ranked = values[order]
-    first, second = ranked[starts[there] + low], ranked[starts[there] + high]
     found = np.full(groups, np.nan)
-    found[there] = first + (at - low) * (second - first)
+    for count in np.unique(counts[counts > 0]).tolist():  # groups of one length are one table
+        alike = np.flatnonzero(counts == count)
+        at = share * (count - 1)
+        low = int(at)
+        table = np.partition(values[starts[alike][:, None] + np.arange(count)], (low, min(low + 1, count - 1)), axis=1)
+        found[alike] = table[:, low] + (at - low) * (table[:, min(low + 1, count - 1)] - table[:, low])
     return found
 
 

@@ -66,27 +66,20 @@ class Bootstrap:
         new_run = new_size | _changes(execution) | _changes(binary)
         sizes = np.bincount(unit, new_size, len(resources.names))
         kept = sizes[unit] <= MAX_SIZES
-        values, unit, size, new_size, new_run = (column[kept] for column in (values, unit, size, new_size, new_run))
+        values, unit, size = values[kept], unit[kept], size[kept]
+        new_size, new_run = new_size[kept], new_run[kept]
         starts = np.flatnonzero(new_size)
         if not len(starts):
             return []
         told = self._estimates(values, starts, np.flatnonzero(new_run))
         lengths = np.diff(np.append(starts, len(values)))
         runs = np.add.reduceat(new_run, starts, dtype=np.intp)
-        at = np.where(np.isnan(size[starts]), None, size[starts])
+        at = _finite(size[starts])
         shared = {"draws": self.draws, "share": self.share, "seed": self.seed, "confidence": self.confidence}
-        columns = (unit[starts].tolist(), at.tolist(), lengths.tolist(), runs.tolist(), told)
+        columns = (unit[starts].tolist(), at, lengths.tolist(), runs.tolist(), told)
         return [
-            {
-                "uid": resources.names[uid],
-                "metric": metric,
-                "size": of,
-                "rows": count,
-                "executions": executions,
-                **shared,
-                **estimate,
-            }
-            for uid, of, count, executions, estimate in zip(*columns, strict=True)
+            {"uid": resources.names[uid], "metric": metric, "size": of, "rows": count, "executions": number, **shared, **estimate}
+            for uid, of, count, number, estimate in zip(*columns, strict=True)
         ]
 
     def _estimates(
@@ -118,8 +111,7 @@ def _finite(values: NDArray[np.float64]) -> list[float | None]:
     """The values; None where one is not known, or beyond a float."""
     import numpy as np
 
-    found: list[float | None] = np.where(np.isfinite(values), values, None).tolist()
-    return found
+    return [value if known else None for value, known in zip(values.tolist(), np.isfinite(values).tolist(), strict=True)]
 
 
 def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:

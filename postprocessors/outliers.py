@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _deviation
-from perfvcs.postprocessors._groups import fill, group
+from perfvcs.postprocessors._groups import fill, group, thin
 from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import Column, conclude
 from perfvcs.postprocessors._rows import OUTLIER, Rows, chosen, rows
@@ -23,6 +23,7 @@ THRESHOLDS = {"mad": 3.5, "iqr": 1.5, "studentized": 3.5}
 AROUND = ("auto", "unit", "size", "model")
 FEWEST = 8  # rows of one size, or of a model
 SIZES = 5  # of a model
+FITTED = 500  # rows of a unit that its model goes through
 ROUNDS = 3  # of fitting the model without what was found
 
 
@@ -93,9 +94,10 @@ class Outliers:
         distance = groups.y.copy()
         inside = by_model[groups.number]
         marks: NDArray[np.bool_] = np.zeros(len(distance), dtype=bool)
+        fitted = inside & thin(groups.number, len(groups), FITTED)
         for _ in range(ROUNDS if inside.any() else 1):
             if inside.any():
-                distance[inside] = _deviation.relative(groups, inside & ~marks)[inside]
+                distance[inside] = _deviation.relative(groups, fitted & ~marks)[inside]
             before, marks = marks, _deviation.far(distance, number, self.method, threshold, inside)
             if (before == marks)[inside].all():
                 break

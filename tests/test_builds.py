@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from perfvcs.measure.compilers import wrapped
+from perfvcs.repository import Repository
 
 FLAGS = ("-g", "-pg", "-mfentry")
 SOURCE = """
@@ -72,6 +73,24 @@ def test_a_compiler_that_cc_names_by_its_path_is_wrapped_too(source, tmp_path):
     assert calls_fentry(source.with_suffix(".o"))
 
 
+@pytest.mark.needs("gcc")
+@pytest.mark.parametrize("how", ["-flto -O2", "-flto=auto -O1", "-fomit-frame-pointer -O2"])
+def test_builds_whose_own_flags_would_undo_ours_call_the_recorder_too(how, source, tmp_path):
+    env = wrapped(os.environ, FLAGS, tmp_path / "compilers")
+    run(env, "sh", "-c", f"gcc {how} -c prog.c && gcc {how} -o prog prog.o && ./prog", cwd=source.parent)
+    assert calls_fentry(source.with_name("prog"))
+
+
+@pytest.mark.needs("gcc")
+def test_functions_of_a_library_that_an_interpreter_loads_are_recorded(project, perf):
+    build = "gcc -O1 -shared -fPIC -o code.so prog.c"
+    load = "import ctypes, os; ctypes.CDLL(os.path.abspath('code.so')).work(7)"
+    collectors = 'collectors = [{ name = "complexity", language = "native", functions = ["work"] }]'
+    project.configure(f'cmd = "{sys.executable} use.py"\n{collectors}', top=f'build = ["{build}"]')
+    project.commit("a library", **{"prog.c": SOURCE, "use.py": load, ".gitignore": "*.so\n"})
+    assert "size 7" in perf("collect").out
+
+
 def test_folders_of_the_path_that_are_not_there_do_no_harm(tmp_path):
     env = wrapped({"PATH": f"/no/such/folder:{tmp_path}"}, FLAGS, tmp_path / "compilers")
     assert list((tmp_path / "compilers").iterdir()) == [] and env["PATH"].startswith(f"{tmp_path}/compilers:")
@@ -84,8 +103,10 @@ def test_a_job_that_needs_flags_gets_a_build_of_its_own(project, perf):
     said = perf("collect", "--no-progress") if "--no-progress" in perf("collect", "--help").out else perf("collect")
     assert "preparing" in said.out + said.err and "with -g -pg -mfentry" in said.out + said.err
     assert not calls_fentry(project.root / "prog.o"), "the build in the working tree is the user's own"
-    stored = json.loads(perf("log", "--json").out)
-    assert "complexity" in json.dumps(stored) and '"time"' in json.dumps(stored)
+    repository = Repository.find()
+    stored = repository.profiles(one.header for one in repository.index.measured([project.git("rev-parse", "HEAD")]))
+    assert sorted(profile.job.collector for profile in stored) == ["complexity", "time"]
+    assert {profile.job.engine for profile in stored if profile.job.collector == "complexity"} == {"fentry/1"}
 
 
 @pytest.mark.needs("gcc")

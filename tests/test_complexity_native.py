@@ -279,6 +279,25 @@ def test_a_wrong_size_is_told_with_its_cure(size, message, build, record):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.needs("clang++")
+def test_containers_of_the_other_library_have_sizes(tmp_path, record):
+    program, source = tmp_path / "program", NATIVE / "containers.cpp"
+    how = ["-std=c++20", "-stdlib=libc++", *FLAGS, "-O1"]
+    done = subprocess.run(["clang++", *how, "-c", source, "-o", f"{program}.o"], capture_output=True, text=True, check=False)
+    if "file not found" in done.stderr:
+        pytest.skip("needs libc++-dev")
+    assert done.returncode == 0, done.stderr
+    subprocess.run(["clang++", "-stdlib=libc++", f"{program}.o", "-o", program], check=True)
+    names = """of_string of_wide of_vector of_bits of_deque of_list of_map of_multiset of_unordered_map of_unordered_set of_span of_stack
+        of_queue of_heap of_valarray of_view of_string_value of_unique=v->items.size() of_shared=v->name.size()"""
+    calls = record(program, *names.split(), "of_array", "of_initializers", "of_forward")
+    found = {name: calls.size[calls.function == number].tolist() for number, name in enumerate(calls.names)}
+    assert np.isnan(found.pop("of_forward")).all()
+    assert found.pop("of_array") == [7.0] * 8
+    assert found.pop("of_initializers") == [3.0] * 8
+    assert found == {parse(one).name: [0.0, 1.0, 2.0, 10.0, 22.0, 23.0, 100.0, 5000.0] for one in names.split()}
+
+
 # names
 
 
@@ -495,9 +514,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], Pa
         source, compiler = job
         how = ("-O2", "-fcf-protection=full") if compiler == "gcc" else ("-O0", "-fno-pie")
         compile_(compiler, source, target(*job), *how, link=("-pg",) if compiler == "gcc" else ("-no-pie",))
-        library = source.with_name(f"{source.stem}.so{source.suffix}")
-        if library.exists():
-            subprocess.run([compiler, *FLAGS, "-fPIC", "-shared", library, "-o", f"{target(*job)}.so"], check=True)
+        for library in source.parent.glob(f"{source.stem}.so.*"):
+            by = {"gcc": "g++", "clang": "clang++"}[compiler] if library.suffix == ".cpp" else compiler
+            subprocess.run([by, *FLAGS, "-fPIC", "-shared", library, "-o", f"{target(*job)}.so"], check=True)
 
     jobs = [(source, compiler) for source in PROGRAMS for compiler in ("gcc", "clang") if shutil.which(compiler)]
     with ThreadPoolExecutor(2) as pool:
@@ -535,6 +554,59 @@ def test_a_program_does_not_notice(source, compiler, corpus, tmp_path):
     assert len(PROGRAMS) >= 25
 
 
+def test_handlers_that_jump_out_of_the_recorder_do_not_end_it(build, record):
+    program = build(
+        """#include <setjmp.h>
+        #include <signal.h>
+        #include <sys/time.h>
+        #include <stdlib.h>
+        static sigjmp_buf back; static volatile long jumps, calls, jumping;
+        __attribute__((noinline)) void f(long n) { __asm__ volatile("" : : "r"(n)); }
+        static void on(int number) { if (jumping) { jumps++; siglongjmp(back, number); } }
+        int main(void)
+        {
+            struct itimerval often = {{0, 200}, {0, 200}}, never = {0};
+            signal(SIGALRM, on), setitimer(ITIMER_REAL, &often, 0);
+            while (jumps < 200)
+                if (!sigsetjmp(back, 1))
+                    for (jumping = 1;; calls++)
+                        f(1);
+                else
+                    jumping = 0;
+            setitimer(ITIMER_REAL, &never, 0);
+            for (int i = 0; i < 1000; i++)
+                f(2);
+            return 0;
+        }"""
+    )
+    calls = record(program, "f=n")
+    assert calls.rate[calls.size == 2].sum() == 1000
+    assert calls.rate[calls.size == 1].sum() > 1000
+    assert any("were left by an exception, a long jump" in line for line in calls.warnings)
+
+
+def test_threads_of_c11_give_back_what_they_used(build, record):
+    program = build(
+        """#include <threads.h>
+        __attribute__((noinline)) static int f(void *n) { __asm__ volatile("" : : "r"(n)); return 0; }
+        int main(void)
+        {
+            for (long i = 0; i < 2500; i++) {
+                thrd_t thread;
+                thrd_create(&thread, f, (void *)i), thrd_join(thread, 0);
+            }
+            return 0;
+        }"""
+    )
+    assert record(program, "f", keep=10).rate.sum() == 2500
+
+
+def test_durations_that_are_mostly_the_recorders_are_told(build, record):
+    program = build(COUNTING, "-O1")
+    warnings = record(program, "down", args=["2000"], outermost=False).warnings
+    assert any("most of the time measured of down was the recorder's own" in line for line in warnings)
+
+
 # failures
 
 
@@ -564,7 +636,9 @@ def test_of_a_program_that_fails_half_way_everything_is_kept(end, reason, build,
 def test_a_program_that_was_not_built_for_it_is_told_how(build, record):
     text = "__attribute__((noinline)) int f(int n) { return n; } int main(void) { return f(0); }"
     plain = build(text, name="plain", flags=["-g"])
-    with pytest.raises(Unresolved, match=r"plain was not compiled with -g -pg -mfentry: .*build.*\{cflags\}.*uftrace"):
+    with pytest.raises(
+        Unresolved, match=r"plain was not compiled with -g -pg -mfentry: .*build.* write \{cflags\} behind it, .*uftrace"
+    ):
         record(plain, "f")
     static = build(text, name="static", link=["-static"])
     with pytest.raises(Unresolved, match=r"linked statically.*without -static"):
@@ -577,6 +651,9 @@ def test_a_program_that_was_not_built_for_it_is_told_how(build, record):
         record(bare, "f")
     with pytest.raises(Unresolved, match=r"names no program whose functions"):
         record(build(text, name="none").with_name("none.c"), "f")
+    checked = build(text, "-fsanitize=address", name="checked", link=["-fsanitize=address"])
+    with pytest.raises(Unresolved, match=r"-fsanitize, which bears no recorder: build it without"):
+        record(checked, "f")
     odd = plain.with_name("odd")
     odd.write_bytes(b"\x7fELF" + b"\0" * 100)
     odd.chmod(0o755)

@@ -239,7 +239,7 @@ def test_the_bootstrap_is_the_published_one() -> None:
     rng = np.random.default_rng(8)
     runs = [rng.normal(10, 1, 50) for _ in range(4)]
     found = Bootstrap().apply(timed(np.concatenate(runs).tolist(), execution=np.repeat(range(4), 50).tolist())).models[0]
-    expected = resample([np.sort(run) for run in runs]).components()
+    expected = resample(np.concatenate([np.sort(run) for run in runs]), [50] * 4).components()
     assert found["mean"] == pytest.approx(expected.mean[0])
     assert found["within"] == pytest.approx(expected.within[0])
     assert found["between"] == pytest.approx(expected.executions[0])

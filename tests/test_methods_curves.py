@@ -218,6 +218,17 @@ def test_curves_measured_apart_need_a_history() -> None:
     assert verdict(old, new, paired=False, history={unit: wild}).word == "inconclusive"
 
 
+def test_a_large_change_is_suspected_where_few_sessions_are_known() -> None:
+    old = noisy(LOG, 1)
+    known = profile(old, SIZES)
+    unit = Unit(known.job.key, known.environment.fingerprint, "search", None, "wall")
+    few = {unit: Past(means=(-7.0, -7.05, -6.97, -7.02, -6.2))}  # the last of them is the target itself
+    change = verdict(old, noisy(LOG + 1.2e-7 * SIZES, 2), paired=False, history=few)
+    assert (change.word, change.reason) == ("suspected", "measured apart, and not enough is known of how much sessions differ")
+    assert change.curve is not None and change.curve.kind == "linear" and "O(log n) -> O(n)" in change.finding
+    assert verdict(old, noisy(1.1 * LOG, 2), paired=False, history=few).word == "inconclusive"
+
+
 def test_an_audit_raises_what_counts() -> None:
     known = profile(noisy(LOG, 1), SIZES)
     unit = Unit(known.job.key, known.environment.fingerprint, "search", None, "wall")
@@ -771,6 +782,23 @@ def test_a_nearly_level_error_is_a_constant_and_none_goes_against_its_effect() -
     falling = verdict(noisy(linear, 1, noise=0.002), noisy(linear + 6e-6 - 1e-9 * SIZES, 2, noise=0.002))
     assert falling.curve is not None and (falling.word, falling.curve.kind) == ("degradation", "constant")
     assert "->" not in falling.finding
+
+
+def test_nothing_takes_less_than_no_time() -> None:
+    random = np.random.default_rng(7)
+    old, new = (np.maximum(0.0, level + 1e-8 * random.standard_normal((10, len(SIZES)))) for level in (4e-7, 2e-8))
+    new[:, ::7] = 0.0
+    old *= np.exp(random.normal(0, 0.4, (10, 1)))
+    change = verdict(old, new)
+    assert change.low is not None and change.effect is not None
+    assert -1 <= change.low < change.effect < -0.5
+
+
+def test_a_curve_that_falls_a_little_has_no_order_of_growth() -> None:
+    falling = 1e-6 - 5e-8 * np.log(SIZES)
+    change = verdict(noisy(falling, 1), noisy(falling + 1e-10 * SIZES, 2))
+    assert change.curve is not None and change.curve.models[0] == "logarithmic"
+    assert change.curve.orders[0] == "O(1)" and "O(1) -> O(n)" in change.finding
 
 
 def test_small_coefficients_are_told_by_the_thousand() -> None:

@@ -15,6 +15,7 @@ from samples import sample_profile
 
 from perfvcs import plugins
 from perfvcs.errors import UsageError
+from perfvcs.postprocessors import _kernel
 from perfvcs.postprocessors.kernel_regression import KernelRegression
 from perfvcs.postprocessors.moving_average import MovingAverage
 from perfvcs.postprocessors.regressogram import Regressogram
@@ -160,18 +161,51 @@ def test_kernel_regression_is_that_of_statsmodels(estimate: str) -> None:
     assert points(found)[1] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("estimate", ["ll", "lc"])
 @pytest.mark.parametrize("criterion", ["cv_ls", "aic"])
 @pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
-def test_the_bandwidth_of_the_estimator_is_that_of_statsmodels(criterion: str) -> None:
+def test_the_bandwidth_of_the_estimator_is_that_of_statsmodels(criterion: str, estimate: str) -> None:
     from statsmodels.nonparametric.kernel_regression import KernelReg
 
     rng = np.random.default_rng(7)
     x = np.linspace(1, 60, 40)
     y = np.sin(x / 6) + 0.2 * rng.standard_normal(40)
-    found = KernelRegression(mode="estimator", criterion=criterion).apply(timed(x.tolist(), y.tolist())).models[0]
+    profile = timed(x.tolist(), y.tolist())
+    found = KernelRegression(mode="estimator", criterion=criterion, estimate=estimate).apply(profile).models[0]
     assert found["bandwidth_by"] == criterion
-    expected = abs(KernelReg(y, x, "c", "ll", criterion).bw[0])
-    assert found["bandwidth"] == pytest.approx(expected, rel=1e-2)
+    expected = abs(KernelReg(y, x, "c", estimate, criterion).bw[0])
+    assert found["bandwidth"] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("estimate", ["ll", "lc"])
+@pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
+def test_the_criteria_of_the_search_are_those_of_statsmodels(estimate: str) -> None:
+    from statsmodels.nonparametric.kernel_regression import KernelReg
+
+    rng = np.random.default_rng(8)
+    x, y = np.sort(rng.uniform(0, 10, 60)), rng.standard_normal(60)
+    width = np.array([0.8])
+    theirs, ours = (kind(y, x, "c", estimate, width) for kind in (KernelReg, _kernel._search(estimate)))
+    assert ours.cv_loo(width, None) == pytest.approx(theirs.cv_loo(width, theirs.est[estimate])[0], rel=1e-9)
+    assert ours.aic_hurvich(width) == pytest.approx(theirs.aic_hurvich(width)[0], rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
+def test_a_size_that_nothing_reaches_does_not_lead_the_search_astray() -> None:
+    x = [*range(1, 41), 1e6]
+    y = [float(size % 7) for size in range(41)]
+    found = KernelRegression(mode="estimator").apply(timed(x, y)).models[0]
+    assert np.isfinite(found["bandwidth"])
+
+
+@pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
+def test_very_many_units_are_searched_in_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = timed(*curve(6, 80))
+    whole = KernelRegression(mode="estimator").apply(profile).models[0]
+    monkeypatch.setattr(_kernel, "IN_ALL", 0)
+    fewer = KernelRegression(mode="estimator").apply(profile).models[0]
+    assert fewer["bandwidth"] != whole["bandwidth"]
+    assert fewer["bandwidth"] == pytest.approx(whole["bandwidth"], rel=0.9)
 
 
 @pytest.mark.parametrize("rule", ["scott", "silverman"])

@@ -273,7 +273,23 @@ def test_a_straight_line_through_zero_is_not_called_a_power() -> None:
     y, group = 3 * x * (1 + 0.05 * random.standard_normal(len(x))), np.repeat(np.arange(100), 100)
     fits = fit(x, y, group, 1 / level(x, y, group) ** 2)
     assert np.mean(choose(fits).index == MODELS.index("linear")) >= 0.98
-    assert np.mean(choose(fits, margin=0).index == MODELS.index("linear")) < 0.7
+    assert np.mean(choose(fits, margin=0, gain=0).index == MODELS.index("linear")) < 0.7
+
+
+def test_a_square_that_caches_bend_a_little_is_not_called_a_power() -> None:
+    random = np.random.default_rng(10)
+    x = np.linspace(20, 400, 60)
+    y = x**1.98 * (1 + 0.01 * random.standard_normal(len(x)))
+    fits = fit(x, y, np.zeros(60, dtype=int), 1 / level(x, y, np.zeros(60, dtype=int)) ** 2)
+    assert choose(fits).model() == "quadratic"
+    assert choose(fits, gain=0).model() == "power"
+
+
+def test_a_power_that_no_fixed_curve_comes_near_is_called_one() -> None:
+    random = np.random.default_rng(11)
+    x = np.linspace(10, 1000, 60)
+    assert choose(fit(x, x**1.5 * (1 + 0.03 * random.standard_normal(60)))).model() == "power"
+    assert choose(fit(x, x**1.25)).model() == "power", "little more is explained, but nothing is left"
 
 
 def test_a_choice_among_some_models_only() -> None:

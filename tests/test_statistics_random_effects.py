@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import statsmodels.formula.api as smf
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from perfvcs.statistics import counts
+from perfvcs.statistics import counts, resampling
 from perfvcs.statistics.components import Components, components
 from perfvcs.statistics.impact import _distinct, impact
 from perfvcs.statistics.resampling import resample
@@ -207,7 +208,7 @@ def test_draws_without_replacement_are_distinct_and_uniform() -> None:
 
 def test_resampling_agrees_with_mean_and_variance_of_clean_runs() -> None:
     values = drawn(8, (1, 20, 400), (0.0, 2.0, 1.0))[0]
-    found = resample(values)
+    found = resample(values.ravel(), [400] * 20)
     assert found.means == pytest.approx(values.mean(axis=1), abs=0.05)
     assert found.variances == pytest.approx(values.var(axis=1, ddof=1), rel=0.1)
     assert found.sizes.tolist() == [300] * 20
@@ -217,19 +218,67 @@ def test_resampling_agrees_with_mean_and_variance_of_clean_runs() -> None:
     assert whole.interval(0.99, "normal").high[0] - whole.mean[0] == pytest.approx(half)
 
 
-def test_resampling_is_hardly_moved_by_a_rare_outlier() -> None:
+@pytest.mark.parametrize("share", [0.5, 0.75])
+def test_one_outlier_is_in_the_median_resample_as_often_as_the_binomial_says(share: float) -> None:
+    spoilt = np.append(np.ones(99), 1e6)
+    seen = [resample(spoilt, [100], share=share, seed=seed).means[0] > 1 for seed in range(200)]
+    assert np.mean(seen) == pytest.approx(stats.binom.sf(49, 100, 1 - 0.99 ** (100 * share)), abs=0.1)
+
+
+def test_an_outlier_of_one_execution_leaves_the_others_as_they_are() -> None:
     values = drawn(9, (1, 10, 100), (0.0, 0.5, 1.0))[0]
     spoilt = values.copy()
     spoilt[3, 50] = 1e6
-    plain, robust = spoilt.var(axis=1, ddof=1)[3], resample(spoilt)
-    assert plain > 1e9
-    assert robust.means[3] < spoilt[3].mean()
-    assert np.array_equal(np.delete(resample(spoilt).means, 3), np.delete(resample(values).means, 3))
+    plain, robust = (resample(column.ravel(), [100] * 10) for column in (values, spoilt))
+    assert robust.means[3] > plain.means[3] + 1000
+    assert np.array_equal(np.delete(robust.means, 3), np.delete(plain.means, 3))
 
 
 def test_resampling_of_single_measurements_knows_no_variance_inside_them() -> None:
-    found = resample([[1.0], [2.0], [4.0]])
+    found = resample([1.0, 2.0, 4.0], [1, 1, 1])
     assert np.isnan(found.variances).all()
     assert found.components().variance()[0] == pytest.approx(np.var([1, 2, 4], ddof=1) / 3)
     assert found.components().interval().high[0] < np.inf
-    assert resample([[1.0, 2.0]]).components().interval().high[0] == np.inf
+    assert resample([1.0, 2.0], [2]).components().interval().high[0] == np.inf
+
+
+def test_benchmarks_are_resampled_together_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(12)
+    counts, group = rng.integers(1, 6, 60), np.repeat(np.arange(12), 5)
+    values = rng.normal(10, 1, counts.sum())
+    together, whole = resample(values, counts, group), resample(values, counts, group).components()
+    ends = np.cumsum(counts)
+    for number in range(12):
+        mine = group == number
+        alone = resample(values[np.repeat(mine, counts)], counts[mine])
+        assert np.array_equal(alone.means, together.means[mine])
+        assert np.array_equal(alone.variances, together.variances[mine], equal_nan=True)
+        one = alone.components()
+        assert whole.interval().high[number] == pytest.approx(one.interval().high[0])
+        assert whole.within[number] == pytest.approx(one.within[0], nan_ok=True)
+    monkeypatch.setattr(resampling, "CHUNK", 500)  # a few executions at a time, the same draws
+    assert np.array_equal(resample(values, counts, group).means, together.means)
+    monkeypatch.setattr(resampling, "CHUNK", 50)  # a few draws of one execution at a time
+    parts = resample(values, counts, group)
+    assert parts.means == pytest.approx(together.means, abs=1)
+    assert np.array_equal(parts.means[counts == 1], values[ends - 1][counts == 1])
+
+
+def test_executions_of_one_benchmark_are_drawn_apart() -> None:
+    found = resample([1.0, 2.0, 3.0, 4.0] * 50, [4] * 50)
+    assert len(set(found.means)) > 1
+
+
+@pytest.mark.parametrize(
+    ("values", "counts", "group", "message"),
+    [
+        ([], [], None, "needs a measurement"),
+        ([1.0], [1, 0], None, "needs a measurement"),
+        ([1.0, 2.0], [1], None, "as many values"),
+        ([1.0], [1], [0, 0], "as many values"),
+        ([np.nan], [1], None, "finite"),
+    ],
+)
+def test_executions_that_cannot_be_resampled_are_refused(values: Any, counts: Any, group: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        resample(values, counts, group)

@@ -116,6 +116,11 @@ def test_what_did_not_change_has_points_and_no_kind() -> None:
     assert labels(below) == ["difference of the means"]
 
 
+def test_only_what_changed_is_drawn_on_both_kinds_of_axes() -> None:
+    for error, kinds in ((lambda n: 0 * n, 1), (lambda n: 1e-9 * n, 2)):
+        assert len(panels(Curves().render(judged(two(error))))) == kinds
+
+
 def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:
     for sizes, first in ((np.arange(1.0, 1001), "logarithmic axes"), (np.arange(50.0, 100), "linear axes")):
         subject = Subject("one", [recorded({"search": LOG}, sizes)])

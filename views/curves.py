@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -62,6 +63,19 @@ class Side:
     colour: str
     marker: str
     dash: str
+    unit: str
+
+    @cached_property
+    def texts(self) -> dict[str, list[str]]:
+        """What is told of each size on hovering, whatever the axes."""
+        low, middle, high, mean, size = (
+            column.tolist() for column in (getattr(self.course, name) for name in ("low", "middle", "high", "mean", "size"))
+        )
+        return {
+            "text": [quantity(value, self.unit) for value in mean], "median": [quantity(value, self.unit) for value in middle],
+            "quartiles": [f"{quantity(a, self.unit)} to {quantity(b, self.unit)}" for a, b in zip(low, high, strict=True)],
+            "size": [number(value) for value in size],
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ class Curves:
         return "it draws values against at least five sizes"
 
     def render(self, subject: Subject) -> UIElement:
-        """Per unit and metric a tab with logarithmic axes and one with linear ones."""
+        """Per unit and metric a tab with logarithmic axes and one with linear ones; what stayed the same has one of them."""
         found: dict[tuple[Unit, str], list[Sample | None]] = {}
         for place, profiles in enumerate((subject.baseline, subject.target)):
             for sample in samples(profiles, whole=True):
@@ -97,7 +111,8 @@ class Curves:
         chosen = scale(most / 3 or most, unit)
         between = _Between(sides, verdict, unit) if len(sides) == 2 else None
         panels, height = [], 0
-        for axis in _axes(sides):
+        axes = _axes(sides)
+        for axis in axes[:1] if verdict is not None and verdict.word == "same" else axes:  # a figure takes long to make
             plots = [self._curves(sides, axis, chosen, unit, metric_name(some.metric), verdict)]
             if between is not None:
                 plots.append(between.draw(plots[0], axis, self.points))
@@ -116,7 +131,7 @@ class Curves:
         entries: list[tuple[str, list[Any]]] = []
         for side in sides:
             name = f"{side.name}: means, quartiles" if len(sides) > 1 else "means, quartiles"
-            entries.append((name, self._points(plot, side, axis, chosen.factor, unit)))
+            entries.append((name, self._points(plot, side, axis, chosen.factor)))
         for side in sides:
             for place, model in enumerate(_models(side.course)[: None if len(sides) == 1 else 1]):
                 line = _model(plot, side, model, place, axis, chosen.factor)
@@ -126,8 +141,9 @@ class Curves:
         legend(plot, entries)
         return plot
 
-    def _points(self, plot: figure, side: Side, axis: Axis, factor: float, unit: str) -> list[GlyphRenderer[Any]]:
+    def _points(self, plot: figure, side: Side, axis: Axis, factor: float) -> list[GlyphRenderer[Any]]:
         import numpy as np
+        from bokeh.models import Scatter, Segment
 
         course = side.course
         rows = np.flatnonzero((course.size > 0) & (course.mean > 0)) if axis == "log" else np.arange(len(course.size))
@@ -136,18 +152,14 @@ class Curves:
         floor = float(mean.min(initial=1.0)) / 10
         data = source(
             x=course.size[rows], y=mean * factor, low=(np.maximum(low, floor) if axis == "log" else low) * factor, high=high * factor,
-            text=[quantity(value, unit) for value in mean.tolist()], count=course.count[rows],
-            median=[quantity(value, unit) for value in course.middle[rows].tolist()],
-            quartiles=[f"{quantity(a, unit)} to {quantity(b, unit)}" for a, b in zip(low.tolist(), high.tolist(), strict=True)],
-            size=[number(value) for value in course.size[rows].tolist()],
+            count=course.count[rows], **{name: [texts[row] for row in rows.tolist()] for name, texts in side.texts.items()},
         )  # fmt: skip
-        bars = plot.segment(
-            "x", "low", "x", "high", source=data, line_color=side.colour, line_alpha=0.35 if len(rows) <= 60 else 0.2
-        )
-        marks = plot.scatter(
-            "x", "y", source=data, marker=side.marker, size=7 if len(rows) <= 60 else 4, line_color=side.colour,
+        line = Segment(x0="x", y0="low", x1="x", y1="high", line_color=side.colour, line_alpha=0.35 if len(rows) <= 60 else 0.2)
+        mark = Scatter(
+            x="x", y="y", marker=side.marker, size=7 if len(rows) <= 60 else 4, line_color=side.colour,
             fill_color="#ffffff" if side.marker == "square" else side.colour, fill_alpha=0.7, line_alpha=0.8,
         )  # fmt: skip
+        bars, marks = plot.add_glyph(data, line), plot.add_glyph(data, mark)
         hover(
             plot,
             [marks],
@@ -183,6 +195,7 @@ class _Between:
     def draw(self, above: figure, axis: Axis, points: int) -> figure:
         """Below ``above``, with which it shares the sizes."""
         import numpy as np
+        from bokeh.models import Scatter
         from bokeh.models.annotations.geometry import Span
 
         rows = np.flatnonzero(self.size > 0) if axis == "log" else np.arange(len(self.size))
@@ -200,7 +213,8 @@ class _Between:
                 x=self.size[rows], y=self.difference[rows] * chosen.factor, size=[number(value) for value in self.size[rows].tolist()],
                 text=[quantity(value, self.unit) for value in self.difference[rows].tolist()],
             )  # fmt: skip
-            marks = plot.scatter("x", "y", source=data, marker="diamond", size=7, color=GREEN, fill_alpha=0.4)
+            mark = Scatter(x="x", y="y", marker="diamond", size=7, line_color=GREEN, fill_color=GREEN, fill_alpha=0.4)
+            marks = plot.add_glyph(data, mark)
             hover(plot, [marks], [("difference of the means", "@text"), ("size", "@size")])
             entries.append(("difference of the means", [marks]))
         entries += self._kind(plot, axis, chosen.factor)
@@ -210,6 +224,7 @@ class _Between:
     def _kind(self, plot: figure, axis: Axis, factor: float) -> list[tuple[str, list[Any]]]:
         """The error's curve with its interval, where one was told."""
         import numpy as np
+        from bokeh.models import Line, VArea
 
         from perfvcs.statistics.regression.models import transform
 
@@ -225,8 +240,8 @@ class _Between:
         data = source(
             x=x, y=(offset + curve.coefficient * f) * factor, low=(offset + low * f) * factor, high=(offset + high * f) * factor
         )
-        band = plot.varea("x", "low", "high", source=data, fill_color=MUTED, fill_alpha=0.25)
-        line = plot.line("x", "y", source=data, line_color=INK, line_width=2)
+        band = plot.add_glyph(data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.25))
+        line = plot.add_glyph(data, Line(x="x", y="y", line_color=INK, line_width=2))
         return [(f"{curve.kind}, 99 % interval", [line, band])]
 
 
@@ -239,12 +254,9 @@ STYLE = """
 
 def growth(sample: Sample) -> str:
     """``O(log n), sizes 10 to 5,000``."""
-    from perfvcs.statistics.regression.models import order
-
     (side,) = _sides(None, sample)
-    best, size = side.course.choice, side.course.size
-    grows = order(best.model() or "constant", float(best.coefficients[0, 1]))
-    return f"{grows}, sizes {number(float(size[0]))} to {number(float(size[-1]))}"
+    size = side.course.size
+    return f"{side.course.choice.order(shape=True)}, sizes {number(float(size[0]))} to {number(float(size[-1]))}"
 
 
 def sized(sample: Sample) -> bool:
@@ -276,7 +288,8 @@ def _sides(first: Sample | None, second: Sample | None) -> list[Side]:
         there, looks = [("measured", there[0][1])], {"measured": (BLUE, "circle", "solid")}
     most = max(len(set(columns[2].tolist())) for _, columns in there)
     within = ranges(tuple(columns[0] for _, columns in there), most)
-    return [Side(name, course(*columns, within), *looks[name]) for name, columns in there]
+    unit = next(sample for sample in (first, second) if sample is not None).meaning.unit
+    return [Side(name, course(*columns, within), *looks[name], unit) for name, columns in there]
 
 
 def _columns(sample: Sample) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -305,15 +318,12 @@ def _axes(sides: Sequence[Side]) -> list[Axis]:
 
 def _heading(sides: Sequence[Side], verdict: Change | None, unit: str) -> list[str]:
     """The verdict with what was found, and the order of growth of each side."""
-    from perfvcs.statistics.regression.models import order
-
     told = []
     for side in sides:
         best = side.course.choice
-        shape = float(best.coefficients[0, 1])
         model = best.model() or "constant"
         r2 = f", r² {float(best.r2[0]):.3f}" if model != "constant" else ""
-        told.append(f"{side.name if len(sides) > 1 else equation(side.course, model, unit) + ','} {order(model, shape)}{r2}")
+        told.append(f"{side.name if len(sides) > 1 else equation(side.course, model, unit) + ','} {best.order(shape=True)}{r2}")
     lines = ["; ".join(told)] if len("; ".join(told)) <= TITLE else told
     if verdict is None:
         return lines
@@ -331,6 +341,7 @@ def _models(course: Course) -> list[str]:
 def _model(plot: figure, side: Side, model: str, place: int, axis: Axis, factor: float) -> Any:
     """A model's line. Those behind the best one are shown by a click on the legend."""
     import numpy as np
+    from bokeh.models import Line
 
     sizes = side.course.size[(side.course.size > 0) | (axis == "linear")]
     x = _grid(float(sizes[0]), float(sizes[-1]), axis)
@@ -338,7 +349,8 @@ def _model(plot: figure, side: Side, model: str, place: int, axis: Axis, factor:
     fine = np.isfinite(y) & ((y > 0) | (axis == "linear"))
     colour = side.colour if side.name != "measured" else INK if not place else CYCLE[place % len(CYCLE)]
     dash = side.dash if side.name != "measured" else DASHES[place % len(DASHES)]
-    line = plot.line(x[fine], y[fine], line_color=colour, line_dash=dash, line_width=1.5 if place else 2.5)
+    glyph = Line(x="x", y="y", line_color=colour, line_dash=dash, line_width=1.5 if place else 2.5)
+    line = plot.add_glyph(source(x=x[fine], y=y[fine]), glyph)
     line.visible = not place
     return line
 

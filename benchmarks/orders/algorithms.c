@@ -98,13 +98,11 @@ void selection_sort(int *items, size_t n) {
 }
 
 void matrix_product(const double *first, const double *second, double *product, size_t n) {
+    memset(product, 0, n * n * sizeof *product);
     for (size_t row = 0; row < n; row++)
-        for (size_t column = 0; column < n; column++) {
-            double total = 0;
-            for (size_t place = 0; place < n; place++)
-                total += first[row * n + place] * second[place * n + column];
-            product[row * n + column] = total;
-        }
+        for (size_t place = 0; place < n; place++)
+            for (size_t column = 0; column < n; column++)
+                product[row * n + column] += first[row * n + place] * second[place * n + column];
 }
 
 void floyd_warshall(double *distances, size_t n) {

@@ -194,7 +194,7 @@ def halving(random: Random, size: int) -> None:
 
 def passing(random: Random, size: int) -> None:
     """What goes through all items once, or log n times."""
-    items = list(range(size))
+    items = [0] * size
     mixed = random.sample(range(1 << 30), size)
     for _ in range(5):
         linear_search(items, -1)
@@ -233,7 +233,7 @@ WORK = (
     (hashing, [2**power for power in range(3, 10)]),
     (halving, [size * 2**power for power in range(2, 7) for size in (2, 3)]),
     (passing, [*range(25, 501, 25)]),
-    (remembering, [*range(100, 1001, 50)]),
+    (remembering, [*range(150, 1501, 75)]),
     (pairing, [*range(20, 161, 10)]),
     (tripling, [*range(2, 21, 2)]),
     (branching, [*range(4, 16)]),
@@ -251,4 +251,4 @@ def main(seed: int, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1, 3)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1, 4)

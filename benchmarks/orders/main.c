@@ -132,9 +132,8 @@ struct work {
 };
 
 static const struct work works[] = {
-    {hashing, 7, 1 << 4, 0},    {halving, 6, 1 << 4, 0}, {passing, 20, 50, 50},
-    {remembering, 20, 20, 20},  {squares, 20, 25, 25},   {cubes, 12, 8, 4},
-    {exponentials, 14, 5, 1},
+    {hashing, 7, 16, 0},  {halving, 6, 16, 0},       {halving, 5, 24, 0}, {passing, 20, 50, 50},
+    {remembering, 20, 20, 20}, {squares, 20, 40, 40}, {cubes, 12, 8, 4},  {exponentials, 14, 5, 1},
 };
 
 /* Every algorithm at all its sizes in random order, in several rounds: a slow moment of the machine hits few of them. */

@@ -10,6 +10,7 @@ import click
 
 SUFFIXES = (".json", ".gz", ".z", ".csv", ".perf")
 HELP = ("-h", "--help")
+THREADS = "OPENBLAS_NUM_THREADS"
 
 
 class Members(click.Group):
@@ -91,6 +92,7 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
     from perfvcs.errors import UsageError
     from perfvcs.reports import processing
 
+    _load_numpy()
     if Path(target).is_file() and target.endswith(SUFFIXES):
         outcomes = [_file(Path(target), name, member, output)]
         stored = f"wrote {output}" if output else "nothing is stored of a file without -o"
@@ -106,6 +108,20 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
     for outcome in outcomes:
         if outcome.refused:
             click.echo(f"note: left as it is: {outcome.refused}", err=True)
+
+
+def _load_numpy() -> None:
+    """Import numpy without the threads of its linear algebra: they take longer to start than what they could save here."""
+    import os
+
+    given = os.environ.get(THREADS)
+    os.environ[THREADS] = "1"
+    import numpy  # noqa: F401
+
+    if given is None:  # git inherits the environment
+        del os.environ[THREADS]
+    else:
+        os.environ[THREADS] = given
 
 
 def _file(path: Path, name: str, member: Any, output: Path | None) -> Any:

@@ -31,6 +31,7 @@ ENGINE = "fentry/1"
 VARIABLE = "PERFVCS_FENTRY"
 OPTIONS = ("-mgeneral-regs-only", "-ldl", "-lpthread")
 GLANCE = 4  # calls kept per function and bucket where all functions are looked at
+ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
 SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
 
 Identity = tuple[str, int, int, int, int]
@@ -207,13 +208,30 @@ def _remarks(selection: Selection, rows: Rows) -> list[str]:
             found.append(
                 f"complexity: {name}={size} had no value in {round(calls):,} calls (a null pointer, or a division by zero)"
             )
-    return found + _losses(rows.losses)
+    return found + _rough(selection.names, rows) + _losses(rows.losses)
+
+
+def _rough(names: list[str], rows: Rows) -> list[str]:
+    import numpy as np
+
+    net, gross = (
+        np.bincount(rows.function, weights=one * rows.rate, minlength=len(names))
+        for one in (rows.duration, rows.duration + rows.cost)
+    )
+    found = [name for name, own, whole in zip(names, net, gross, strict=True) if own < ROUGH * whole]
+    if not found:
+        return []
+    return [
+        f"complexity: most of the time measured of {', '.join(found)} was the recorder's own, which is subtracted: these durations are "
+        "rough; record fewer or longer calls"
+    ]
 
 
 def _losses(losses: Losses) -> list[str]:
     lines = {
         "unwound": "were left by an exception, a long jump or the thread's end and are not recorded",
         "switched": "left their stack (coroutines) and are not recorded",
+        "missed": "were made by signal handlers that interrupted the recorder and are not recorded",
         "full": "were nested too deep (over 131,072 open calls) and are not recorded",
         "memory": "are not recorded: there was no space, or too little allowed (ulimit -f), in the folder for temporary files",
     }

@@ -99,9 +99,10 @@ def _content(path: Path, before: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise CollectError(f"{path.name} cannot be read: {error.strerror}: the program must leave it alone") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise CollectError(f"{path.name} is not a file any more: the program must leave it alone")
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise CollectError(f"{path.name} is not a file any more: the program must leave it alone")
         left = (MAX_RECORDS - before) * _size() + HEADER
         content = file.read(left + 1)
     if len(content) > left:

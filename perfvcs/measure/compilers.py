@@ -13,15 +13,22 @@ SOURCES = ("c", "C", "cc", "cp", "cpp", "cxx", "CPP", "c++")
 VARIABLES = ("CC", "CXX")
 SCRIPT = """\
 #!/bin/sh
-# Adds flags wherever a source is compiled. Linking gets none, since -pg would link in a profiler's start-up.
+# Adds flags wherever code is made: with -flto that is also where it is linked. Other linking gets none, since -pg would link in
+# a profiler's start-up. gcc bears no -fomit-frame-pointer beside -pg.
 PATH={path}
 export PATH
+making=
 for word in "$@"; do
     case $word in
-        -c | -S | {sources}) exec {compiler} "$@" {flags} ;;
+        -c | -S | -flto | -flto=* | {sources}) making=1 ;;
     esac
 done
-exec {compiler} "$@"
+[ "$making" ] || exec {compiler} "$@"
+for word in "$@"; do
+    shift
+    [ "$word" = -fomit-frame-pointer ] || set -- "$@" "$word"
+done
+exec {compiler} "$@" {flags}
 """
 
 

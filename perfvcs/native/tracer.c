@@ -270,9 +270,7 @@ static Entry *push(Function *function)
     Entry *entry = &thread->stack[thread->top++];
     entry->function = function;
     entry->handle = NULL;
-    entry->recorded = !thread->held && !(thread->depth[function->place]++ && outermost);
-    if (thread->held)
-        thread->depth[function->place]++;
+    entry->recorded = !(thread->depth[function->place]++ && outermost) && !thread->held;
     return entry;
 }
 
@@ -299,55 +297,87 @@ static int pop(const Function *function, const Handle *handle, Entry *found)
 
 /* probes of functions */
 
-static PyObject *enter(PyObject *self, PyObject *size)
+/* Whether the function of the running frame has another call going on below. */
+static int goes_on(void)
 {
-    double value;
+    PyFrameObject *frame = PyEval_GetFrame();
+    PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
+    int found = 0;
+    for (frame = frame ? PyFrame_GetBack(frame) : NULL; frame && !found;) {
+        PyCodeObject *other = PyFrame_GetCode(frame);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        found = other == code;
+        Py_DECREF(other);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    Py_XDECREF(code);
+    return found;
+}
+
+/* Forget a call of which the handler of a signal left the entry behind, as is possible before Python 3.11: the next is no recursion. */
+static void forget_interrupted(Function *function)
+{
+    Thread *thread = this_thread;
+    Entry entry;
+    if (!outermost || !thread || function->place >= thread->functions || thread->depth[function->place] != 1)
+        return;
+    uint64_t begun = now();
+    if (!goes_on())
+        pop(function, NULL, &entry);
+    account((double)(now() - begun));
+}
+
+static int enter(PyObject *self, PyObject *size)
+{
+    double value = 0;
     if (PyFloat_CheckExact(size)) {
         value = PyFloat_AS_DOUBLE(size);
-    } else {
+    } else if (size != self) { /* that is for a call which is not to be recorded */
         value = PyLong_CheckExact(size) ? PyLong_AsDouble(size) : PyFloat_AsDouble(size);
         if (value == -1.0 && PyErr_Occurred())
-            return NULL;
+            return -1;
     }
-    if (isinf(value))
-        return PyErr_Format(PyExc_ValueError, "%S is not a finite number", size);
+    if (isinf(value)) {
+        PyErr_Format(PyExc_ValueError, "%S is not a finite number", size);
+        return -1;
+    }
+    forget_interrupted((Function *)self);
     Entry *entry = push((Function *)self);
     if (!entry)
-        return NULL;
+        return -1;
+    entry->recorded &= size != self;
     entry->size = value;
     entry->before = this_thread->spent;
     entry->start = now();
-    Py_RETURN_NONE;
+    return 0;
 }
 
-static PyObject *leave(PyObject *self, PyObject *unused)
+static int leave(PyObject *self)
 {
     uint64_t end = now();
     Function *function = (Function *)self;
     Entry entry;
-    (void)unused;
     if (pop(function, NULL, &entry) && entry.recorded) {
         last = end - entry.start;
         add(function, entry.size, entry.start, (double)last, this_thread->spent - entry.before + inside);
     }
     account(total);
-    Py_RETURN_NONE;
+    return 0;
 }
 
-/* How many calls of the function run in this thread. */
-static PyObject *depth(PyObject *self, PyObject *unused)
+/* function[None] = size starts a call (= function: one that is not recorded), and del function[None] ends it. */
+static int set_item(PyObject *self, PyObject *key, PyObject *size)
 {
-    const Function *function = (Function *)self;
-    (void)unused;
-    return PyLong_FromLong(this_thread && function->place < this_thread->functions ? (long)this_thread->depth[function->place] : 0);
+    (void)key;
+    return size ? enter(self, size) : leave(self);
 }
 
-/* Forget the newest of them. */
-static PyObject *drop(PyObject *self, PyObject *unused)
+static PyObject *enter_call(PyObject *self, PyObject *size)
 {
-    Entry entry;
-    (void)unused;
-    pop((Function *)self, NULL, &entry);
+    if (enter(self, size))
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -717,16 +747,22 @@ static PyObject *iterator(PyObject *module, PyObject *args)
 
 /* the module */
 
+static PyMappingMethods function_items = {.mp_ass_subscript = set_item};
+
 static PyTypeObject FunctionType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "perfvcs_tracer.Function",
     .tp_basicsize = sizeof(Function),
     .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_as_mapping = &function_items,
 };
 
 static PyMethodDef probe_methods[] = {
-    {"enter", enter, METH_O, NULL},     {"leave", leave, METH_NOARGS, NULL},     {"begin", begin, METH_O, NULL},
-    {"pause", pause_call, METH_O, NULL}, {"current", current, METH_NOARGS, NULL}, {"set_guess", set_guess, METH_O, NULL},
-    {"depth", depth, METH_NOARGS, NULL}, {"drop", drop, METH_NOARGS, NULL},       {"chosen", chosen, METH_VARARGS, NULL},
+    {"enter", enter_call, METH_O, NULL},
+    {"begin", begin, METH_O, NULL},
+    {"pause", pause_call, METH_O, NULL},
+    {"current", current, METH_NOARGS, NULL},
+    {"set_guess", set_guess, METH_O, NULL},
+    {"chosen", chosen, METH_VARARGS, NULL},
     {"guess", (PyCFunction)(void (*)(void))guess, METH_FASTCALL, NULL},
 };
 #define PROBES (Py_ssize_t)(sizeof probe_methods / sizeof *probe_methods)
@@ -758,6 +794,8 @@ static PyObject *probe(PyObject *module, PyObject *args)
         return PyErr_NoMemory();
     functions[function_count++] = function;
     PyObject *found = PyDict_New();
+    if (found && PyDict_SetItemString(found, "function", (PyObject *)function) < 0)
+        Py_CLEAR(found);
     for (Py_ssize_t number = 0; found && number < PROBES; number++) {
         PyObject *one = PyCFunction_New(&probe_methods[number], (PyObject *)function);
         if (!one || PyDict_SetItemString(found, probe_methods[number].ml_name, one) < 0)

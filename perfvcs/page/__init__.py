@@ -161,8 +161,6 @@ def _whole(subject: Subject, along: list[Part], ranks: Mapping[Key, int]) -> Ite
 
 def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Section], dict[Key, str], list[str]]:
     """Sections with their figures, the anchor of every benchmark that has one, and what was left out in words."""
-    from bokeh.models import Plot
-
     sections: dict[str, Section] = {}
     anchors: dict[Key, str] = {}
     wholes = {name for name, view in chosen.items() if getattr(view, "whole", False)}
@@ -188,11 +186,10 @@ def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Sectio
         for name, view in fitting.items():
             number += 1
             layout = _bounded(view, points).render(narrowed)
-            drawn += sum(1 for _ in layout.select({"type": Plot}))
+            packed, plots = _pack(layout, f"f{number}")
+            drawn += plots
             label = f"{name}, {metric_name(place.metric)}: {section.title}"
-            figures.append(
-                Figure(f"f{number}", name, label, int(getattr(layout, "height", None) or 0), _pack(layout, f"f{number}"))
-            )
+            figures.append(Figure(f"f{number}", name, label, int(getattr(layout, "height", None) or 0), packed))
         folded = place.metric not in FIRST and len(section.blocks) >= 1
         (section.rest if folded else section.blocks).append(Block(metric_name(place.metric), figures))
     ordered = list(sections.values())
@@ -210,19 +207,21 @@ def _bounded(view: View, points: int) -> View:
     return view
 
 
-def _pack(layout: UIElement, target: str) -> str:
-    """What BokehJS needs to draw a layout into the element ``target``: gzip keeps a page of many figures small.
+def _pack(layout: UIElement, target: str) -> tuple[str, int]:
+    """What BokehJS needs to draw a layout into the element ``target``, and how many plots these are: gzip keeps a page of many small.
 
     Base64 has no character that could end the script element around it.
     """
     import bokeh
     from bokeh.document import Document
+    from bokeh.models import Plot
 
     document = Document()
     document.add_root(layout)
     item = {"target_id": target, "root_id": layout.id, "doc": document.to_json(deferred=False), "version": bokeh.__version__}
     text = json.dumps(item, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+    packed = base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+    return packed, sum(isinstance(model, Plot) for model in document.models)
 
 
 @cache

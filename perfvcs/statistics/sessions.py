@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 FEWEST = 5  # sessions of a history from which a variance is believed
 CLIP = 2.5  # standard deviations beyond which a step of the history counts as a change of the code
 CONSISTENT = 0.97756  # mean of min(z^2, CLIP^2) of a standard normal z
-SHARES = (0.565, 0.604, 0.634, 0.658, 0.678, 0.697)  # of the variance that 4 to 9 normal steps keep without the largest (simulated)
+# Of the variance that 4 to 9 normal steps keep without the largest, simulated.
+SHARES = (0.565, 0.604, 0.634, 0.658, 0.678, 0.697)
 USED = 0.6  # degrees of freedom per difference of neighbours: they overlap, and clipping costs some
 AA_POINT = 1.96
 AA_FEWEST = 3

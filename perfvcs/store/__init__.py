@@ -147,26 +147,12 @@ class Store:
         They are streamed: memory holds one profile and the paths. A profile that is there already is not stored again. Raises
         Malformed, Unwritable, Damaged, Contended.
         """
-        waiting = iter(profiles)
-        first = next(waiting, None)
-        if first is None:
-            return []
-        self._tip()
-        paths: list[str] = []
-        blobs: dict[str, str | None] = {}
-        with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
-            for profile in chain([first], waiting):
-                document = profile.encode()
-                paths.append(place(profile, document))
-                blobs[paths[-1]] = stream.blob(document)
-            self._publish(stream, blobs, message)
-        return paths
+        return self.replace(((None, profile) for profile in profiles), message)
 
-    def replace(self, profiles: Iterable[tuple[str, Profile]], message: str) -> list[str]:
-        """Put each profile in the place of the one at the path before it, all in one commit or none; the new paths in the order given.
+    def replace(self, profiles: Iterable[tuple[str | None, Profile]], message: str) -> list[str]:
+        """Put each profile in the place of the one at the path before it (None: of none); the new paths in the order given.
 
-        The store's history keeps the old ones. A profile that is what is there already changes nothing. Memory and errors are those of
-        ``add``; no profiles make no commit.
+        The store's history keeps the old ones. All else is as with ``add``.
         """
         waiting = iter(profiles)
         first = next(waiting, None)
@@ -179,7 +165,8 @@ class Store:
             for old, profile in chain([first], waiting):
                 document = profile.encode()
                 paths.append(place(profile, document))
-                changes.setdefault(old, None)
+                if old is not None:
+                    changes.setdefault(old, None)
                 changes[paths[-1]] = stream.blob(document)
             self._publish(stream, changes, message)
         return paths

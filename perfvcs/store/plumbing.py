@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 from perfvcs.errors import PerfError
 
 BRANCH = "refs/heads/main"
+LARGE = 1 << 19  # bytes; fast-import compresses what it writes twice where it is but a few objects: first a pack, then each of them
 WINDOW = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
 CHUNK = 1 << 20
 FAST = ("-c", "pack.compression=1")  # of large documents, most of the time goes into compressing; 6 % more bytes
@@ -164,6 +165,7 @@ class Import:
     """One ``git fast-import`` stream. Nothing that it was given counts before ``finish`` returns."""
 
     def __init__(self, git: Git) -> None:
+        self._git = git
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the stream
         try:
             # feature done: a stream that ends without "done", because we were killed, changes no branch
@@ -185,6 +187,8 @@ class Import:
 
     def blob(self, content: bytes) -> str:
         """Store a blob; returns its id."""
+        if len(content) > LARGE:
+            return self._git.run("hash-object", "-w", "--stdin", data=content).decode().strip()
         self.write(b"blob\ndata %d\n" % len(content), content, b"\n")
         return blob_id(content)
 

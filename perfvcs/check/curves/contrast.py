@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics import difference, sessions
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 VETO = 0.01
 FEWEST = 5  # executions a side from which offset and slope are tested together
+FAR = 3.0  # standard errors that hardly any difference between sessions has
 
 Three = tuple[float, float, float]
-Earlier = tuple["Past", float]  # a history, and the part of the variance of its means that comes from inside the sessions
 PARTS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
 
 
@@ -31,16 +32,23 @@ class Contrast:
     """Target minus baseline at the smallest, at the largest and over all sizes, with their intervals, infinite for one execution a side.
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it is NaN. ``between`` is what is known
-    of sessions that were apart.
+    of sessions that were apart, and a part of ``error``, the standard errors.
     """
 
     theta: Three
     low: Three
     high: Three
+    error: Three
     p: float
     permutation_p: float
     veto: float
     between: sessions.Spread | None
+
+    def stands_out(self, bar: float) -> bool:
+        """Whether it is too large for what sessions apart are known to differ by, if not for how little is known of that."""
+        return self.between is not None and any(
+            abs(theta) >= max(bar, FAR * error) for theta, error in zip(self.theta, self.error, strict=True)
+        )
 
     def part(self, bar: float) -> int:
         """Where the curve changed: 1 at the largest sizes, else 0 at the smallest, else 2 over all; if none tells, the likeliest."""
@@ -52,7 +60,7 @@ class Contrast:
         return max((1, 0, 2), key=tells)
 
 
-def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Earlier]]], confidence: float, alpha: float) -> list[Contrast]:
+def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Past]]], confidence: float, alpha: float) -> list[Contrast]:
     """One contrast per curve: its lines, whether they are paired, and what earlier sessions show; in their order.
 
     Curves with equally many executions are computed together. Only those with p <= ``alpha`` are permuted.
@@ -67,7 +75,7 @@ def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Earlier]]], confiden
 
 
 def _bucket(
-    members: Sequence[tuple[Lines, bool, Sequence[Earlier]]], paired: bool, confidence: float, alpha: float
+    members: Sequence[tuple[Lines, bool, Sequence[Past]]], paired: bool, confidence: float, alpha: float
 ) -> list[Contrast]:
     import numpy as np
 
@@ -76,7 +84,7 @@ def _bucket(
     lines = [one for one, *_ in members]
     first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
     m, k = first.shape[1], second.shape[1]
-    between = [None if paired or not one.logarithmic else _between(past) for one, _, past in members]
+    between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
     parts = [_difference(first[..., part], second[..., part], paired, between, confidence) for part in PARTS]
     p = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
     first, second = first[..., :2], second[..., :2]
@@ -91,11 +99,11 @@ def _bucket(
     veto = max(VETO, smallest(m) if paired else smallest(m, k))
     found = []
     for place, spread in enumerate(between):
-        theta, low, high = (
+        theta, low, high, error = (
             (float(column[0][place]), float(column[1][place]), float(column[2][place]))
-            for column in ([getattr(part, name) for part in parts] for name in ("estimate", "low", "high"))
+            for column in ([getattr(part, name) for part in parts] for name in ("estimate", "low", "high", "error"))
         )
-        found.append(Contrast(theta, low, high, float(p[place]), float(permuted[place]), veto, spread))
+        found.append(Contrast(theta, low, high, error, float(p[place]), float(permuted[place]), veto, spread))
     return found
 
 
@@ -115,7 +123,11 @@ def _difference(
     return difference.welch(first, second, confidence, extra, np.array([one.df if one else 1.0 for one in between]))
 
 
-def _between(pasts: Sequence[Earlier]) -> sessions.Spread | None:
-    """The largest between-session variance that the histories of the curve's sizes show; None where they are too short."""
-    known = [sessions.between(past.means, past.commits, within) for past, within in pasts]
+def _between(pasts: Sequence[Past], lines: Lines) -> sessions.Spread | None:
+    """The largest between-session variance that the histories of the curve's sizes show; None where they are too short.
+
+    The variance that is added from inside the sessions is taken away, and no more, though medians have more of it than lines have.
+    """
+    within = fmean(float(side[:, 0].var(ddof=1)) / len(side) if len(side) > 1 else 0.0 for side in (lines.first, lines.second))
+    known = [sessions.between(past.means, past.commits, within) for past in pasts]
     return max((one for one in known if one), key=lambda one: one.variance, default=None)

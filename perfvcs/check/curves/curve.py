@@ -142,9 +142,9 @@ class Fitted:
         models = self.models(place)
         scaled = (finite(float(column[place]) * sides.unit) for column in (kind.coefficient, kind.low, kind.high))
         coefficient, low, high = scaled
-        shapes = self.shapes(place)
+        before, after = (side.order(place, shape=True) or order("constant") for side in (self.baseline, self.target))
         return Curve(
-            models=models, orders=(order(models[0], shapes[0]), order(models[1], shapes[1])), r2=self.r2(place),
+            models=models, orders=(before, after), r2=self.r2(place),
             sizes=(sides.low, sides.high), kind=kind.name(place) or "none", coefficient=coefficient, low=low, high=high,
         )  # fmt: skip
 

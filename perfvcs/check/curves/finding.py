@@ -51,7 +51,8 @@ def orders(curve: Curve) -> str:
     if curve.kind in ("none", "power", "exponential") or curve.coefficient is None:
         return ""
     side = 0 if curve.coefficient > 0 else 1
-    slower = growth(curve.models[side], _exponent(curve.orders[side]))
+    flat = curve.orders[side] == ORDERS["constant"]
+    slower = growth("constant" if flat else curve.models[side], _exponent(curve.orders[side]))
     faster = growth(curve.kind)
     if faster[0] - slower[0] < STEEPER and not (faster[0] == slower[0] and faster[1] > slower[1]):
         return ""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -28,7 +30,8 @@ class Lines:
 
     A line is the distance from the common curve over the size (its logarithm where all sizes are above 0): of logarithms where
     ``logarithmic``, else in shares of the common curve. Its columns: the offset at the centre of the sizes, the slope, and the mean
-    distances at both ends as they were, whatever the line says: over the tenth of the sizes up to ``ends[0]``, and from ``ends[1]``.
+    distances at both ends as they were, whatever the line says: over the sizes up to ``ends[0]``, a tenth of them and of the values at
+    least, and over those from ``ends[1]``.
     ``rows`` are size, value, execution and expected value of either side's rows that count; ``members`` the numbers of the
     executions that count, and ``groups`` the profile and build of each.
     """
@@ -64,9 +67,7 @@ def lines(sides: Sides) -> Lines | None:
         return None
     kept = [np.isfinite(part) for part in expected]
     centre = float(np.concatenate([part[here] for part, here in zip(z, kept, strict=True)]).mean())
-    distinct = np.unique(np.concatenate([side.size[here] for side, here in zip(points, kept, strict=True)]))
-    tenth = max(1, len(distinct) // TENTH)
-    ends = float(distinct[tenth - 1]), float(distinct[-tenth])
+    ends = _ends(points, kept)
     found = []
     for side, along, value, level, here in zip(points, z, values, expected, kept, strict=True):
         away = value[here] - level[here] if logarithmic else value[here] / level[here] - 1
@@ -114,6 +115,20 @@ def coefficients(found: Lines, kind: str, *, through: bool) -> tuple[Floats, Flo
             every = np.where(length > 0, above / np.where(length > 0, length, 1.0), np.nan)
         sides.append(_counted(every[members, None], groups, found.builds)[:, 0])
     return sides[0], sides[1]
+
+
+def _ends(points: tuple[Points, Points], kept: Sequence[NDArray[np.bool_]]) -> tuple[float, float]:
+    """Up to which size, and from which on, a tenth of the sizes lies, and of the values: a tenth of the sizes may hold few of these."""
+    import numpy as np
+
+    size = np.concatenate([side.size[here] for side, here in zip(points, kept, strict=True)])
+    weights = [np.ones(len(side.size)) if side.weight is None else side.weight for side in points]
+    distinct, place = np.unique(size, return_inverse=True)
+    count = np.bincount(place, np.concatenate([one[here] for one, here in zip(weights, kept, strict=True)]))
+    tenth = max(1, len(distinct) // TENTH)
+    enough = count.sum() * tenth / max(len(distinct), tenth * TENTH)  # so many sizes have, where all are as frequent
+    low, high = (max(tenth - 1, int(np.searchsorted(np.cumsum(one), enough))) for one in (count, count[::-1]))
+    return float(distinct[low]), float(distinct[-1 - high])
 
 
 def _along(side: Points, low: float) -> Floats:

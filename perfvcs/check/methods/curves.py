@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import expm1, isfinite, log, log1p
-from statistics import fmean, variance
+from math import expm1, inf, log1p
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.condensation import condense
-from perfvcs.check.curves.contrast import Contrast, Earlier, contrasts
+from perfvcs.check.curves.contrast import Contrast, contrasts
 from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
 from perfvcs.check.curves.finding import orders, sentence
 from perfvcs.check.curves.replication import Lines, coefficients, lines
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FEW, FEWEST, WIDE, LogMedian
-from perfvcs.check.past import Unit
+from perfvcs.check.past import Past, Unit
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import direction, finite
 from perfvcs.quantity import number, percent
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 LEVEL = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
 NOTHING = 1e-9  # a share below is rounding
+UNSURE = "measured apart, and not enough is known of how much sessions differ"
 STARTED = "the start of a single {} may have moved all of it: at least 5, better 10"
 
 
@@ -44,10 +44,12 @@ class Judged:
     delta: float
 
     def relative(self, difference: float) -> float:
-        """A difference of the lines as target/baseline - 1."""
+        """A difference of the lines as target/baseline - 1; not below -1 where a value below 0 is none, or an error of the clock."""
         if not self.lines.logarithmic:  # shares of the middle of both: 2 where the baseline is 0
-            return difference / (1 - difference / 2) if 2 - difference > NOTHING else float("inf")
-        return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else float("inf")
+            sides = self.sides
+            above = sides.case.calls or min(float(side.value.min()) for side in (sides.baseline, sides.target)) >= 0
+            return max(-1.0 if above else -inf, difference / (1 - difference / 2)) if 2 - difference > NOTHING else inf
+        return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
 
     @property
     def bar(self) -> float:
@@ -61,15 +63,16 @@ class Curves(Method):
 
     Of each execution the logarithms of the values less those of the common curve are a straight line over the logarithm of the size: an
     offset and a slope. Both together are compared by Hotelling's T^2, in pairs where the sides were measured in turns. A change needs
-    all of: Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p of T^2 is at most 1 %, or the smallest
-    that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the effect is at least ``delta``,
-    which is never below the A/A floor. It is ``same`` where the intervals of all three lie within ``delta``. Below five executions a
-    side, and where the sides were measured apart without a history, a change is only ``suspected``; with a history, the variance between
-    sessions is added. Then, and below five executions, the three are tested one by one at a third of the level each. A single execution
-    a side is suspected where ``statistics.regression.kind`` tells its rows apart. The effect is that at the largest sizes, if the curve
-    changed there, else at the smallest, else over all. The kind of error comes from the means at each size, its coefficient and interval
-    from the executions. Where a value is 0 or below, shares of the common curve take the place of logarithms; cases of fewer than three
-    common sizes, or whose curve is not above 0, are judged by ``log-median``.
+    all of: Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p of T^2 is at most 1 %, or the
+    smallest that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the effect is at least
+    ``delta``, which is never below the A/A floor. It is ``same`` where the intervals of all three lie within ``delta``. Below five
+    executions a side, and where the sides were measured apart without a history, a change is only ``suspected``; with a history, the
+    variance between sessions is added, and an effect of three standard errors that is no change, since so few of these are known, is
+    ``suspected``. Then, and below five executions, the three are tested one by one at a third of the level each. A single execution a
+    side is suspected where ``statistics.regression.kind`` tells its rows apart. The effect is that at the largest sizes, if the curve
+    changed there, else at the smallest, else over all. The kind of error comes from the means at each size, its coefficient and
+    interval from the executions. Where a value is 0 or below, shares of the common curve take the place of logarithms; cases of fewer
+    than three common sizes, or whose curve is not above 0, are judged by ``log-median``.
     Outliers are drawn in and near sizes put together before (``statistics.regression.condensed``). Where builds were repeated, they take
     the place of executions. Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
     """
@@ -95,7 +98,7 @@ class Curves(Method):
         q = q_values(np.array([one.p for one in found])).tolist()
         changes = []
         for (place, sides, one, past), contrast, each in zip(able, found, q, strict=True):
-            delta = max([self.delta, *(expm1(aa_floor(part.audits)) for part, _ in past)])
+            delta = max([self.delta, *(expm1(aa_floor(part.audits)) for part in past)])
             changes.append(self._change(fits, Judged(sides, one, contrast, place, delta), each))
         return changes, rest
 
@@ -137,6 +140,8 @@ class Curves(Method):
             return ("suspected", APART) if apart else (direction(one.sides.case.about, contrast.theta[contrast.part(bar)]), "")
         if -bar <= min(contrast.low) and max(contrast.high) <= bar:
             return ("inconclusive", APART) if apart else ("same", "")
+        if contrast.stands_out(bar):
+            return "suspected", UNSURE
         return "inconclusive", APART if apart else WIDE.format(100 * one.delta)
 
     def _curve(self, fits: Fitted, one: Judged) -> Curve:
@@ -181,18 +186,11 @@ def _level(fits: Fitted, one: Judged) -> bool:
     return bool(first * last > 0 and abs(last - first) < LEVEL * max(abs(first), abs(last)))
 
 
-def _pasts(case: Case) -> list[Earlier]:
-    """What the history says of the case: as a whole, or of each of its sizes. It is of medians, and so is what is inside its sessions."""
+def _pasts(case: Case) -> list[Past]:
+    """What the history says of the case: as a whole, or of each of its sizes."""
     environment = case.header.environment.fingerprint
     units = [Unit(case.series, environment, case.uid, size, case.metric) for size in case.after]
-    return [(case.history[unit], _within(case, unit.size)) for unit in units if unit in case.history]
-
-
-def _within(case: Case, size: float | None) -> float:
-    """The variance that the mean of the logarithms of a session's medians has from inside the session; 0 where it is unknown."""
-    found = [summary.medians for side in (case.before, case.after) for summary in side.get(size, {}).values()]
-    logs = [[log(value) for value in medians if isfinite(value) and value > 0] for medians in found]
-    return fmean([variance(one) / len(one) for one in logs if len(one) > 1] or [0.0])
+    return [case.history[unit] for unit in units if unit in case.history]
 
 
 def _without_kind(curve: Curve) -> Curve:

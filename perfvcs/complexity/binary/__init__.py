@@ -10,8 +10,8 @@ from perfvcs.collectors import CollectError
 
 FLAGS = "-g -pg -mfentry"
 CURE = (
-    f"compile with {FLAGS} (perfvcs gives them to the commands of build through compilers on PATH; a build that names its compiler by "
-    'path can write {{cflags}}), or set tracer = "uftrace"'
+    "perfvcs gives these flags to the commands of build through compilers on PATH; where a build names its compiler by its path, write "
+    '{cflags} behind it, or set tracer = "uftrace"'
 )
 
 

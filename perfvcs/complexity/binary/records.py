@@ -22,7 +22,7 @@ BLOCK = 0x4B4C4250
 PROCESS, THREAD, CHUNK = 1, 2, 3
 HEAD = struct.Struct("<IIQ")
 ABOUT = struct.Struct("<8sIIQQQQQQQQQ")  # after the head of the first block
-COUNTERS = struct.Struct("<IIQQQ")
+COUNTERS = struct.Struct("<IIQQQQ")
 PART = struct.Struct("<IIIIQQ")
 RECORD = [("number", "<u8"), ("size", "<u8"), ("ticks", "<u8"), ("cost", "<u8")]
 NUMBER_BITS = 62
@@ -32,12 +32,16 @@ MAX_ROWS = 5_000_000
 
 @dataclass
 class Losses:
-    """Calls that are not among the rows: without memory, without a slot, left by an exception or jump, moved between stacks."""
+    """Calls that are not among the rows.
+
+    Without memory, without a slot, left by an exception or jump, moved between stacks, or made while a signal interrupted the recorder.
+    """
 
     memory: int = 0
     full: int = 0
     unwound: int = 0
     switched: int = 0
+    missed: int = 0
 
 
 @dataclass(frozen=True)
@@ -171,12 +175,9 @@ def _file(content: bytes, path: Path, functions: int, losses: Losses) -> tuple[f
                 raise _wrong(path, "is of another version")
             losses.memory += about[-1]
         elif kind == THREAD:
-            _, _, full, unwound, switched = COUNTERS.unpack_from(body)
-            losses.full, losses.unwound, losses.switched = (
-                losses.full + full,
-                losses.unwound + unwound,
-                losses.switched + switched,
-            )
+            _, _, *counts = COUNTERS.unpack_from(body)
+            for name, count in zip(("full", "unwound", "switched", "missed"), counts, strict=True):
+                setattr(losses, name, getattr(losses, name) + count)
         elif kind == CHUNK:
             function, thread, number, _part, seen, first = PART.unpack_from(body)
             if function >= functions:

@@ -16,13 +16,15 @@ from perfvcs.launcher.execution import not_started
 MAGIC = b"\x7fELF"
 LOOKED_AT = 1 << 16  # bytes of a script
 MOST_FILES = 20_000  # below the project's folder
+SANITIZERS = ("libasan.", "libtsan.", "libhwasan.")
 SKIPPED = (".git", ".perf", ".hg", "node_modules", "__pycache__")
 
 
 def programs(run: Run) -> list[Path]:
     """The program that the command's first word names, else those that its other words or its script name, with their libraries.
 
-    Libraries count when they are below the run's folder. Raises Unresolved when none was compiled with the flags.
+    Libraries count when they are below the run's folder; those that a program may load while it runs only when nothing else was compiled
+    with the flags. Raises Unresolved when none was.
     """
     if not os.path.lexists(run.argv[0]):
         raise CollectError(str(not_started(run.argv, errno.ENOENT)))
@@ -33,8 +35,18 @@ def programs(run: Run) -> list[Path]:
             for library in _libraries(elf, run, set()):
                 read.setdefault(library, Elf.read(library))
         if found := [path for path, elf in read.items() if elf.hooks]:
+            _bear(read.values())
             return found
+    if named and Elf.read(named[0]).dynamic and (found := plugins(run, named)):  # an interpreter that loads them
+        return found
     raise Unresolved(_not_built(run, [Elf.read(path) for path in named]))
+
+
+def _bear(programs: Iterable[Elf]) -> None:
+    """Raises Unresolved for programs that end when something is loaded before their own libraries."""
+    for elf in programs:
+        if any(name.startswith(SANITIZERS) for name in elf.needed):
+            raise Unresolved(f"complexity: {elf.path} was built with -fsanitize, which bears no recorder: build it without")
 
 
 def named(run: Run) -> list[Path]:

@@ -37,6 +37,7 @@ struct counters {
     uint64_t full;     /* calls that had no slot */
     uint64_t unwound;  /* calls left by an exception or a long jump */
     uint64_t switched; /* calls that left their stack or their thread and came back */
+    uint64_t missed;   /* calls by signal handlers that interrupted a hook */
 };
 
 struct record {

@@ -125,7 +125,7 @@ static struct thread *attach(void)
         thread = shared->idle;
         if (thread) {
             shared->idle = thread->next;
-            memset(thread->pages, 0, sizeof thread->pages); /* those of the ended thread's stack may be gone */
+            memset(&thread->pages, 0, sizeof thread->pages); /* those of the ended thread's stack may be gone */
         } else
             thread = new_thread();
     }
@@ -182,6 +182,7 @@ static uint32_t push(struct thread *thread, uint64_t *place, uint32_t function)
     frame->switches = thread->switches;
     frame->thread = thread;
     frame->state = PENDING;
+    atomic_signal_fence(memory_order_release);
     thread->current = slot;
     activity->active++;
     return slot;
@@ -200,19 +201,21 @@ __attribute__((used)) static void enter(const struct registers *registers, uint6
     struct thread *thread = self;
     if (UNLIKELY(!thread || thread->generation != shared->generation) && !(thread = attach()))
         return;
-    if (UNLIKELY(thread->busy))
+    if (UNLIKELY(thread->busy)) {
+        thread->counters->missed++;
         return;
-    thread->busy = true;
+    }
+    thread->busy = place;
     atomic_signal_fence(memory_order_seq_cst);
     uint32_t slot = push(thread, place, site->function);
     if (slot) {
-        frames[slot].size = evaluate(site->program, registers, (uint64_t)(place + 1), thread->pages);
+        frames[slot].size = evaluate(site->program, registers, (uint64_t)(place + 1), &thread->pages);
         atomic_signal_fence(memory_order_seq_cst);
         *place = address_of(slot);
-        thread->busy = false;
+        thread->busy = NULL;
         frames[slot].tick = ticks();
     } else {
-        thread->busy = false;
+        thread->busy = NULL;
     }
 }
 
@@ -223,10 +226,10 @@ static void detach(void *value)
     if (!thread || thread->generation != shared->generation)
         return;
     uint64_t before = block_signals();
-    thread->busy = true;
+    thread->busy = __builtin_frame_address(0);
     while (thread->current)
         drop(thread);
-    thread->busy = false;
+    thread->busy = NULL;
     self = NULL;
     lock();
     thread->next = shared->idle;
@@ -263,7 +266,7 @@ static bool prepare(const char *path)
 __attribute__((constructor)) static void start(void)
 {
     const char *path = getenv("PERFVCS_FENTRY");
-    prepare_jumps();
+    prepare_calls();
     if (!path || !prepare(path))
         return;
     choose_clock();

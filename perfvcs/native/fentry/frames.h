@@ -31,12 +31,12 @@ struct thread {
     uint32_t generation, number;
     uint32_t current, unused, limbo, in_limbo;
     uint32_t switches;
-    volatile bool busy; /* a hook is at work: what a signal handler calls meanwhile is not recorded */
+    const uint64_t *volatile busy; /* where on the stack a hook is at work: what a signal handler calls meanwhile is not recorded */
     struct counters *counters;
     struct thread *next;
     uint8_t *memory, *memory_end;
     struct activity *functions;
-    uint64_t pages[PAGES];
+    struct pages pages;
 };
 
 static __thread struct thread *self __attribute__((tls_model("initial-exec")));
@@ -74,6 +74,7 @@ static bool take_slots(struct thread *thread)
     while (!atomic_compare_exchange_weak(&next_slot, &first, first + BATCH));
     for (uint32_t slot = first; slot < first + BATCH; slot++) {
         frames[slot].next = thread->unused;
+        atomic_signal_fence(memory_order_release);
         thread->unused = slot;
     }
     return true;
@@ -83,6 +84,7 @@ static void release(struct thread *thread, uint32_t slot)
 {
     frames[slot].state = UNUSED;
     frames[slot].next = thread->unused;
+    atomic_signal_fence(memory_order_release); /* the list is whole whenever a signal comes */
     thread->unused = slot;
 }
 
@@ -130,16 +132,33 @@ static void drop(struct thread *thread)
     thread->counters->unwound++;
 }
 
+/* A signal interrupted a hook, and its handler jumps away: the hook does not go on. All pending calls are given up, and keep their slots. */
+static void start_over(struct thread *thread)
+{
+    for (uint32_t function = 0; function <= asked->functions; function++)
+        thread->functions[function].active = 0;
+    for (uint32_t slot = thread->current; slot; slot = frames[slot].before)
+        thread->counters->unwound++;
+    thread->current = thread->limbo = thread->in_limbo = 0;
+    thread->switches++;
+    thread->busy = NULL;
+}
+
 /* Give up the pending calls whose frames are below an address of the running stack. */
 static void drop_below(const uint64_t *address)
 {
     struct thread *thread = self;
-    if (!thread || thread->generation != shared->generation || thread->busy)
+    if (!thread || thread->generation != shared->generation)
         return;
-    thread->busy = true;
+    if (thread->busy) {
+        if (thread->busy < address)
+            start_over(thread);
+        return;
+    }
+    thread->busy = __builtin_frame_address(0);
     while (thread->current && frames[thread->current].place < address)
         drop(thread);
-    thread->busy = false;
+    thread->busy = NULL;
 }
 
 static void store(struct thread *thread, struct frame *frame, uint64_t now)
@@ -183,7 +202,7 @@ static void finish_out_of_turn(struct thread *thread, uint32_t slot, uint64_t no
         frame->state = FINISHED; /* its owner sweeps it up */
         return;
     }
-    thread->busy = true;
+    thread->busy = frame->place;
     uint32_t found = thread->current;
     while (found && found != slot && (frames[found].state == FINISHED || frames[found].place < frame->place))
         found = frames[found].before;
@@ -196,7 +215,7 @@ static void finish_out_of_turn(struct thread *thread, uint32_t slot, uint64_t no
         thread->counters->switched++;
         frame->state = FINISHED;
     }
-    thread->busy = false;
+    thread->busy = NULL;
 }
 
 __attribute__((used)) static uint64_t leave(uint64_t slot_address, uint64_t *place)
@@ -210,13 +229,13 @@ __attribute__((used)) static uint64_t leave(uint64_t slot_address, uint64_t *pla
         finish_out_of_turn(thread, slot, now);
         return to;
     }
-    thread->busy = true;
+    thread->busy = place;
     bool tail = frame->tail;
     finish(thread, slot, now);
     while (UNLIKELY(tail && thread->current && frames[thread->current].place == place)) {
         tail = frames[thread->current].tail;
         finish(thread, thread->current, now);
     }
-    thread->busy = false;
+    thread->busy = NULL;
     return to;
 }

@@ -32,13 +32,25 @@ struct number {
     enum kind kind;
 };
 
-/* Whether there is memory at an address; pages that were seen are remembered, since asking the kernel takes 60 ns. */
-static bool mapped(uint64_t *pages, uint64_t address, uint64_t width)
+/* Pages that were seen to be there, since asking the kernel takes 60 ns. */
+struct pages {
+    uint64_t seen[PAGES];
+    uint32_t unmapped; /* when they were */
+};
+
+static _Atomic uint32_t unmapped; /* how often memory was given back; what was seen before counts no more */
+
+static bool mapped(struct pages *pages, uint64_t address, uint64_t width)
 {
     if (address < 65536 || address + width > 0x7fffffffffffull)
         return false;
+    uint32_t now = atomic_load_explicit(&unmapped, memory_order_relaxed);
+    if (UNLIKELY(pages->unmapped != now)) {
+        memset(pages->seen, 0, sizeof pages->seen);
+        pages->unmapped = now;
+    }
     for (uint64_t page = address >> 12; page <= (address + width - 1) >> 12; page++) {
-        uint64_t *seen = &pages[page % PAGES];
+        uint64_t *seen = &pages->seen[page % PAGES];
         if (LIKELY(*seen == page))
             continue;
         if (!readable(page << 12))
@@ -109,7 +121,7 @@ static uint64_t vector(unsigned number)
     return value;
 }
 
-static bool load(uint64_t *pages, uint64_t *top, const struct step *step)
+static bool load(struct pages *pages, uint64_t *top, const struct step *step)
 {
     uint64_t address = *top + (uint64_t)step->value, width = step->width & 0xff;
     if (!mapped(pages, address, width))
@@ -137,7 +149,7 @@ static bool divide(uint64_t *left, uint64_t right, bool has_sign)
 }
 
 /* The size of a call; of kind NONE where the expression has no value: a pointer to nothing, a division by zero. */
-static struct number evaluate(uint32_t program, const struct registers *registers, uint64_t stack, uint64_t *pages)
+static struct number evaluate(uint32_t program, const struct registers *registers, uint64_t stack, struct pages *pages)
 {
     const struct number none = {0, NONE};
     uint64_t values[DEPTH], *top = values - 1;

@@ -5,9 +5,13 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from importlib import _bootstrap_external
-from math import nan
 from time import perf_counter_ns
+
+_known = "math" in sys.modules
+import math  # noqa: E402
+
+if not _known:  # the program may have one of its own, which is not found yet
+    del sys.modules["math"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,13 +21,14 @@ if TYPE_CHECKING:
 
     from perfvcs.native.tracing import perfvcs_rewrite
 
-imports: Any = _bootstrap_external
+imports: Any = sys.modules["_frozen_importlib_external"]
 SEPARATOR, END = "\x1f", "\x1e"
 MAIN = "__main__"
 MAINS = (MAIN, "__mp_main__")  # the second is what multiprocessing's children call it
 SPAWNED = ("from multiprocessing.spawn ", "from multiprocessing.forkserver ")
 START = perf_counter_ns()
 NEVER = 1 << 63
+nan = float("nan")
 BLOCKS, CALLS = 7, 500  # of the calibration
 WITH_VALUE = "WX"  # options of the interpreter that take the next argument
 
@@ -44,7 +49,9 @@ class Notes:
         line = SEPARATOR.join(str(field).replace(SEPARATOR, " ").replace(END, " ") for field in fields) + END
         try:
             descriptor = os.open(self.path("notes", ".txt"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        except OSError:
+        except OSError as error:
+            if _module("perfvcs_sizes").of_program(error):
+                raise
             return  # the folder is gone: this process outlived the measurement
         try:
             os.write(descriptor, line.encode(errors="backslashreplace"))
@@ -182,8 +189,13 @@ class Hook:
         except OSError:
             return
         new = self._rewritten(MAIN, source, code.co_filename, entries, quiet=True)
-        if new is not None and not transplant(code, new):
-            self.notes.tell("failed", MAIN, "the file is not what runs")
+        try:
+            if new is not None and not transplant(code, new):
+                self.notes.tell("failed", MAIN, "the file is not what runs")
+        except ImportError:
+            self.notes.tell(
+                "failed", MAIN, "this Python has no ctypes: have a script of two lines import and call what is to be recorded"
+            )
 
     # recording
 
@@ -238,7 +250,7 @@ class Hook:
         sizes, awaits = _module("perfvcs_sizes"), _module("perfvcs_awaits")
         probe = self.recorder.probe(entry.index)
         parts: Any = Parts()
-        for name in ("entering", "leave", "begin", "pause", "current"):
+        for name in ("entering", "limited", "leaving", "begin", "pause", "current"):
             setattr(parts, name, getattr(probe, name))
         for name in ("resume", "awaiting", "delegate", "iterating", "managing"):
             setattr(parts, name, getattr(awaits, name))
@@ -251,12 +263,11 @@ class Hook:
         def failed() -> bool:
             error = sys.exc_info()[1]
             assert error is not None
-            if not of_program(error):
+            if not sizes.of_program(error):
                 tell_error(error)
                 probe.enter(nan)
                 return False
-            if probe.depth() >= running(sys._getframe(1)):
-                probe.drop()  # the call was noted already
+            probe.interrupted(sys._getframe(1))
             return True
 
         def tell_guess(expression: str, ambiguous: bool) -> None:
@@ -275,11 +286,10 @@ class Hook:
 
 def calibrate(recorder: Any) -> tuple[float, float]:
     """What a probe with a size takes inside the call that it measures, and in all; in ns, medians and least of some blocks."""
-    from types import SimpleNamespace as Namespace
-
     rewrite = _module("perfvcs_rewrite")
     probe = recorder.probe(0, stored=False)
-    parts = Namespace(entering=probe.entering, leave=probe.leave, failed=probe.leave, size=None)
+    parts: Any = Parts()
+    parts.entering, parts.limited, parts.leaving, parts.failed = probe.entering, probe.limited, probe.leaving, None
     entries = {"f": [rewrite.Entry(0, "f", 0, "len(x)")]}
     space: dict[str, Any] = {}
     exec(rewrite.rewrite("def f(x): pass\ndef g(x): pass\n", "<calibration>", entries, lambda *_: parts, quiet=True), space)
@@ -298,45 +308,20 @@ def calibrate(recorder: Any) -> tuple[float, float]:
     return float(sorted(inside)[len(inside) // 2]), sorted(costs)[BLOCKS // 2]
 
 
-def of_program(error: BaseException) -> bool:
-    """Whether an error at a function's start is none of its size's: an interruption, or raised by a handler of signals."""
-    if not isinstance(error, Exception):
-        return True
-    import _signal
-
-    inner = error.__traceback__.tb_next if error.__traceback__ else None
-    handlers = map(_signal.getsignal, range(1, _signal.NSIG)) if inner else ()
-    return any(inner.tb_frame.f_code is _code(handler) for handler in handlers if callable(handler))  # type: ignore[union-attr]
-
-
-def _code(handler: Any) -> Any:
-    """The code that runs first when something is called."""
-    for name in ("func", "__func__"):  # a partial function, a method
-        handler = getattr(handler, name, handler)
-    return getattr(handler, "__code__", getattr(getattr(type(handler), "__call__", None), "__code__", None))
-
-
-def running(frame: FrameType | None) -> int:
-    """How many calls of the function of a frame run in this thread."""
-    code, count = frame.f_code if frame else None, 0
-    while frame is not None:
-        count += frame.f_code is code
-        frame = frame.f_back
-    return count
-
-
 def transplant(old: CodeType, new: CodeType) -> bool:
     """Replace the functions among the constants of code that is about to run; False when the codes are not of one source."""
     if old.co_code != new.co_code or len(old.co_consts) != len(new.co_consts):
         return False
-    import ctypes
+    from _ctypes import Py_INCREF, _SimpleCData, sizeof
+
+    class Pointer(_SimpleCData):  # type: ignore[type-arg]
+        _type_ = "P"
 
     for index, value in enumerate(new.co_consts):
         if isinstance(value, type(new)):
             # The tuple gives its reference to the new value away when it dies; that to the old one is lost, once per function.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
-            place = id(old.co_consts) + tuple.__basicsize__ + index * ctypes.sizeof(ctypes.c_void_p)
-            ctypes.c_void_p.from_address(place).value = id(value)
+            Py_INCREF(value)
+            Pointer.from_address(id(old.co_consts) + tuple.__basicsize__ + index * sizeof(Pointer)).value = id(value)
     return True
 
 
@@ -385,7 +370,15 @@ def _module(name: str) -> Any:
         loader = imports.SourceFileLoader(name, path)
         module = type(sys)(name)
         module.__file__ = path
-        exec(loader.get_code(name), module.__dict__)
+        module.__dict__["_module"] = _module
+        before = sys.modules.get("math")
+        sys.modules["math"] = math
+        try:
+            exec(loader.get_code(name), module.__dict__)
+        finally:
+            del sys.modules["math"]
+            if before is not None:
+                sys.modules["math"] = before
         _modules[name] = module
     return _modules[name]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _ast as ast
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,16 +14,31 @@ class Probe:
     """What stands in the body of one function; see ``perfvcs_recorder.Probe``."""
 
     def __init__(self, parts: dict[str, Any]) -> None:
-        self.enter, self.leave, self.begin = parts["enter"], parts["leave"], parts["begin"]
+        self.function, self.enter, self.begin = parts["function"], parts["enter"], parts["begin"]
         self.pause, self.current = parts["pause"], parts["current"]
-        self.depth, self.drop = parts["depth"], parts["drop"]
         self.parts = parts
 
     def entering(self, size: Any, whole: bool, constant: Callable[[object], Any]) -> Any:  # noqa: ARG002
-        """The expression that notes the start of a call, by those of the size and of constants."""
-        import ast
+        """The statement that notes the start of a call, by the expressions of the size and of constants.
 
-        return ast.Call(func=constant(self.enter), args=[size], keywords=[])
+        It is ``function[None] = size``, which takes less time than a call, works when no call does any more, and at which no handler of a
+        signal runs.
+        """
+        return ast.Assign(targets=[self._item(constant, ast.Store())], value=size)
+
+    def limited(self, constant: Callable[[object], Any]) -> Any:
+        """The statement for a call whose size cannot be had since recursion is at its limit: note that it is not recorded."""
+        return self.entering(constant(self.function), False, constant)
+
+    def leaving(self, constant: Callable[[object], Any]) -> Any:
+        """The statement that notes the end of a call."""
+        return ast.Delete(targets=[self._item(constant, ast.Del())])
+
+    def _item(self, constant: Callable[[object], Any], context: Any) -> Any:
+        return ast.Subscript(value=constant(self.function), slice=ast.Constant(value=None), ctx=context)
+
+    def interrupted(self, frame: Any) -> None:
+        """See ``perfvcs_recorder.Probe``: no handler of a signal can run once the call is noted."""
 
     def guessing(self, guess: Any) -> Any:
         """What gives the size of a call; ``guess`` is asked where it is not the length of the argument that it chose before."""

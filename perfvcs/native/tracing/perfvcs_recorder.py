@@ -5,12 +5,13 @@ It is what records where no C compiler is. The format of the file is that of ``p
 
 from __future__ import annotations
 
+import _ast as ast
 import os
-import struct
 import sys
 from _random import Random  # the program's own random numbers must stay what they are
-from _thread import _local, allocate_lock, get_ident
-from math import exp, floor, frexp, inf, isfinite, log, log1p, nan
+from _struct import Struct  # of the modules that have no _ the program may have its own
+from _thread import _local, allocate_lock
+from math import exp, floor, frexp, inf, isnan, log, log1p, nan
 from time import perf_counter
 
 TYPE_CHECKING = False
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-RECORD = struct.Struct("<IIQdddd")
-HEADER = struct.Struct("<8sII")
+    from perfvcs.native.tracing import perfvcs_sizes as sizes
+else:
+    sizes = _module("perfvcs_sizes")  # noqa: F821 - the hook's
+
+RECORD = Struct("<IIQdddd")
+HEADER = Struct("<8sII")
 MAGIC, VERSION = b"PVCSCALL", 1
 UNFINISHED = 1 << 30  # added to a function's number: the record tells how many of its calls did not end
 MASK = (1 << 64) - 1
@@ -102,11 +107,15 @@ class Function:
 
     def offer(self, size: float, start: float, duration: float, cost: float) -> None:
         """Offer a call to the sample of its size, and let the next one of this size go on without."""
-        key = bucket(size)
+        try:
+            value = float(size)
+        except OverflowError:  # an integer of hundreds of digits
+            value = nan
+        key = bucket(value)
         if key not in self.kept:
             self.kept[key] = Sample(self.keep, self.random)
         sample = self.kept[key]
-        if sample.offer((size, start, duration, cost)):
+        if sample.offer((value, start, duration, cost)):
             self.latest = duration
         if size not in self.skips:
             if len(self.skips) >= SIZES:
@@ -137,32 +146,40 @@ class Function:
 
 
 class Probe:
-    """What stands in the body of one function: what ``entering`` gives at its start, ``leave()`` at its end; ``begin(size)`` where it yields.
+    """What stands in the body of one function: ``entering`` gives the statement at its start, ``leaving`` that at its end; ``begin(size)``
+    where it yields.
 
-    ``enter(size)`` is for a size that failed. ``depth()`` is how many calls of the function run in this thread, as far as it is known,
-    ``drop()`` forgets the newest. ``current()`` is the handle of the running call of a generator or coroutine, ``pause(value)`` stops its
-    clock and returns the value.
+    ``enter(size)`` is for a size that failed, ``interrupted(frame)`` for a call that a signal ended at its start. ``current()`` is
+    the handle of the running call of a generator or coroutine, ``pause(value)`` stops its clock and returns the value.
     """
 
     def __init__(self, recorder: Recorder, function: Function) -> None:
         self.recorder = recorder
-        self.local, self.enter, self.leave, self.depth, self.drop = probes(recorder, function)
+        self.local, self.enter, self.leave, self.interrupted = probes(recorder, function)
         self.begin, self.pause, self.current = suspending(recorder, function, self.local)
 
     def entering(self, size: Any, whole: bool, constant: Callable[[object], Any]) -> Any:
-        """The expression that notes the start of a call, by those of the size (``whole``: surely an int) and of constants.
+        """The statement that notes the start of a call, by the expressions of the size (``whole``: surely an int) and of constants.
 
         It calls no function of ours unless it must: that is a good part of what a probe takes.
         """
-        import ast
-
         if not whole:
             size = ast.Call(func=constant(exact), args=[size], keywords=[])
         load = ast.Load()
         spent = ast.Attribute(value=constant(self.recorder), attr="spent", ctx=load)
         entry = ast.Tuple(elts=[size, spent, ast.Call(func=constant(perf_counter), args=[], keywords=[])], ctx=load)
         calls = ast.Attribute(value=constant(self.local), attr="calls", ctx=load)
-        return ast.Call(func=ast.Attribute(value=calls, attr="append", ctx=load), args=[entry], keywords=[])
+        return ast.Expr(ast.Call(func=ast.Attribute(value=calls, attr="append", ctx=load), args=[entry], keywords=[]))
+
+    def limited(self, constant: Callable[[object], Any]) -> Any:  # noqa: ARG002
+        """The statement for a call that cannot be noted since recursion is at its limit: the program hears of that one call earlier."""
+        return ast.Raise()
+
+    def leaving(self, constant: Callable[[object], Any]) -> Any:
+        """The statement that notes the end of a call."""
+        now = ast.Call(func=constant(perf_counter), args=[], keywords=[])
+        calls = ast.Attribute(value=constant(self.local), attr="calls", ctx=ast.Load())
+        return ast.Expr(ast.Call(func=constant(self.leave), args=[now, calls], keywords=[]))
 
     def guessing(self, guess: Any) -> Any:
         """What gives the size of a call, and charges for it."""
@@ -186,7 +203,7 @@ def exact(size: Any) -> Any:
     value = float(size)
     if value in (inf, -inf):
         raise ValueError(f"{value} is not a finite number")
-    return value if value == value else nan  # always the same one, so that it is found again
+    return nan if isnan(value) else value  # always the same one, so that it is found again
 
 
 class Thread:
@@ -220,7 +237,8 @@ class Recorder:
     """
 
     __slots__ = (
-        "careful", "due", "functions", "inside", "keep", "local", "lock", "outermost", "path", "random", "spent", "threads", "total", "turn",
+        "careful", "due", "functions", "inside", "keep", "local", "lock",
+        "outermost", "path", "random", "spent", "threads", "total", "turn",
     )  # fmt: skip
     engine = "rewrite/1"
 
@@ -343,53 +361,74 @@ class Recorder:
             finally:
                 os.close(descriptor)
             os.rename(path + ".new", path)  # noqa: PTH104
-        except OSError:
-            return
+        except OSError as error:
+            if sizes.of_program(error):
+                raise
 
 
 def probes(recorder: Recorder, function: Function) -> tuple[Any, ...]:
-    """The stacks of a function, and its ``enter``, ``leave``, ``depth`` and ``drop``."""
-    clock, local, skips = perf_counter, Calls(recorder), function.skips
+    """The stacks of a function, and its ``enter``, ``leave`` and ``interrupted``."""
+    clock, local, skips, total = perf_counter, Calls(recorder), function.skips, recorder.total
 
     def enter(size: float) -> None:
         local.calls.append((size, recorder.spent, clock()))
 
-    def leave() -> None:
-        end = clock()
-        calls = local.calls
-        size, before, start = calls.pop()
-        if calls:
-            before = nested(calls, before)
-            if before < 0:
-                recorder.spent += recorder.total
-                return
+    def leave(end: float, calls: list[Any]) -> None:
+        try:  # near the limit of recursion nothing can be called: the program is about to hear of that
+            size, before, start = calls.pop()
+        except RecursionError:
+            del calls[-1]
+            return
         try:
-            skips[size].pop()
-        except LookupError:
-            take(size, before, start, end)
-        recorder.spent += recorder.total
+            if calls:
+                if recorder.outermost and calls[-1] is not None and (len(calls) > 2 or goes_on(calls)):
+                    recorder.spent += total
+                    return
+                size, before = own(size, before)
+            try:
+                skips[size].pop()
+            except LookupError:
+                take(size, before, start, end)
+        except RecursionError:
+            return
+        recorder.spent += total
 
-    def nested(calls: list[Any], before: float) -> float:
-        """What this thread had spent before; -1 when the call is not to be recorded, since another of the function goes on."""
-        if recorder.outermost and calls[-1] is not None:
-            return -1
-        return -1 if recorder.thread().held else recorder.own(before)
-
-    def take(size: float, before: float, start: float, end: float) -> None:
+    def goes_on(calls: list[Any]) -> bool:
+        """Whether another call of the function runs in this thread; what the handler of a signal left over is forgotten."""
         begun = clock()
-        if size is not None:  # else it began in the process of which this one was forked
+        found = running(sys._getframe(2)) > 1
+        if not found:
+            calls[:] = [None] if recorder.careful else []
+        recorder.spent += clock() - begun
+        return found
+
+    def own(size: Any, before: float) -> tuple[Any, float]:
+        """The size, None when the call is not to be recorded; and what this thread had spent before."""
+        return None if recorder.thread().held else size, recorder.own(before)
+
+    def take(size: Any, before: float, start: float, end: float) -> None:
+        begun = clock()
+        if size is not None:  # else it is not to be recorded, or began in the process of which this one was forked
             function.offer(size, start, end - start, recorder.spent - before + recorder.inside)
         if begun >= recorder.due:
             recorder.keep_house(begun)
         recorder.spent += clock() - begun
 
-    def depth() -> int:
-        return sum(entry is not None for entry in local.calls)
+    def interrupted(frame: Any) -> None:
+        """Forget the call of a frame that ends at its start, when it is noted already."""
+        if sum(entry is not None for entry in local.calls) >= running(frame):
+            local.calls.pop()
 
-    def drop() -> None:
-        local.calls.pop()
+    return local, enter, leave, interrupted
 
-    return local, enter, leave, depth, drop
+
+def running(frame: Any) -> int:
+    """How many calls of the function of a frame run in this thread."""
+    code, count = frame.f_code, 0
+    while frame is not None:
+        count += frame.f_code is code
+        frame = frame.f_back
+    return count
 
 
 def suspending(recorder: Recorder, function: Function, local: Calls) -> tuple[Callable[..., Any], ...]:

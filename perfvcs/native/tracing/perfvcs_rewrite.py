@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-import warnings
+import _ast as ast
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import CodeType
-    from typing import Any, TypeVar
+    from typing import Any
 
-    T = TypeVar("T", bound=ast.AST)
+    from perfvcs.native.tracing import perfvcs_tree as tree
 
     Definition = ast.FunctionDef | ast.AsyncFunctionDef
+else:
+    tree = _module("perfvcs_tree")  # noqa: F821 - the hook's
 
 MARK = b"\0perfvcs\0"  # begins the constants that stand for probes until the tree is compiled
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -37,13 +39,31 @@ def rewrite(
 
     ``instrument(entry, parameters, definition)`` makes what the body refers to. Raises SyntaxError as compiling the source does.
     """
-    with warnings.catch_warnings():
-        # A call of a constant is what the compiler warns of; what it says of the program it says when it compiles it for itself.
-        warnings.filterwarnings("ignore", "" if quiet else "'?bytes'? object is not callable")
-        tree = ast.parse(source, path)
-        rewriter = Rewriter(entries, instrument)
-        code = compile(rewriter.visit(tree), path, "exec", dont_inherit=True)
+    rewriter = Rewriter(entries, instrument)
+    # What the compiler says of the program it says when it compiles it for itself, unless this is the only time.
+    with Silence(quiet):
+        code = compile(rewriter.visit(tree.parse(source, path)), path, "exec", dont_inherit=True)
     return _resolve(code, rewriter.constants)
+
+
+class Silence:
+    """Keeps the compiler from warning of calls of constants (where ``quiet``, of anything), without loading the module ``warnings``."""
+
+    def __init__(self, quiet: bool) -> None:
+        import _warnings
+
+        self.filters: Any = getattr(sys.modules.get("warnings"), "filters", _warnings.filters)
+        self.item = ("ignore", None if quiet else self, Warning, None, 0)
+
+    def match(self, text: str) -> bool:
+        """Whether a warning is to be left out."""
+        return "object is not callable" in text and "bytes" in text
+
+    def __enter__(self) -> None:
+        self.filters.insert(0, self.item)
+
+    def __exit__(self, *_: object) -> None:
+        self.filters.remove(self.item)
 
 
 def _resolve(code: CodeType, constants: list[object]) -> CodeType:
@@ -59,7 +79,7 @@ def _resolve(code: CodeType, constants: list[object]) -> CodeType:
     return code.replace(co_consts=tuple(found))
 
 
-class Rewriter(ast.NodeTransformer):
+class Rewriter(tree.Transformer):
     """Walks over the definitions of a module with their qualified names."""
 
     def __init__(self, entries: Mapping[str, list[Entry]], instrument: Callable[..., Any]) -> None:
@@ -94,8 +114,8 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _record(self, node: Definition, entry: Entry, enclosing: str) -> None:
-        start = 1 if ast.get_docstring(node, clean=False) is not None else 0
-        body: list[ast.stmt] = node.body[start:] or [ast.copy_location(ast.Pass(), node.body[-1])]
+        start = int(tree.documented(node.body))
+        body: list[ast.stmt] = node.body[start:] or [tree.located(ast.Pass(), node.body[-1])]
         parts = self.instrument(entry, parameters(node), node, enclosing)
         place = body[0]
         if isinstance(node, ast.AsyncFunctionDef) or yields(body):
@@ -104,11 +124,11 @@ class Rewriter(ast.NodeTransformer):
             added: list[ast.stmt] = [ast.With(items=[began], body=body)]
         else:
             # At the last line, which is where most functions return: debuggers and the like see no other there.
-            leave = _locate(ast.Expr(self._call(parts.leave)), last(body))
+            leave = tree.located(parts.leaving(self._constant), last(body))
             guarded = ast.Try(body=body, handlers=[], orelse=[], finalbody=[leave])
             added = [*self._enter(parts, node, entry), guarded]
         for statement in added:
-            _locate(statement, place)
+            tree.located(statement, place)
         node.body = [*node.body[:start], *added]
 
     def _enter(self, parts: Any, node: Definition, entry: Entry) -> list[ast.stmt]:
@@ -117,8 +137,11 @@ class Rewriter(ast.NodeTransformer):
         entered = parts.entering(size, whole(size), self._constant)
         # What a signal's handler raises here is the program's.
         again = ast.If(test=self._call(parts.failed), body=[ast.Raise()], orelse=[])
-        handler = ast.ExceptHandler(type=self._constant(BaseException), name=None, body=[again])
-        return [ast.Try(body=[ast.Expr(entered)], handlers=[handler], orelse=[], finalbody=[])]
+        limit, others = (
+            ast.ExceptHandler(type=self._constant(kind), name=None, body=[statement])
+            for kind, statement in ((RecursionError, parts.limited(self._constant)), (BaseException, again))
+        )
+        return [ast.Try(body=[entered], handlers=[limit, others], orelse=[], finalbody=[])]
 
     def _size(self, parts: Any, node: Definition) -> ast.expr:
         return self._call(parts.size, *(ast.Name(id=name, ctx=ast.Load()) for name in parameters(node)))
@@ -131,7 +154,7 @@ class Rewriter(ast.NodeTransformer):
         return ast.Constant(value=MARK + str(len(self.constants) - 1).encode())
 
 
-class Suspensions(ast.NodeTransformer):
+class Suspensions(tree.Transformer):
     """Stops the clock of a generator or coroutine where it is suspended, in its own body only."""
 
     def __init__(self, rewriter: Rewriter, parts: Any) -> None:
@@ -142,16 +165,16 @@ class Suspensions(ast.NodeTransformer):
         self.generic_visit(node)
         value = node.value or ast.Constant(value=None)
         paused = ast.Yield(value=self.call(self.parts.pause, value))
-        return _locate(self.call(self.parts.resume, self.call(self.parts.current), paused), node)
+        return tree.located(self.call(self.parts.resume, self.call(self.parts.current), paused), node)
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
         self.generic_visit(node)
-        node.value = _locate(self.call(self.parts.delegate, self.call(self.parts.current), node.value), node)
+        node.value = tree.located(self.call(self.parts.delegate, self.call(self.parts.current), node.value), node)
         return node
 
     def visit_Await(self, node: ast.Await) -> ast.AST:
         self.generic_visit(node)
-        node.value = _locate(self.call(self.parts.awaiting, self.call(self.parts.current), node.value), node)
+        node.value = tree.located(self.call(self.parts.awaiting, self.call(self.parts.current), node.value), node)
         return node
 
     def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
@@ -172,7 +195,7 @@ class Suspensions(ast.NodeTransformer):
         return node
 
     def _wrapped(self, function: object, value: ast.expr) -> ast.expr:
-        return _locate(self.call(function, self.call(self.parts.current), value), value)
+        return tree.located(self.call(function, self.call(self.parts.current), value), value)
 
     def _other(self, node: ast.AST) -> ast.AST:
         return node
@@ -195,15 +218,15 @@ def yields(body: list[ast.stmt]) -> bool:
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
         if not isinstance(node, SCOPES):
-            todo += ast.iter_child_nodes(node)
+            todo += tree.children(node)
     return False
 
 
 def inline(text: str, node: Definition) -> ast.expr | None:
     """The expression of a size, when the function itself can evaluate it and that runs none of the program's functions but __len__."""
-    expression = ast.parse(text.strip(), mode="eval")
+    expression = tree.parse(text.strip(), mode="eval")
     own, bound = set(parameters(node)), bindings(node)
-    for part in ast.walk(expression):
+    for part in tree.walk(expression):
         if isinstance(part, ast.Call):
             if not (isinstance(part.func, ast.Name) and part.func.id == "len" and len(part.args) == 1 and not part.keywords):
                 return None
@@ -212,7 +235,7 @@ def inline(text: str, node: Definition) -> ast.expr | None:
         for attribute in part._attributes:
             if hasattr(part, attribute):
                 delattr(part, attribute)  # it is to get that of the statement which it goes before
-    return expression.body
+    return expression.body  # type: ignore[no-any-return]
 
 
 def whole(size: ast.expr) -> bool:
@@ -233,7 +256,7 @@ def last(body: list[ast.stmt]) -> ast.stmt:
 def bindings(node: Definition) -> set[str]:
     """The names that a function's body assigns, imports, declares or defines."""
     found: set[str] = set()
-    for part in ast.walk(node):
+    for part in tree.walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
             found.add(part.id)
         elif isinstance(part, (ast.Global, ast.Nonlocal)):
@@ -245,11 +268,3 @@ def bindings(node: Definition) -> set[str]:
         elif isinstance(getattr(part, "rest", None), str) or type(part).__name__ in ("MatchAs", "MatchStar"):
             found.update(name for name in (getattr(part, "name", None), getattr(part, "rest", None)) if name)
     return found
-
-
-def _locate(node: T, place: ast.AST) -> T:
-    """Give new nodes the position of another, so that lines and columns in tracebacks are those of the program."""
-    for part in ast.walk(node):
-        if "lineno" in part._attributes and not hasattr(part, "lineno"):
-            ast.copy_location(part, place)
-    return node

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import sys
-from math import isfinite, nan
 from time import perf_counter_ns
 
 TYPE_CHECKING = False
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
 INTEGERS = ("n", "size", "count", "length", "len", "num", "number", "total", "limit", "width", "height", "depth")
 BEGINNINGS = ("n_", "num_", "size_", "len_", "count_", "max_")
 ENDINGS = ("_n", "_size", "_count", "_length", "_len", "_num")
+nan = float("nan")
 SHOWN = 200  # characters of an error's text
 
 
@@ -23,7 +22,7 @@ def number(size: Any) -> float:
     if isinstance(size, (str, bytes, bytearray)):
         raise TypeError(f"{type(size).__name__} is not a number")
     value = float(size)
-    if not isfinite(value):
+    if value - value != 0:
         raise ValueError(f"{value} is not a finite number")
     return value
 
@@ -35,6 +34,27 @@ def describe(error: BaseException) -> str:
     except Exception:
         text = ""
     return f"{type(error).__name__}: {text}"[:SHOWN] if text else type(error).__name__
+
+
+def of_program(error: BaseException) -> bool:
+    """Whether an error at a function's start is none of its size's: an interruption, or raised by a handler of signals."""
+    if not isinstance(error, Exception):
+        return True
+    import _signal  # type: ignore[import-not-found]
+
+    handlers = [_code(handler) for handler in map(_signal.getsignal, range(1, _signal.NSIG)) if callable(handler)]
+    place = error.__traceback__
+    while place is not None and place.tb_frame.f_code not in handlers:
+        place = place.tb_next
+    return place is not None
+
+
+def _code(handler: Any) -> Any:
+    """The code that runs first when something is called; None for what has none."""
+    for name in ("func", "__func__"):  # a partial function, a method
+        handler = getattr(handler, name, handler)
+    own = getattr(type(handler), "__call__", None)
+    return getattr(handler, "__code__", getattr(own, "__code__", None))
 
 
 def compiled(text: str, names: list[str], enclosing: str) -> Any:
@@ -59,18 +79,21 @@ def measured(text: str, names: list[str], enclosing: str, failed: Callable[[Base
         if busy:
             return nan
         start = perf_counter_ns()
-        busy = True
-        held = recorder.hold(True)
-        try:
+        held = None
+        try:  # the handler of a signal may end this at any call
+            busy = True
+            held = recorder.hold(True)
             if function is None:
                 function = make(code, sys._getframe(1).f_globals)
             return number(function(*values))
         except Exception as error:
+            if of_program(error):
+                raise
             failed(error)
             return nan
         finally:
             busy = False
-            recorder.hold(held)
+            recorder.hold(bool(held))
             recorder.charge(perf_counter_ns() - start)
 
     return size
@@ -107,8 +130,10 @@ class Guess:
                 return float(values[self.index].__dict__[self.attribute])
             if self.plan == "attribute len":
                 return len(values[self.index].__dict__[self.attribute])
-        except Exception:
-            pass  # an argument that has no size after all
+        except Exception as error:
+            if of_program(error):
+                raise
+            return nan  # an argument that has no size after all
         return nan
 
     def decide(self, values: tuple[Any, ...]) -> None:
@@ -158,7 +183,9 @@ def sized(value: object) -> bool:
         return False
     try:
         len(value)  # type: ignore[arg-type]
-    except Exception:
+    except Exception as error:
+        if of_program(error):
+            raise
         return False
     return True
 
@@ -176,12 +203,3 @@ def counts(name: str) -> bool:
     """
     name = name.strip("_").lower()
     return name in INTEGERS or name.startswith(BEGINNINGS) or name.endswith(ENDINGS)
-
-
-def valid(text: str) -> bool:
-    """Whether this version of Python understands an expression."""
-    try:
-        ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError):
-        return False
-    return True

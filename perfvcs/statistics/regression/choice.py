@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Rule = Literal["aicc", "r2"]
 ALPHA = 0.001  # how often flat values may be taken for a curve: seven curves are tried
 LEAST = 0.01  # a curve that rises less than this over its sizes, in shares of the level, is flat
+GAIN = 0.003  # of the variance that a curve of free shape must explain more; caches bend every curve a little,
+SLOW = 0.01  # and the same beside a logarithm, from which small powers hardly differ at sizes that people measure,
+REST = 0.02  # unless it leaves less than this share of what the best fixed one leaves
 MARGIN = 6.0  # by how much AICc must be lower for a curve of free shape: "strong evidence" in Burnham, Anderson 2002
 
 
@@ -40,9 +43,16 @@ class Choice:
         return MODELS[place] if place >= 0 else None
 
     def order(self, group: int = 0, shape: bool = False) -> str | None:
-        """The order of growth of a group, "O(n log n)"; with ``shape`` the exponent or base of its curve is written out."""
+        """The order of growth of a group, "O(n log n)"; with ``shape`` the exponent or base of its curve is written out.
+
+        A curve that falls is O(1).
+        """
         model = self.model(group)
-        return None if model is None else order(model, float(self.coefficients[group, 1]) if shape else None)
+        if model is None:
+            return None
+        second = float(self.coefficients[group, 1])
+        falls = model != "constant" and second < {"exponential": 1.0}.get(model, 0.0)
+        return order("constant" if falls else model, second if shape else None)
 
     def predict(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
         """The value of the chosen curves at sizes ``x`` of groups ``group``, which are broadcast; NaN where nothing is known."""
@@ -65,15 +75,18 @@ class Choice:
 
 
 def choose(
-    fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = ALPHA, least: float = LEAST, margin: float = MARGIN
-) -> Choice:
+    fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = ALPHA, least: float = LEAST, margin: float = MARGIN,
+    gain: float = GAIN,
+) -> Choice:  # fmt: skip
     """Choose among the models of ``MODELS`` that were fitted (by ``fitting.fit``), for each group.
 
     "aicc": the curve of the lowest AICc; but a power or an exponential, which can imitate any other, only if its AICc is lower by
-    ``margin`` than that of every curve of fixed shape; and a constant unless the F-test of the curve against it has p < ``alpha`` and
-    the curve spans ``least`` of its mean value. All curves have two coefficients, so that below five rows, where AICc is infinite,
-    the sums of squares decide. "r2": the published rule, the highest r2, which never finds a constant where there is any noise.
-    Equals go to the slower growth. Sources: Burnham, Anderson 2002, 2.6; Stupinsky 2018, 3.2; Myers 1990 for the nested F-test.
+    ``margin`` than that of every curve of fixed shape, and if it explains ``gain`` more of the variance than the best of these (``SLOW``
+    beside a logarithm) or leaves less than ``REST`` of what that leaves: n^1.98 is n^2 on a machine with caches. And a constant unless the
+    F-test of the curve against it has p < ``alpha`` and the curve spans ``least`` of its mean value. All curves have two coefficients, so
+    that below five rows, where AICc is infinite, the sums of squares decide. "r2": the published rule, the highest r2, which never finds a
+    constant where there is any noise. Equals go to the slower growth.
+    Sources: Burnham, Anderson 2002, 2.6; Stupinsky 2018, 3.2; Myers 1990 for the nested F-test.
     """
     import numpy as np
 
@@ -94,6 +107,10 @@ def choose(
             free = np.array([model in ("power", "exponential") for model in names])
             shaped = np.where(free[:, None], scores + margin, scores)
             shaped[~(fixed | free)] = np.inf
+            if fixed.any() and free.any():
+                shaped[free] = np.where(
+                    _worth(fits, names, np.where(fixed[:, None], scores, np.inf), free, gain), shaped[free], np.inf
+                )
             best = shaped.argmin(axis=0)
             p = np.full(len(some.n), np.nan)
             if "constant" in names and (fixed | free).any():
@@ -122,3 +139,18 @@ def _span(fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]) -> 
     rows = np.arange(len(best))
     spans = [fit.predict(fit.high, rows) - fit.predict(fit.low, rows) for fit in (fits[model] for model in names)]
     return np.stack(spans)[best, rows]
+
+
+def _worth(
+    fits: Mapping[str, Fit], names: list[str], fixed: NDArray[np.float64], free: NDArray[np.bool_], gain: float
+) -> NDArray[np.bool_]:
+    """Whether the models marked ``free`` explain enough more than the best fixed one; ``fixed`` are the scores of these, others inf."""
+    import numpy as np
+
+    r2 = np.stack([fits[model].r2 for model in names])
+    first = fixed.argmin(axis=0)
+    best = np.take_along_axis(r2, first[None], axis=0)
+    slow = np.array([model == "logarithmic" for model in names])[first]
+    asked = np.where(slow, np.maximum(gain, SLOW if gain else 0.0), gain)
+    unfitted = ~np.isfinite(fixed.min(axis=0))
+    return np.asarray((r2[free] >= best + asked) | (1 - r2[free] <= REST * (1 - best)) | ~np.isfinite(best) | unfitted)

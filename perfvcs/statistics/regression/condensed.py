@@ -104,10 +104,13 @@ def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
     """
     import numpy as np
 
-    columns = [np.asarray(side, dtype=np.float64) for side in sides]
-    distinct = np.unique(np.concatenate(columns))
+    columns = [np.unique(np.asarray(side, dtype=np.float64), return_counts=True) for side in sides]
+    distinct = np.unique(np.concatenate([sizes for sizes, _ in columns]))
     if len(distinct) <= MOST:
         return None
+    calls = np.zeros((len(columns), len(distinct)))
+    for row, (sizes, count) in zip(calls, columns, strict=True):
+        row[np.searchsorted(distinct, sizes)] = count
     scaled = distinct
     if distinct[0] >= 0:
         positive = distinct[distinct > 0]
@@ -115,18 +118,16 @@ def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
         scaled = np.concatenate([np.log(positive[:1]) - 2 * step] * int(distinct[0] == 0) + [np.log(positive)])
     grid = np.floor((scaled - scaled[0]) / (scaled[-1] - scaled[0]) * MOST)
     fine = np.cumsum(np.append(0, np.diff(grid) > 0))
-    counts = np.stack([np.bincount(fine[np.searchsorted(distinct, side)], minlength=fine[-1] + 1) for side in columns])
+    counts = np.stack([np.bincount(fine, row) for row in calls], dtype=np.float64)
     owner = _joined(counts, CALLS * executions)[fine]
     last = np.append(np.flatnonzero(np.diff(owner)), len(distinct) - 1)
     if len(last) < FEWEST:
         return None
-    every = np.concatenate(columns)
-    edges = distinct[last]
-    place = np.searchsorted(edges, every)
-    mean = np.bincount(place, every) / np.bincount(place)
+    total = calls.sum(axis=0)
+    mean = np.bincount(owner, total * distinct) / np.bincount(owner, total)
     near = np.clip(np.searchsorted(distinct, mean), 1, len(distinct) - 1)
     below, above = distinct[near - 1], distinct[near]
-    return Ranges(edges, np.where(mean - below <= above - mean, below, above))
+    return Ranges(distinct[last], np.where(mean - below <= above - mean, below, above))
 
 
 def cells(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> Cells:
@@ -170,7 +171,7 @@ def _slopes(size: Floats, value: Floats, place: Numbers, ranges: int) -> Floats:
     return found
 
 
-def _joined(counts: NDArray[np.intp], least: int) -> Numbers:
+def _joined(counts: Floats, least: int) -> Numbers:
     """Neighbours joined until each has ``least`` on every side; counts are of the shape (sides, ranges), the rest joins the last."""
     import numpy as np
 
