@@ -1,6 +1,7 @@
 """How often `perf check` is wrong about functions whose calls were recorded with their sizes, and what it says of injected errors.
 
-    python benchmarks/curves.py [--repetitions 20] [--calls 1000] [--pattern NAME] [--share 0.2] [--apart] [--noise 1.0]
+    python benchmarks/curves.py [--repetitions 20] [--calls 1000] [--pattern NAME] [--share 0.2] [--noise 1.0]
+    python benchmarks/curves.py --apart [--sessions 8] [--drift 0.03]
     python benchmarks/curves.py --time
 
 Simulates two revisions of a program of twenty functions as the complexity collector records them, ten executions a side: five curves
@@ -9,8 +10,9 @@ its right end. Calls are skewed to the right (a log-normal scatter of 12 %), one
 of an execution are cold, executions differ by 2 % as a whole, and clocks tick every 20 ns.
 
 Prints of each pattern of sizes: how often a sound function is the same, open, or something else (false alarms, which are few if all is
-well); of each error how often it is found, its kind is named rightly, and so is the change of order. ``--time``: how long `compare` takes
-for twenty functions of 100,000 calls a side.
+well); of each error how often it is found, its kind is named rightly, and so is the change of order. ``--apart``: each revision in a
+session of its own, ``--sessions`` of them stored, which differ by ``--drift``. ``--time``: how long `compare` takes for twenty functions of
+100,000 calls a side.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from perfvcs.check import Change, compare
+from perfvcs.check import Change, compare, past_of
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.summary import Measured
 
@@ -133,15 +136,25 @@ def side(
 def outcomes(repetition: int, errors: list[tuple[str, str]], options: argparse.Namespace, pattern: str) -> list[Change]:
     """The verdicts on two simulated revisions, in the order of the functions."""
     random = np.random.default_rng([repetition, list(PATTERNS).index(pattern), int(1000 * options.share)])
-    blocks = options.noise * 0.02 * random.standard_normal((2, EXECUTIONS))
-    if not options.apart:  # in turns: what moves an execution moves its pair
+    blocks = options.noise * 0.02 * random.standard_normal((options.sessions, EXECUTIONS))
+    if options.apart:
+        blocks += options.drift * random.standard_normal((options.sessions, 1))
+    else:  # in turns: what moves an execution moves its pair
         blocks[1] = blocks[0]
     both = [
         side(random, version, errors, options.share, options.calls, pattern, options.apart, options.noise, blocks[version])
         for version in (0, 1)
     ]
+    earlier = [
+        msgspec.structs.replace(
+            side(random, 0, errors, options.share, options.calls, pattern, True, options.noise, block),
+            commit=f"{number + 3:040x}", collected=Collected(f"e{number}", "2026-11-19T09:30:00Z", "2026-11-19T09:40:00Z", "perfvcs"),
+        )
+        for number, block in enumerate(blocks[2:])
+    ]  # fmt: skip
+    history = past_of(Measured.of(one) for one in [*earlier, *both]) if options.apart else {}
     found: dict[str, list[Change]] = defaultdict(list)
-    for change in compare(both[:1], both[1:]).changes:
+    for change in compare(both[:1], both[1:], history=history).changes:
         found[change.uid].append(change)
     return [max(found[name], key=lambda change: change.size is None) for name in both[0].resources.names]
 
@@ -201,7 +214,13 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.2)
     parser.add_argument("--noise", type=float, default=1.0)
     parser.add_argument("--pattern", choices=PATTERNS)
-    parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--apart", action="store_true", help="each revision in a session of its own")
+    parser.add_argument(
+        "--sessions", type=int, default=2, help="with --apart: how many are stored, those of both revisions the last"
+    )
+    parser.add_argument(
+        "--drift", type=float, default=0.03, help="with --apart: by how much sessions differ (standard deviation)"
+    )
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--time", action="store_true")
     options = parser.parse_args()

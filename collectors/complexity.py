@@ -55,6 +55,11 @@ class Complexity:
             )
         if kinds and self.language != "auto" and kinds != {self.language == "python"}:
             raise UsageError(f"complexity: the functions are not written as {self.language} names: see docs/complexity.md")
+        if kinds == {True}:
+            from perfvcs.complexity.python.place import Place
+
+            for function in self._functions:
+                Place.of(function)  # what is wrong with it is told before anything is measured
 
     @property
     def _functions(self) -> tuple[Function, ...]:

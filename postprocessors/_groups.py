@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,15 +64,14 @@ class Groups:
         """The number of the row's block: rows of one group and one x."""
         import numpy as np
 
-        new = np.append(True, (np.diff(self.x) != 0) | (np.diff(self.number) != 0))[: len(self.x)]
-        return np.cumsum(new) - 1
+        return np.cumsum(begins(self.x, self.number)) - 1
 
     @cached_property
     def blocks(self) -> Blocks:
         """The distinct values of ``x``."""
         import numpy as np
 
-        starts = np.flatnonzero(np.append(True, np.diff(self.block) != 0)[: len(self.block)])
+        starts = np.flatnonzero(begins(self.block))
         counts = np.diff(np.append(starts, len(self.x)))
         block = self.block
         # about the group's mean, so that sums over many rows stay exact
@@ -101,6 +100,15 @@ class Blocks:
         return Blocks(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
+def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where one of the columns, which have the same length, differs from the row before; the first row does."""
+    import numpy as np
+
+    new = np.ones(len(columns[0]), dtype=bool)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return new
+
+
 def group(found: Rows, by: str = "size") -> Groups:
     """The rows that have a finite x, grouped by unit; with ``by`` empty all rows, x being 0."""
     import numpy as np
@@ -113,7 +121,7 @@ def group(found: Rows, by: str = "size") -> Groups:
         order = order[np.argsort(x[order], kind="stable")]
     order = order[_by_number(unit[order])]
     x, y, unit = x[order], y[order], unit[order]
-    starts = np.flatnonzero(np.append(True, np.diff(unit) != 0)[: len(unit)])
+    starts = np.flatnonzero(begins(unit))
     counts = np.diff(np.append(starts, len(unit)))
     number = np.repeat(np.arange(len(starts)), counts)
     x_scale, y_scale = (_scale(column, starts) for column in (x, y))

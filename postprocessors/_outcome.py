@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs.errors import UsageError
-from perfvcs.profile import METRIC_NAME, Metric, Processed, Profile
+from perfvcs.profile import MAX_HEADER, METRIC_NAME, Metric, Processed, Profile
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+MOST_BYTES = MAX_HEADER - (1 << 20)  # of the entries of all postprocessors; the rest is for what else is in a profile's header
 Column = tuple[str, Sequence[float | None]]  # unit, values
 
 
@@ -29,11 +30,17 @@ def conclude(
     """The profile with the results of a postprocessor in the place of those that it left there before.
 
     ``models`` are entries without their field ``postprocessor``. ``columns`` are, per metric, unit and values of ``<metric>.<word>``:
-    recorded, never judged. Earlier columns of that ``word`` go, whichever metric they belong to.
+    recorded, never judged. Earlier columns of that ``word`` go, whichever metric they belong to. Raises UsageError where the profile
+    could not be written.
     """
     name = name_of(member)
     entries = [entry for entry in profile.models if entry.get("postprocessor") != name]
     entries += [{"postprocessor": name, **entry} for entry in models]
+    if models and (size := len(msgspec.json.encode(entries))) > MOST_BYTES:
+        raise UsageError(
+            f"{profile.job.label or 'the profile'} would have {size:,} bytes of models, and {MOST_BYTES:,} is the most: name fewer metrics "
+            "with of, or, of a regression, give keep=best"
+        )
     metrics, values = dict(profile.metrics), dict(profile.resources.metrics)
     new = {f"{metric}.{word}": column for metric, column in (columns or {}).items()}
     earlier = {metric for metric, about in metrics.items() if word and metric.endswith(f".{word}") and about.better == "none"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfvcs.postprocessors._groups import thin
+from perfvcs.postprocessors._groups import begins, thin
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +95,7 @@ def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float6
     import numpy as np
 
     blocks = groups.blocks
-    first = np.append(True, np.diff(blocks.group) != 0)[: len(blocks.group)]
+    first = begins(blocks.group)
     factor = np.where(first, 0.0, 1 - alpha[blocks.group])
     weight = blocks.counts.astype(np.float64)
     total = weight * blocks.mean

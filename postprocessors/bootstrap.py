@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.errors import UsageError
+from perfvcs.postprocessors._groups import begins
 from perfvcs.postprocessors._options import check_number
 from perfvcs.postprocessors._outcome import conclude
 from perfvcs.postprocessors._rows import chosen, rows
-from perfvcs.profile import Profile
+from perfvcs.profile import MAX_INTEGER, Profile
 from perfvcs.summary import MAX_SIZES
 
 if TYPE_CHECKING:
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """The mean of each unit and size with its interval, in the presence of outliers and of measurements that depend on each other.
+    """The mean of each unit and size with its interval, where measurements of one execution depend on each other.
 
     Of each execution ``draws`` resamples with replacement of a ``share`` of its measurements are taken; the median of their means, and
     that of the variances of as many others, stand for the execution. The entry has, in the metric's unit and its square, the ``mean`` of
     the executions, the variance ``within`` them and ``between`` them, and the ``confidence`` ``interval`` of the mean, by Student's t
     with one degree of freedom less than executions; null where a single execution or measurement cannot tell. A unit of more than 32
-    sizes is left out, as a mean over a curve says nothing. ``of`` names the metrics, all that are judged without it. ``seed`` makes the
-    draws repeatable. Source: Kalibera, Bulej, Tuma 2005, section 4.2.
+    sizes is left out, as a mean over a curve says nothing. One far value moves the median resample unless ``share`` is below .69. ``of``
+    names the metrics, all that are judged without it. ``seed`` makes the draws repeatable. Source: Kalibera, Bulej, Tuma 2005, section
+    4.2.
     """
 
     draws: int = 100
@@ -39,7 +41,7 @@ class Bootstrap:
         check_number(self, "draws", 1, 100_000, "100", whole=True)
         check_number(self, "share", 0, 1, "0.75", above=True)
         check_number(self, "confidence", 0.5, 0.9999, "0.99")
-        check_number(self, "seed", 0, 2**63, "1", whole=True)
+        check_number(self, "seed", 0, MAX_INTEGER, "1", whole=True)
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with an entry per unit, size and metric."""
@@ -62,8 +64,8 @@ class Bootstrap:
         order = np.lexsort((found.y, execution, binary, size, found.unit))
         values, unit, size = found.y[order], found.unit[order], size[order]
         execution, binary = execution[order], binary[order]
-        new_size = _changes(unit) | (_changes(size) & ~(np.isnan(size) & np.isnan(np.roll(size, 1))))
-        new_run = new_size | _changes(execution) | _changes(binary)
+        new_size = begins(unit) | (begins(size) & ~(np.isnan(size) & np.isnan(np.roll(size, 1))))
+        new_run = new_size | begins(execution, binary)
         sizes = np.bincount(unit, new_size, len(resources.names))
         kept = sizes[unit] <= MAX_SIZES
         values, unit, size = values[kept], unit[kept], size[kept]
@@ -112,10 +114,3 @@ def _finite(values: NDArray[np.float64]) -> list[float | None]:
     import numpy as np
 
     return [value if known else None for value, known in zip(values.tolist(), np.isfinite(values).tolist(), strict=True)]
-
-
-def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a column differs from the row before; its first row does."""
-    import numpy as np
-
-    return np.append(True, column[1:] != column[:-1])[: len(column)]

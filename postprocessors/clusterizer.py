@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
-from perfvcs.postprocessors import _clusters
-from perfvcs.postprocessors._groups import fill, group
+from perfvcs.postprocessors._groups import begins, fill, group, thin
 from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import Column, conclude
 from perfvcs.postprocessors._rows import Rows, chosen, named, rows
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.postprocessors._groups import Groups
 
 STRATEGIES = ("mixture", "sort-order", "sliding-window")
+FITTED = 1_000  # values of a unit
 MEASURES = ("absolute", "relative")
 
 
@@ -29,13 +29,12 @@ class Clusterizer:
 
     ``strategy``: ``mixture`` finds up to ``most`` normal distributions, by the BIC as many as there are, such as cache hits and misses
     (of logarithms where all values are positive; of 1,000 values of a unit, which then tell where all others belong). ``sort-order``
-    gives every value its rank, equal values the same. ``sliding-window`` begins a cluster at the least value that has none, and takes
-    the next ones while they are at most ``height`` above it and at most ``width`` rows; equal values stay together.
-    ``height_measure``: ``absolute``, in the metric's unit, or ``relative``, as a share of the unit's range of values;
-    ``width_measure``: ``absolute``, rows, or ``relative``, as a share of the unit's rows. Without either option the height is .1 of the
-    range. ``by`` is what is clustered: ``value``, or ``size``, whose column is ``size.cluster``. ``of`` names the metrics, all that are
-    judged without it. The result is the column
-    ``<metric>.cluster``, null where there is no value or the execution was repeated; as the x of other postprocessors it serves
+    gives every value its rank, equal values the same. ``sliding-window`` begins a cluster at the least value that has none, and takes the
+    next ones while they are at most ``height`` above it and at most ``width`` rows; equal values stay together. ``height_measure``:
+    ``absolute``, in the metric's unit, or ``relative``, as a share of the unit's range of values; ``width_measure``: ``absolute``, rows,
+    or ``relative``, as a share of the unit's rows. Without either option the height is .1 of the range. ``by`` is what is clustered:
+    ``value``, or ``size``, whose column is ``size.cluster``. ``of`` names the metrics, all that are judged without it. The result is the
+    column ``<metric>.cluster``, null where there is no value or the execution was repeated; as the x of other postprocessors it serves
     where there are no sizes. Sources: the clusterizer of Perun; Fraley, Raftery 2002.
     """
 
@@ -80,13 +79,13 @@ class Clusterizer:
 
     def _labels(self, groups: Groups) -> NDArray[np.float64]:
         if self.strategy == "mixture":
-            return _clusters.mixture(groups, self.most)
+            return _mixture(groups, self.most)
         if self.strategy == "sort-order":
-            return _clusters.ranks(groups)
+            return _ranks(groups)
         height, relative = self.height, self.height_measure == "relative"
         if height is None and self.width is None:
             height, relative = 0.1, True
-        return _clusters.windows(groups, height, relative, self.width, self.width_measure == "relative")
+        return _windows(groups, height, relative, self.width, self.width_measure == "relative")
 
 
 def _sizes(profile: Profile) -> Rows:
@@ -97,3 +96,71 @@ def _sizes(profile: Profile) -> Rows:
     place = np.flatnonzero(np.isfinite(size) & (np.array(profile.resources.integers("mark"), dtype=np.int64) != REPEATED))
     unit = np.array(profile.resources.uid, dtype=np.intp)[place]
     return Rows(size[place], size[place], unit, place)
+
+
+def _ranks(groups: Groups) -> NDArray[np.float64]:
+    """The rank of each value in its group, from 0, equal values having one."""
+    import numpy as np
+
+    rank = np.cumsum(begins(groups.y, groups.number)) - 1
+    return (rank - rank[groups.starts][groups.number]).astype(np.float64)
+
+
+def _windows(
+    groups: Groups, height: float | None, relative_height: bool, width: float | None, relative_width: bool
+) -> NDArray[np.float64]:
+    """The number of the window that each value is in; None is no bound."""
+    import numpy as np
+
+    total = len(groups.y)
+    low, high = groups.y[groups.starts], groups.y[groups.starts + groups.counts - 1]
+    ends = groups.starts + groups.counts
+    after = np.repeat(ends, groups.counts)  # the row that begins the next window, if one begins at this row
+    if height is not None:
+        with np.errstate(over="ignore"):
+            reach = height * (high - low) if relative_height else height / groups.y_scale
+        bound = groups.y + reach[groups.number]
+        for start, end in zip(groups.starts.tolist(), ends.tolist(), strict=True):
+            after[start:end] = start + np.searchsorted(groups.y[start:end], bound[start:end], side="right")
+    if width is not None:
+        rows = np.maximum(width * groups.counts if relative_width else np.full(len(groups), width), 1)
+        wide = np.arange(total) + np.minimum(rows, groups.counts)[groups.number].astype(np.intp)
+        # up to the end of the equal values
+        distinct = np.append(np.flatnonzero(begins(groups.y, groups.number)), total)
+        wide = distinct[np.searchsorted(distinct, np.minimum(wide, total))]
+        after = np.minimum(after, wide)
+    following, place, opened = after.tolist(), 0, []
+    while place < total:
+        opened.append(place)
+        place = following[place]
+    first = np.zeros(total, dtype=np.intp)
+    first[opened] = 1
+    window = np.cumsum(first) - 1
+    return (window - window[groups.starts][groups.number]).astype(np.float64)
+
+
+def _mixture(groups: Groups, most: int) -> NDArray[np.float64]:
+    """The likeliest component of each value, of as many as the BIC says, up to ``most``."""
+    import numpy as np
+
+    from perfvcs.statistics.clusters import clusters
+
+    kept = thin(groups.number, len(groups), FITTED)
+    found = np.zeros(len(groups.y))
+    for start, count in zip(groups.starts.tolist(), groups.counts.tolist(), strict=True):
+        rows = slice(start, start + count)
+        y = groups.y[rows]
+        values = np.log(y) if y[0] > 0 else y
+        fitted = clusters(values[kept[rows]], most)
+        if len(fitted.centres) > 1:
+            found[rows] = _likeliest(values, fitted.centres, fitted.spreads, fitted.shares)
+    return found
+
+
+def _likeliest(
+    values: NDArray[np.float64], centres: NDArray[np.float64], spreads: NDArray[np.float64], shares: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    import numpy as np
+
+    density = np.log(shares / spreads) - ((values[:, None] - centres) / spreads) ** 2 / 2
+    return np.asarray(density.argmax(axis=1), dtype=np.intp)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
-from perfvcs.postprocessors import _deviation
-from perfvcs.postprocessors._groups import fill, group, thin
+from perfvcs.postprocessors._groups import fill, group, quantile, thin
 from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import Column, conclude
 from perfvcs.postprocessors._rows import OUTLIER, Rows, chosen, rows
@@ -18,12 +17,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._groups import Groups
+    from perfvcs.statistics.regression.choice import Choice
 
 THRESHOLDS = {"mad": 3.5, "iqr": 1.5, "studentized": 3.5}
 AROUND = ("auto", "unit", "size", "model")
 FEWEST = 8  # rows of one size, or of a model
 SIZES = 5  # of a model
 FITTED = 500  # rows of a unit that its model goes through
+NORMAL = 0.6745  # median distance of normal values from their median, in standard deviations
+MEAN_NORMAL = 1.253314  # standard deviation of normal values over their mean distance
+LEAST_ROWS = 4
+ROUNDING = 1e-12  # distances below this share of the values are those of floating point
+LEAST = 0.01  # of the mean of a group: no value of a model counts as less
 ROUNDS = 3  # of fitting the model without what was found
 
 
@@ -32,16 +37,15 @@ class Outliers:
     """Marks values that are far from the others; no row is dropped.
 
     ``around`` says which others. ``unit``: all values of the unit; ``size``: those of the same size; ``model``: the relative distances of
-    all values of the unit from its best model over the sizes, which goes through at most 500 rows and is fitted again
-    without what was found. ``auto`` takes, unit by
-    unit, ``size`` where there are on average at least eight rows of each size, else ``model`` where there are at least eight rows of
-    five sizes, else ``unit``. ``method`` says how far. ``mad``: a modified z-score, .6745 times the distance from the median over the
-    median distance, above 3.5 (over 1.25 times the mean distance where the median one is 0); ``iqr``: more than 1.5 interquartile ranges
-    beyond the quartiles; ``studentized``: an externally studentized residual of the model above 3.5, which a unit with too few sizes for
-    a model has none of. ``threshold`` replaces these numbers. Fewer than four values have no outlier, nor have equal ones. ``of`` names
-    the metrics, all that are judged without it. The result is the column ``<metric>.outlier``: 1 or 0, null where there is no value or
-    the execution was repeated. Postprocessors that fit models leave marked rows out. Sources: Iglewicz, Hoaglin 1993; Tukey 1977; Cook,
-    Weisberg 1982.
+    all values of the unit from its best model over the sizes, which goes through at most 500 rows and is fitted again without what was
+    found. ``auto`` takes, unit by unit, ``size`` where there are on average at least eight rows of each size, else ``model`` where there
+    are at least eight rows of five sizes, else ``unit``. ``method`` says how far. ``mad``: a modified z-score, .6745 times the distance
+    from the median over the median distance, above 3.5 (over 1.25 times the mean distance where the median one is 0); ``iqr``: more than
+    1.5 interquartile ranges beyond the quartiles; ``studentized``: an externally studentized residual of the model above 3.5, which a
+    unit with too few sizes for a model has none of. ``threshold`` replaces these numbers. Fewer than four values have no outlier, nor
+    have equal ones. ``of`` names the metrics, all that are judged without it. The result is the column ``<metric>.outlier``: 1 or 0, null
+    where there is no value or the execution was repeated. Postprocessors that fit models leave marked rows out. Sources: Iglewicz,
+    Hoaglin 1993; Tukey 1977; Cook, Weisberg 1982.
     """
 
     method: str = "mad"
@@ -84,7 +88,7 @@ class Outliers:
         sizes = np.bincount(groups.blocks.group, minlength=len(groups))
         modelled = (sizes >= SIZES) & (groups.counts >= FEWEST)
         if self.method == "studentized":
-            return (np.abs(_deviation.studentized(groups)) > threshold) & modelled[groups.number] & sized
+            return (np.abs(_studentized(groups)) > threshold) & modelled[groups.number] & sized
         if not sized:
             modelled[:] = False
         alone = groups.counts >= FEWEST * sizes
@@ -97,8 +101,82 @@ class Outliers:
         fitted = inside & thin(groups.number, len(groups), FITTED)
         for _ in range(ROUNDS if inside.any() else 1):
             if inside.any():
-                distance[inside] = _deviation.relative(groups, fitted & ~marks)[inside]
-            before, marks = marks, _deviation.far(distance, number, self.method, threshold, inside)
+                distance[inside] = _relative(groups, fitted & ~marks)[inside]
+            before, marks = marks, _far(distance, number, self.method, threshold, inside)
             if (before == marks)[inside].all():
                 break
         return marks
+
+
+def _far(
+    values: NDArray[np.float64], number: NDArray[np.intp], method: str, threshold: float, relative: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which values are outliers of their group by "mad" or "iqr"; ``relative`` are those that are shares of something already."""
+    import numpy as np
+
+    groups = int(number.max(initial=-1)) + 1
+    middle = quantile(values, number, groups, 0.5)[number]
+    away = np.abs(values - middle)
+    enough = (np.bincount(number, minlength=groups) >= LEAST_ROWS)[number]
+    enough &= away > ROUNDING * np.where(relative, 1.0, np.abs(middle))
+    if method == "iqr":
+        low, high = (quantile(values, number, groups, share)[number] for share in (0.25, 0.75))
+        reach = threshold * (high - low)
+        return enough & ((values < low - reach) | (values > high + reach))
+    spread = quantile(away, number, groups, 0.5) / NORMAL
+    mean = np.bincount(number, away, groups) / np.maximum(np.bincount(number, minlength=groups), 1)
+    spread = np.where(spread > 0, spread, MEAN_NORMAL * mean)
+    return enough & (away > threshold * spread[number])
+
+
+def _relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The distance of each value from the best model of its group, as a share of it; the model goes through the rows that are ``used``."""
+    import numpy as np
+
+    found, _ = _model(groups, used)
+    expected = found.predict(groups.x * groups.x_scale[groups.number], groups.number)
+    floor = LEAST * groups.total(np.abs(groups.y)) / groups.counts
+    level = np.maximum(np.abs(expected), np.where(floor > 0, floor, 1.0)[groups.number])
+    return np.where(np.isfinite(expected), (groups.y - expected) / level, 0.0)
+
+
+def _studentized(groups: Groups) -> NDArray[np.float64]:
+    """The externally studentized residual of each value from the best model of its group; 0 where there is none.
+
+    e sqrt(w) / sqrt(s^2 (1 - h)), with the weight w of the fit (1 / level^2), the leverage h, and s^2 the variance without the value.
+    A power's and an exponential's leverage is to first order.
+    """
+    import numpy as np
+
+    found, weight = _model(groups, np.ones(len(groups.y), dtype=bool))
+    x = groups.x * groups.x_scale[groups.number]
+    variance, df = np.full(len(groups), np.nan), np.zeros(len(groups))
+    for place in range(len(groups)):
+        if (model := found.model(place)) is not None:
+            fit = found.fits[model]
+            variance[place], df[place] = fit.variance[place], fit.df[place]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rest = groups.y - found.predict(x, groups.number)
+        leverage = weight * found.predict_variance(x, groups.number) / variance[groups.number]
+        free = 1 - leverage
+        squares = variance[groups.number] * df[groups.number] - weight * rest**2 / free
+        others = np.maximum(squares, 0) / (df[groups.number] - 1)
+        away = rest * np.sqrt(weight)
+        residual = away / np.sqrt(others * free)
+    sound = (df[groups.number] > 1) & (free > ROUNDING) & (np.abs(away) > ROUNDING)
+    return np.where(sound & ~np.isnan(residual), residual, 0.0)
+
+
+def _model(groups: Groups, used: NDArray[np.bool_]) -> tuple[Choice, NDArray[np.float64]]:
+    """The best model of each group through the rows that are ``used``, and the weights of these."""
+    import numpy as np
+
+    from perfvcs.statistics.regression.choice import choose
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.level import running
+    from perfvcs.statistics.regression.models import MODELS
+
+    x, y, number = groups.x[used] * groups.x_scale[groups.number[used]], groups.y[used], groups.number[used]
+    with np.errstate(over="ignore"):
+        weight = 1 / running(np.abs(y), number) ** 2
+    return choose(fit(x, y, number, weight, groups=len(groups), models=MODELS)), weight

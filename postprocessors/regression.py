@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.postprocessors._options import check_number
 from perfvcs.postprocessors._outcome import conclude
 from perfvcs.postprocessors._rows import chosen, named, rows
-from perfvcs.profile import Profile
+from perfvcs.profile import MAX_INTEGER, Profile
 from perfvcs.statistics.regression.models import LINEARISED, MODELS
 from perfvcs.statistics.regression.strategies import Strategy
 
@@ -48,10 +49,8 @@ class Regression:
         for model in () if self.models == "all" else [self.models] if isinstance(self.models, str) else self.models:
             if model not in MODELS:
                 raise UsageError(f"regression: there is no model `{model}`{nearest(model, MODELS)}")
-        if isinstance(self.steps, bool) or not 1 <= self.steps <= MOST_STEPS:
-            raise UsageError(f"regression: steps is {self.steps!r}: give a whole number from 1 to {MOST_STEPS:,}")
-        if self.seed < 0:
-            raise UsageError(f"regression: seed is {self.seed}: give a whole number from 0 on")
+        check_number(self, "steps", 1, MOST_STEPS, "5", whole=True)
+        check_number(self, "seed", 0, MAX_INTEGER, "1", whole=True)
 
     @property
     def fitted(self) -> tuple[str, ...]:

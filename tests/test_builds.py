@@ -88,7 +88,9 @@ def test_functions_of_a_library_that_an_interpreter_loads_are_recorded(project, 
     collectors = 'collectors = [{ name = "complexity", language = "native", functions = ["work"] }]'
     project.configure(f'cmd = "{sys.executable} use.py"\n{collectors}', top=f'build = ["{build}"]')
     project.commit("a library", **{"prog.c": SOURCE, "use.py": load, ".gitignore": "*.so\n"})
-    assert "size 7" in perf("collect").out
+    perf("collect")
+    (stored,) = Repository.find().profiles(Repository.find().index.headers([project.git("rev-parse", "HEAD")]))
+    assert stored.resources.size == [7, 7]
 
 
 def test_folders_of_the_path_that_are_not_there_do_no_harm(tmp_path):

@@ -83,7 +83,7 @@ C_NAMES = """plain wide typedefed narrow third seventh ninth after_struct after_
     after_quad returns_big returns_pair returns_extended of_list of_reference of_inner=o->inner.used of_anonymous
     of_list_inside=o->list->count of_pair of_pair16 of_mixed of_big of_flags of_flags_value=f.count of_tight of_union of_pointer=*amount
     of_element=values[2] single=x eighth_real=x variadic removed=n recursive tail after_vector of_mixed_array
-    of_weight=d.weight with_cold_part"""
+    of_weight=d.weight with_cold_part after_padding=n after_uneven=n after_halves=n after_tagged=n"""
 CPP_NAMES = """of_string of_string_value of_string_view of_vector of_vector_pointer of_vector_value of_bits of_deque of_wide_deque
     of_list of_own_list of_map of_multiset of_unordered_map of_unordered_set of_span of_stack of_queue of_forward of_unique=v->size()
     returns_string returns_pair shop::Shelf::sort shop::Shelf::total shop::Shelf::print shop::Shelf::describe shop::Shelf::operator<
@@ -284,7 +284,7 @@ def test_containers_of_the_other_library_have_sizes(tmp_path, record):
     program, source = tmp_path / "program", NATIVE / "containers.cpp"
     how = ["-std=c++20", "-stdlib=libc++", *FLAGS, "-O1"]
     done = subprocess.run(["clang++", *how, "-c", source, "-o", f"{program}.o"], capture_output=True, text=True, check=False)
-    if "file not found" in done.stderr:
+    if "file not found" in done.stderr and os.environ.get("PERFVCS_NO_SKIP") != "1":
         pytest.skip("needs libc++-dev")
     assert done.returncode == 0, done.stderr
     subprocess.run(["clang++", "-stdlib=libc++", f"{program}.o", "-o", program], check=True)

@@ -24,7 +24,6 @@ from perfvcs.complexity.python import extension, notes, place
 from perfvcs.complexity.recording import read
 from perfvcs.errors import UsageError
 from perfvcs.native.tracing import perfvcs_hook as hook
-from perfvcs.native.tracing import perfvcs_recorder
 
 HOME = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()  # before the tests get a home of their own
 OTHERS = sorted(
@@ -395,6 +394,27 @@ def test_threads_are_recorded_each_for_itself(recorder):
         for thread in threads: thread.join()
     """
     assert sorted(recorder(code, "f")["f"]) == sorted(4 * list(range(1, 51)))
+
+
+def test_what_another_thread_spends_on_recording_is_not_subtracted(recorder):
+    code = """
+        import threading, time
+        def hot(n): return n
+        def slow(n): time.sleep(n / 1000)
+        done = threading.Event()
+        def work():
+            while not done.is_set():
+                for _ in range(1000): hot(1)
+        thread = threading.Thread(target=work)
+        thread.start()
+        slow(50); slow(60)
+        done.set()
+        thread.join()
+        """
+    recorder(code, "hot=n", "slow=n")
+    slow = [at for at, uid in enumerate(recorder.seen.uid) if uid == "program:slow"]
+    assert [recorder.seen.size[at] for at in slow] == [50, 60]
+    assert all(recorder.seen.values["duration"][at] > 0.045 for at in slow)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -1059,6 +1079,21 @@ def test_a_compiler_that_is_missing_is_told(compiled, monkeypatch):
     extension._extension.cache_clear()
 
 
+def test_a_python_without_a_lock_is_recorded_in_python(compiled):
+    program = compiled.write(
+        "python3t",
+        f"""\
+        #!/bin/sh
+        case "$1" in -I) printf '%s\\n' .cpython-313t.so 1 /include /include ;; *) exec {sys.executable} "$@" ;; esac
+        """,
+    )
+    program.chmod(0o755)
+    compiled.write("program.py", "def f(n): return n\nf(1)")
+    compiled.engine = "rewrite/1"
+    assert compiled.collect([str(program), "program.py"], ["program:f"]) == {"f": [1]}
+    assert "is a Python without a global lock" in compiled.seen.warnings[0]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -1109,6 +1144,106 @@ def test_notes_that_are_garbage_are_left_out(tmp_path):
     found = notes.read_notes(tmp_path)
     assert found.errors == {0: "bad?"}
     assert not found.defined and not found.interpreters
+
+
+SIGNALS = """
+    import signal
+    raised = caught = 0
+    def handler(*_):
+        global raised
+        raised += 1
+        raise TimeoutError("late")
+    def f(items): return items
+    signal.signal(signal.SIGALRM, handler)
+    while caught < 60:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            for _ in range(3_000_000): f([1, 2, 3])
+            raise SystemExit("a time-out was lost")
+        except TimeoutError: caught += 1
+    for _ in range(1000): f([1] * 50)
+    print(raised, caught)
+    """
+
+
+@pytest.mark.parametrize("entry", ["f=len(items)", "f"])
+def test_what_handlers_of_signals_raise_is_the_program_s(recorder, entry):
+    recorder(SIGNALS, entry)
+    rates = [rate for rate, size in zip(recorder.seen.values["rate"], recorder.seen.size, strict=True) if size == 50]
+    assert sum(rates) == pytest.approx(1000)  # no call that was interrupted makes later ones look like recursion
+    assert None not in recorder.seen.size
+
+
+def test_what_handlers_of_signals_raise_is_the_program_s_in_other_interpreters(compiled):
+    compiled.write("program.py", SIGNALS)
+    for interpreter in OTHERS:
+        sizes = compiled.collect([interpreter, "program.py"], ["program:f=len(items)"])
+        assert sizes["f"].count(50) == 200, interpreter
+
+
+def test_modules_of_the_program_may_be_called_as_the_recorder_s_own_are(recorder):
+    for name in ("ast", "ctypes", "struct", "random", "math", "warnings", "types", "enum", "re"):
+        recorder.write(f"{name}.py", f"own = {name!r}")
+    code = """
+        def f(n): return n
+        f(3)
+        import ast, ctypes, math, random, struct
+        print(*(getattr(one, "own", None) for one in (ast, ctypes, math, random, struct)))
+        """
+    recorder.write("program.py", code)
+    plain, recorded = both(recorder, [sys.executable, "program.py"])
+    assert recorded == plain
+    assert recorder.collect([sys.executable, "program.py"], ["program:f=n"]) == {"f": [3]}
+
+
+def test_what_another_import_hook_makes_of_a_module_stays_so(compiled):
+    compiled.write("hooked.py", "def f(n): return 'as written'")
+    code = """
+        import importlib.machinery as machinery, sys
+        class Loader(machinery.SourceFileLoader):
+            def source_to_code(self, data, path): return compile(data.replace(b"as written", b"changed"), path, "exec")
+        sys.path_hooks.insert(0, machinery.FileFinder.path_hook((Loader, [".py"])))
+        sys.path_importer_cache.clear()
+        from hooked import f
+        print(f(3), file=open("out", "w"))
+        """
+    compiled.write("program.py", code)
+    with pytest.raises(CollectError, match=r"hooked:f: its module was loaded by another import hook \(Loader\)"):
+        compiled.collect([sys.executable, "program.py"], ["hooked:f=n"])
+    assert (compiled.folder / "out").read_text() == "changed\n"
+
+
+def test_a_generator_that_was_begun_before_a_fork_is_the_parent_s(recorder):
+    code = """
+        import os
+        def g(n):
+            for i in range(n): yield i
+        begun = g(3)
+        next(begun)
+        child = os.fork()
+        list(begun)
+        list(g(5))
+        if child: os.waitpid(child, 0)
+        """
+    assert sorted(recorder(code, "g=n")["g"]) == [3, 5, 5]
+
+
+def test_the_limit_of_recursion_is_where_it_was(compiled):
+    code = """
+        import sys, traceback
+        sys.setrecursionlimit(150)
+        def f(n):
+            global deepest
+            deepest = n
+            return f(n + 1)
+        try: f(0)
+        except RecursionError: traceback.print_exc(limit=-3)
+        print(deepest)
+        """
+    compiled.write("program.py", code)
+    for interpreter in (sys.executable, *OTHERS):
+        plain, recorded = both(compiled, [interpreter, "program.py"])
+        assert recorded == plain, interpreter
 
 
 # the same inside this process
@@ -1255,18 +1390,34 @@ def test_rows_are_thinned_written_and_forgotten(inside, tmp_path):
     kept = module.g(4)
     next(kept)
     recorder = installed.recorder
-    assert recorder._maintain(recorder.save_at + 1) > recorder.save_at - 10**12
+    recorder.keep_house(1.0)
+    assert recorder.due > 1.0
     found = read(tmp_path / "calls", 2)
     assert found.rate.tolist() == [100.0] * 20
     assert found.unfinished.tolist() == [0, 1]
-    with recorder.lock:
-        assert recorder._maintain(5) == 5 + 50_000_000  # another thread is at it
     recorder.forget()
+    kept.close()  # the parent's
     module.f(2)
+    (file,) = (tmp_path / "calls").glob("calls-*.bin")
+    before = file.read_bytes()
+    with recorder.lock:
+        recorder.keep_house(5.0)  # another thread is at it
+        assert file.read_bytes() == before
     recorder.save()
-    assert read(tmp_path / "calls", 2).size.tolist() == [2]
+    found = read(tmp_path / "calls", 2)
+    assert (found.size.tolist(), found.unfinished.tolist()) == ([2], [0, 0])
     (tmp_path / "calls").rename(tmp_path / "moved")
     recorder.save()  # a folder that is gone does not disturb the program
+
+
+def test_a_lock_that_nobody_gives_back_does_not_keep_a_program_from_ending(inside, tmp_path, monkeypatch):
+    (tmp_path / "corpus_inside.py").write_text("def f(n): return n")
+    installed = inside("corpus_inside:f=n")
+    import_module("corpus_inside").f(3)
+    monkeypatch.setattr(hook._module("perfvcs_recorder"), "PATIENCE", 0.01)
+    installed.recorder.lock.acquire()
+    installed.recorder.save()
+    assert read(tmp_path / "calls", 1).size.tolist() == [3]
 
 
 @pytest.mark.parametrize(
@@ -1294,5 +1445,6 @@ def test_a_request_that_is_gone_asks_for_nothing(tmp_path):
 
 @pytest.mark.parametrize("size", [1e-9, 0.9, 1.0, 1.18, 1.19, 1.5, 2.0, 3.0, 7.99, 8.0, 1e9, 1e300])
 def test_four_buckets_make_a_doubling(size):
-    assert perfvcs_recorder.bucket(2 * size) - perfvcs_recorder.bucket(size) in (4, 0 if not 1e-4 < size < 1e18 else 4)
-    assert len({perfvcs_recorder.bucket(size) for size in (0.0, -1.0, float("nan"), 1.0)}) == 4
+    bucket = hook._module("perfvcs_recorder").bucket
+    assert bucket(2 * size) - bucket(size) in (4, 0 if not 1e-4 < size < 1e18 else 4)
+    assert len({bucket(size) for size in (0.0, -1.0, float("nan"), 1.0)}) == 4

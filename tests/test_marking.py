@@ -163,9 +163,9 @@ def test_values_far_from_the_curve_are_outliers(method: str) -> None:
 def test_studentized_residuals_are_those_of_statsmodels() -> None:
     from statsmodels.regression.linear_model import OLS
 
-    from perfvcs.postprocessors._deviation import studentized
     from perfvcs.postprocessors._groups import group
     from perfvcs.postprocessors._rows import rows
+    from perfvcs.postprocessors.outliers import _studentized
     from perfvcs.statistics.regression.level import level
 
     x = np.arange(1.0, 61)
@@ -173,7 +173,7 @@ def test_studentized_residuals_are_those_of_statsmodels() -> None:
     groups = group(rows(timed(y.tolist(), size=x.tolist()), "duration"))
     weight = 1 / level(x, y)
     fitted = OLS(weight * y, np.stack([weight, weight * x], axis=1)).fit()
-    assert studentized(groups) == pytest.approx(fitted.get_influence().resid_studentized_external, rel=1e-6)
+    assert _studentized(groups) == pytest.approx(fitted.get_influence().resid_studentized_external, rel=1e-6)
 
 
 def test_rows_without_a_size_are_judged_apart() -> None:

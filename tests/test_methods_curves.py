@@ -12,8 +12,10 @@ from samples import WALL, sample_profile
 
 from perfvcs.check import Change, Curve, Past, Report, Unit, compare
 from perfvcs.check.case import Case
+from perfvcs.check.curves.condensation import condense
 from perfvcs.check.curves.curve import Sides, share
 from perfvcs.check.curves.finding import orders, sentence
+from perfvcs.check.curves.replication import lines
 from perfvcs.check.matching import match
 from perfvcs.check.methods import load
 from perfvcs.check.methods.curves import Curves
@@ -792,6 +794,16 @@ def test_nothing_takes_less_than_no_time() -> None:
     change = verdict(old, new)
     assert change.low is not None and change.effect is not None
     assert -1 <= change.low < change.effect < -0.5
+
+
+def test_the_smallest_sizes_hold_a_tenth_of_the_calls_however_rare_these_are() -> None:
+    (sides,), _ = share(cases(called(logarithmic, anywhere, calls=1000), called(logarithmic, anywhere, 1, calls=1000)))
+    condensed = condense(sides)
+    known = lines(condensed)
+    assert known is not None and condensed.baseline.weight is not None
+    for tail in (condensed.baseline.size <= known.ends[0], condensed.baseline.size >= known.ends[1]):
+        assert condensed.baseline.weight[tail].sum() > 0.09 * condensed.baseline.weight.sum()
+    assert verdict(noisy(LOG, 1, 6), noisy(2 * LOG, 2, 6)).finding.endswith("effect at sizes 4,510 to 5,000")
 
 
 def test_a_curve_that_falls_a_little_has_no_order_of_growth() -> None:

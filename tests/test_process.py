@@ -17,6 +17,7 @@ from conftest import Project, Said
 from samples import noisy, sample_profile
 
 from perfvcs.commands.process import _option, _value
+from perfvcs.postprocessors import _outcome
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Job, Metric, Profile, Resources, decode
 from perfvcs.reports.processing import equation, process
@@ -192,12 +193,13 @@ def test_a_unit_without_a_model_says_why(commit: str, perf: Perf) -> None:
         (("HEAD", "regresion"), "did you mean `regression`"),
         (("HEAD", "regression", "--strategy", "ful"), "did you mean `full`"),
         (("HEAD", "regression", "--models", "linaer"), "did you mean `linear`"),
-        (("HEAD", "regression", "--steps", "many"), "Expected `int`"),
+        (("HEAD", "regression", "--steps", "many"), "--steps is `many`: give a whole number"),
+        (("HEAD", "bootstrap", "--share", "most"), "--share is `most`: give a number"),
         (("HEAD", "regression", "--steps", "0"), "from 1 to 1,000"),
         (("HEAD", "regression", "--stepz", "3"), "--stepz"),
         (("HEAD", "regression", "-o", "x.json"), "perf export"),
         (("nonsense", "regression"), "not a revision"),
-        (("none.json", "regression"), "not a revision"),
+        (("none.json", "regression"), "there is no file 'none.json'"),
         (("HEAD", "regression", "-j", "other"), "no such profiles"),
     ],
 )
@@ -216,6 +218,7 @@ def test_help_is_there_before_and_behind_the_revision(perf: Perf) -> None:
     assert "One of full, iterative, initial-guess, interval, bisection. By" in " ".join(whole.split())
     assert perf("process", "regression", "--help").out == whole
     assert "did you mean `regression`" in perf("process", "regresion", "--help", code=2).err
+    assert perf("process", "HEAD", "--help").out == group
 
 
 def test_a_file_is_processed_into_another(project: Project, perf: Perf, tmp_path: Path) -> None:
@@ -229,6 +232,7 @@ def test_a_file_is_processed_into_another(project: Project, perf: Perf, tmp_path
     assert done.origin == hashlib.sha256(document).hexdigest()
     assert len(done.models) == 20
     assert not (project.root / ".perf").exists()
+    assert "choose another -o" in perf("process", str(file), "regression", "-o", str(tmp_path / "no" / "x.json"), code=2).err
 
 
 def test_a_profile_with_an_origin_goes_through_files(commit: str, perf: Perf, tmp_path: Path) -> None:
@@ -239,6 +243,25 @@ def test_a_profile_with_an_origin_goes_through_files(commit: str, perf: Perf, tm
     perf("rm", commit)
     perf("import", str(file))
     assert stored() == {path: profile}
+
+
+def test_no_version_of_a_measurement_is_imported_beside_another(commit: str, perf: Perf, tmp_path: Path) -> None:
+    raw, fitted, scaled = (str(tmp_path / f"{name}.json") for name in ("raw", "fitted", "scaled"))
+    perf("export", "HEAD", "-o", raw)
+    perf("process", raw, "regression", "-o", fitted)
+    perf("process", fitted, "normalizer", "-o", scaled)
+    told = "stored 0 profiles\nleft out {}: the same measurement is there in another version, see `perf process`\n"
+    assert perf("import", fitted, scaled).out == told.format(2)
+    assert perf("import", raw).out == "stored 0 profiles, 1 already stored\n"
+    perf("process", "HEAD", "regression")
+    assert perf("import", raw, scaled).out == told.format(2)
+    assert perf("import", fitted).out == "stored 0 profiles, 1 already stored\n"
+    assert len(stored()) == 1
+    perf("rm", commit)
+    assert perf("import", fitted, raw, fitted).out == told.replace("0 profiles", "1 profile").format(1)
+    assert len(stored()) == 1
+    perf("import", raw, "--commit", Project(Path.cwd()).commit())
+    assert len(stored()) == 2, "of another commit it is another measurement"
 
 
 def test_an_origin_is_a_digest() -> None:
@@ -266,6 +289,15 @@ def test_two_at_once_leave_one_version(project: Project) -> None:
         assert one.exitcode == 0
     [profile] = stored().values()
     assert [done.name for done in profile.postprocessors] == ["regression"]
+
+
+@pytest.mark.usefixtures("commit")
+def test_more_models_than_a_profile_holds_leave_it_as_it_is(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = stored()
+    monkeypatch.setattr(_outcome, "MOST_BYTES", 5000)
+    assert "5,000 is the most: name fewer metrics" in perf("process", "HEAD", "regression", code=2).err
+    assert stored() == before
+    perf("process", "HEAD", "regression", "--keep", "best")
 
 
 @pytest.mark.usefixtures("commit")
@@ -331,6 +363,7 @@ def test_sizes_of_workloads_are_fitted_when_they_are_collected(project: Project,
     [
         ({"model": "constant", "formula": "b0", "coefficients": [2e-6]}, "2 us"),
         ({"model": "linear", "formula": "b0 + b1 n", "coefficients": [2e-6, -3e-9]}, "2 us - 3 ns n"),
+        ({"model": "linear", "formula": "b0 + b1 n", "coefficients": [-1e-20, 1e-6]}, "0 s + 1 us n"),
         ({"model": "linearithmic", "formula": "b0 + b1 n log n", "coefficients": [-2e-6, 3e-9]}, "-2 us + 3 ns n log n"),
         ({"model": "linearised power", "formula": "b0 n^b1", "coefficients": [2e-6, 1.5]}, "2 us n^1.5"),
         ({"model": "exponential", "formula": "b0 b1^n", "coefficients": [2e-6, 1.25]}, "2 us 1.25^n"),

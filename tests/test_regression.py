@@ -284,7 +284,8 @@ def test_it_is_built_from_a_configuration() -> None:
         ({"models": "linaer"}, "did you mean `linear`"),
         ({"steps": 0}, "from 1 to 1,000"),
         ({"steps": True}, "from 1 to 1,000"),
-        ({"seed": -1}, "from 0 on"),
+        ({"seed": -1}, "whole number from 0"),
+        ({"seed": 2**64}, "whole number from 0"),
     ],
 )
 def test_a_wrong_option_names_the_cure(options: dict[str, Any], cure: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -116,9 +119,13 @@ def test_what_did_not_change_has_points_and_no_kind() -> None:
     assert labels(below) == ["difference of the means"]
 
 
-def test_only_what_changed_is_drawn_on_both_kinds_of_axes() -> None:
-    for error, kinds in ((lambda n: 0 * n, 1), (lambda n: 1e-9 * n, 2)):
-        assert len(panels(Curves().render(judged(two(error))))) == kinds
+def test_only_the_first_functions_of_a_page_are_drawn_on_both_kinds_of_axes() -> None:
+    subject = two(lambda n: 1e-9 * n)
+    assert (len(panels(Curves().render(subject))), len(panels(Curves(both=False).render(subject)))) == (2, 1)
+    many = two(lambda n: 1e-9 * n, SIZES[:60], names=[f"f{number}" for number in range(8)])
+    packed = re.findall(r'<script type="application/gzip">([^<]*)<', render(many, "curves"))
+    kinds = [gzip.decompress(base64.b64decode(one)).count(b'"name":"TabPanel"') for one in packed]
+    assert kinds == [2] * 5 + [1] * 3
 
 
 def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:
@@ -226,7 +233,7 @@ def test_a_benchmark_of_few_sizes_that_is_not_recorded_keeps_its_other_figures()
 
 
 def test_a_page_of_hundreds_of_functions_says_how_many_it_left_out() -> None:
-    names = {f"f{number}": LOG for number in range(60)}
+    names = {f"f{number}": LOG for number in range(100)}
     page = render(Subject("many", [recorded(names, np.arange(1.0, 9), executions=2)]))
     assert "are not drawn, to keep this page small" in page
     assert 20 <= page.count('data-view="curves"') < 60

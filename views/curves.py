@@ -80,9 +80,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Curves:
-    """``points``: at most so many sizes of a side are drawn."""
+    """``points``: at most so many sizes of a side are drawn; ``both``: on both kinds of axes, not just those that show more of them."""
 
     points: int = 500
+    both: bool = True
     whole: ClassVar[bool] = True
 
     def fits(self, subject: Subject) -> str | None:
@@ -93,7 +94,7 @@ class Curves:
         return "it draws values against at least five sizes"
 
     def render(self, subject: Subject) -> UIElement:
-        """Per unit and metric a tab with logarithmic axes and one with linear ones; what stayed the same has one of them."""
+        """Per unit and metric a tab with logarithmic axes and one with linear ones."""
         found: dict[tuple[Unit, str], list[Sample | None]] = {}
         for place, profiles in enumerate((subject.baseline, subject.target)):
             for sample in samples(profiles, whole=True):
@@ -111,8 +112,7 @@ class Curves:
         chosen = scale(most / 3 or most, unit)
         between = _Between(sides, verdict, unit) if len(sides) == 2 else None
         panels, height = [], 0
-        axes = _axes(sides)
-        for axis in axes[:1] if verdict is not None and verdict.word == "same" else axes:  # a figure takes long to make
+        for axis in _axes(sides)[: None if self.both else 1]:
             plots = [self._curves(sides, axis, chosen, unit, metric_name(some.metric), verdict)]
             if between is not None:
                 plots.append(between.draw(plots[0], axis, self.points))

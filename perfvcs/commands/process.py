@@ -40,6 +40,9 @@ class Members(click.Group):
         name, rest = args[0], args[1:]
         if name in HELP and not rest:
             name, rest = ctx.params["target"], [name]
+            if "did you mean" not in nearest(name, self.list_commands(ctx)):  # a revision: help on all of them
+                click.echo(ctx.get_help())
+                ctx.exit()
         command = self.get_command(ctx, name)
         if command is None:
             raise click.UsageError(f"there is no postprocessor `{name}`{nearest(name, self.list_commands(ctx))}", ctx)
@@ -100,8 +103,15 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
         raise UsageError(f"-o is for files, and {target!r:.100} is in the store: use `perf export`")
     else:
         from perfvcs.repository import Repository
+        from perfvcs.vcs import UnknownRevision
 
-        outcomes = processing.process(Repository.find(), target, jobs, member, name)
+        repository = Repository.find()
+        try:
+            outcomes = processing.process(repository, target, jobs, member, name)
+        except UnknownRevision:
+            if target.endswith(SUFFIXES):
+                raise UsageError(f"there is no file {target!r:.100}, and no such profile in the store") from None
+            raise
         changed = sum(outcome.changed for outcome in outcomes)
         stored = f"stored {changed} new version{'s' * (changed != 1)}"
     click.echo(processing.document(outcomes) if as_json else "\n".join([*processing.lines(outcomes), stored]))
@@ -127,13 +137,14 @@ def _load_numpy() -> None:
 def _file(path: Path, name: str, member: Any, output: Path | None) -> Any:
     from hashlib import sha256
 
+    from perfvcs.exchange.delivery import into_file
     from perfvcs.formats import read
     from perfvcs.reports.processing import apply
 
     old = read(path)
     new, outcome = apply(old, member, name, sha256(old.encode()).hexdigest(), str(path))
     if output:
-        output.write_bytes(new.encode())
+        into_file(output, new.encode(), force=True)
     return outcome
 
 
@@ -196,4 +207,7 @@ def _value(option: str, given: Any, hint: Any) -> Any:
                 return kind(given)
             except ValueError:
                 continue
+    if not {str, bool} & set(parts) and not known:
+        what = "a number" if float in parts else "a whole number"
+        raise UsageError(f"--{option.replace('_', '-')} is `{given[:80]}`: give {what}")
     return given

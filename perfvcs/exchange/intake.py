@@ -21,6 +21,7 @@ from perfvcs.exchange.objects import Entry, indexed, indexes, is_index, is_objec
 from perfvcs.formats import UNKNOWN, Unreadable, content, decode, read, suffixes
 from perfvcs.profile import MAX_BYTES
 from perfvcs.quantity import shorten
+from perfvcs.store.place import place
 
 if TYPE_CHECKING:
     from perfvcs.profile import Profile
@@ -60,7 +61,8 @@ class Intake:
 
     ``commits`` are those that the profiles belong to, whatever their files say: one for all files, or one for each; where there are none
     it is what a file says, or HEAD where it says nothing. ``name`` is the job's, whatever a file says. ``in_turns``: the files were
-    measured together, run by run, so that they are one session. ``options`` are those of the format. Memory holds one profile at a time.
+    measured together, run by run, so that they are one session. ``options`` are those of the format. Of versions of one measurement, as
+    `perf process` makes them, the one that is stored stays, else the first one comes. Memory holds one profile at a time.
     """
 
     repository: Repository
@@ -71,10 +73,13 @@ class Intake:
     in_turns: bool = False
     paths: list[str] = field(default_factory=list)
     known: int = 0
+    versions: int = 0
     first_error: PerfError | None = None
     placed: int = 0
     moved: int = 0
     titles: set[str] = field(default_factory=set)
+    _before: set[str] = field(default_factory=set)
+    _first: dict[tuple[str, str], str] = field(default_factory=dict)
     _times: dict[str, str | None] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
     _stores: dict[Path, dict[Path, list[Entry]]] = field(default_factory=dict)
@@ -96,17 +101,19 @@ class Intake:
         given = [(Path(file), commit) for file, commit in zip(files, commits, strict=True)]
         wanted = list(dict.fromkeys(source for file, commit in given for source in self._sources(file, commit, show)))
         progress.begin(len(wanted))
-        before = set(self.repository.store.paths())
+        self._before = set(self.repository.store.paths())
         what = f"{len(wanted)} file{'s' * (len(wanted) != 1)}"
         session = _session(wanted) if self.in_turns else ""
         paths = self.repository.store.add(self._profiles(wanted, session, progress, show), f"Import {what}")
-        self.paths = list(dict.fromkeys(path for path in paths if path not in before))
+        self.paths = list(dict.fromkeys(path for path in paths if path not in self._before))
         self.known = len(paths) - len(self.paths)
 
     def lines(self) -> list[str]:
         """What came of it, for people."""
         count = len(self.paths)
         lines = [f"stored {count} profile{'s' * (count != 1)}" + (f", {self.known} already stored" if self.known else "")]
+        if self.versions:
+            lines.append(f"left out {self.versions}: the same measurement is there in another version, see `perf process`")
         if self.placed:
             lines.append(f"{_named(self.placed)} no commit: taken for HEAD; --commit names another")
         if self.moved:
@@ -174,11 +181,29 @@ class Intake:
                 profile = self._read(source)
                 if session:
                     profile = self._in_session(profile, session, source)
-                profile.encode()  # what cannot be stored is this file's error, not the end of all
-                yield profile
+                document = profile.encode()  # what cannot be stored is this file's error, not the end of all
+                if self._is_another_version(profile, document):
+                    self.versions += 1
+                else:
+                    yield profile
             except PerfError as error:
                 self._failed(error, show)
             progress.step(shorten(source.path.name))
+
+    def _is_another_version(self, profile: Profile, document: bytes) -> bool:
+        """Whether the store has, or gets from an earlier file, the same measurement before or after another postprocessor.
+
+        With both, verdicts would count it twice.
+        """
+        path = place(profile, document)
+        if path in self._before:
+            return False
+        first = profile.origin or hashlib.sha256(document).hexdigest()
+        if self._first.setdefault((profile.commit, first), path) != path:
+            return True
+        folder, _, name = path.rpartition("/")
+        unprocessed = f"{folder}/{name.rpartition('-')[0]}-{first[:12]}.json"
+        return unprocessed in self._before or any(made.startswith(folder) for made in self.repository.index.made_from(first))
 
     def _read(self, source: Source) -> Profile:
         if source.path == STDIN:

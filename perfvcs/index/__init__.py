@@ -191,6 +191,11 @@ class Index:
             return []
         return self._database.attempt(lambda: [row[0] for row in self._current().execute(FIND, {"p": prefix})])
 
+    def made_from(self, origin: str) -> list[str]:
+        """The paths of the processed profiles whose first version was this document, named by its SHA-256."""
+        sql = f"SELECT {PATH} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE p.origin = ?"
+        return self._database.attempt(lambda: [row[0] for row in self._rows(sql, origin)])
+
     def damaged(self) -> dict[str, str]:
         """What is in the store and no profile: path -> reason."""
         return self._database.attempt(lambda: dict(self._rows("SELECT path, reason FROM damaged ORDER BY path")))

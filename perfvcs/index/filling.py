@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 7
+VERSION = 8
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = """
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -31,8 +31,9 @@ CREATE TABLE metrics (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE profiles (
     id INTEGER PRIMARY KEY, commit_id INTEGER NOT NULL, name TEXT NOT NULL, job INTEGER NOT NULL, environment INTEGER NOT NULL,
-    metrics INTEGER NOT NULL, dirty TEXT, started TEXT NOT NULL, details BLOB NOT NULL, UNIQUE (commit_id, name)
+    metrics INTEGER NOT NULL, dirty TEXT, started TEXT NOT NULL, details BLOB NOT NULL, origin TEXT, UNIQUE (commit_id, name)
 );
+CREATE INDEX profiles_origin ON profiles (origin) WHERE origin IS NOT NULL;
 CREATE INDEX profiles_dirty ON profiles (commit_id) WHERE dirty IS NOT NULL;
 CREATE INDEX profiles_job ON profiles (job, commit_id);
 CREATE TABLE summaries (
@@ -75,10 +76,11 @@ class Filling:
     def add(self, path: str, document: bytes | Fault) -> None:
         """Index what the store has at ``path``; what is no profile becomes a row of ``damaged``."""
         try:
-            measured = Measured.of(verified(path, document), path)
+            profile = verified(path, document)
         except Damaged as error:
             self._connection.execute("INSERT OR REPLACE INTO damaged VALUES (?, ?)", (_storable(path), error.reason))
             return
+        measured = Measured.of(profile, path)
         header = measured.header
         environment = header.environment
         shared = msgspec.structs.replace(environment, notes={}, warnings=[])
@@ -92,8 +94,9 @@ class Filling:
             header.dirty,
             header.collected.started,
             msgspec.json.encode(Details(header.collected, header.design, environment.notes, environment.warnings)),
+            profile.origin,
         )
-        inserted = self._connection.execute("INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        inserted = self._connection.execute("INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         if inserted.rowcount:
             rows = (self._summary(inserted.lastrowid, number, one) for number, one in enumerate(measured.summaries))
             self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)

@@ -4,6 +4,7 @@
    perfvcs/complexity/recording.py has the format. All is done under the interpreter's lock. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <frameobject.h>
 
 #include <fcntl.h>
 #include <math.h>

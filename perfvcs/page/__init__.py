@@ -33,6 +33,7 @@ FIGURES = 90  # in one page: one costs some 50 ms to make, and its reader the ti
 POINTS = 80_000  # in all figures of a page
 ORDER = ("effects", "history", "curves", "executions")  # of the views in a block; then by name
 OPEN = 3  # sections that are open at first
+BOTH = 5  # sections with figures on both kinds of axes, which take twice as long to make
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Sectio
         figures = []
         for name, view in fitting.items():
             number += 1
-            layout = _bounded(view, points).render(narrowed)
+            layout = _bounded(view, points, len(sections) <= BOTH).render(narrowed)
             packed, plots = _pack(layout, f"f{number}")
             drawn += plots
             label = f"{name}, {metric_name(place.metric)}: {section.title}"
@@ -199,10 +200,11 @@ def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Sectio
     return ordered, anchors, notes
 
 
-def _bounded(view: View, points: int) -> View:
-    """The view, drawing at most ``points`` where it has such a bound."""
-    if is_dataclass(view) and not isinstance(view, type) and any(field.name == "points" for field in fields(view)):
-        bounded: View = replace(view, points=min(points, view.points))
+def _bounded(view: View, points: int, both: bool) -> View:
+    """The view, drawing at most ``points`` and, unless ``both``, on one kind of axes, where it has such bounds."""
+    if is_dataclass(view) and not isinstance(view, type):
+        bounds = {"points": min(points, getattr(view, "points", points)), "both": both}
+        bounded: View = replace(view, **{field.name: bounds[field.name] for field in fields(view) if field.name in bounds})
         return bounded
     return view
 

@@ -118,9 +118,7 @@ def _verdicts(report: Report) -> Table:
         counted([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in SEEN.items() if counts[word]
     )
     confidence = report.changes[0].confidence if report.changes else 0.99
-    notes = [
-        f"Change of the target against the baseline with its {100 * confidence:g} % interval, from one median per execution."
-    ]
+    notes = [f"Change of the target against the baseline with its {100 * confidence:g} % interval; every execution counts once."]
     return _table("Verdicts", caption, cells, notes)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 UNIT, METRIC = 26, 12  # characters of names in the table
 LABEL = 40
+ROUNDING = 1e-12  # an intercept below this share of the slope is what computing with floats leaves
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,10 @@ def _row(entry: dict[str, Any], units: dict[str, str], *, several: bool) -> Iter
     """One entry; the range of x where a unit has ``several``."""
     names = f"  {shorten(str(entry['uid']), UNIT):{UNIT}} {shorten(metric_name(entry['metric']), METRIC):{METRIC}}"
     share = entry.get("r2")
-    fit = f"r² {share:5.3f}" if share is not None and entry.get("model") != "constant" else ""
+    fit = f"r² {round(share, 3) + 0.0:5.3f}" if share is not None and entry.get("model") != "constant" else ""
     if "model" not in entry:
-        yield f"{names} {entry.get('rows', 0):>7,} rows  {fit}".rstrip()
+        count = entry.get("rows", 0)
+        yield f"{names} {count:>7,} row{'s' if count != 1 else ' '}  {fit}".rstrip()
         return
     if entry["model"] is None:
         why = next(iter(entry["omitted"].values()), "")
@@ -139,5 +141,7 @@ def equation(entry: dict[str, Any], unit: str) -> str:
         return f"{quantity(scale, unit)} n^{shape[0]:.4g}"
     if model == "exponential":
         return f"{quantity(scale, unit)} {shape[0]:.6g}^n"
+    if abs(scale) < ROUNDING * abs(shape[0]):
+        scale = 0.0
     sign = "-" if shape[0] < 0 else "+"
     return f"{quantity(scale, unit)} {sign} {quantity(abs(shape[0]), unit)} {entry['formula'].removeprefix('b0 + b1 ')}"

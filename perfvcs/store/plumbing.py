@@ -16,7 +16,8 @@ from typing import IO, NamedTuple
 from perfvcs.errors import PerfError
 
 BRANCH = "refs/heads/main"
-LARGE = 1 << 19  # bytes; fast-import compresses what it writes twice where it is but a few objects: first a pack, then each of them
+# bytes; of a few objects fast-import compresses what it writes twice: first a pack, then each of them
+LARGE = 1 << 19
 WINDOW = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
 CHUNK = 1 << 20
 FAST = ("-c", "pack.compression=1")  # of large documents, most of the time goes into compressing; 6 % more bytes

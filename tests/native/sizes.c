@@ -55,6 +55,14 @@ EXACT long double returns_extended(int n) { USE(n); return n; }
 EXACT void after_vector(four v, __float128 x, struct deep_array d, int n) { SEE(v); SEE(x); SEE(d); USE(n); }
 EXACT void of_mixed_array(struct mixed_array p) { SEE(p); }
 EXACT void of_weight(int a, struct deep_array d) { USE(a); SEE(d); }
+union padded { double x; } __attribute__((aligned(16)));
+struct uneven { unsigned a; _Complex float x; };
+union halves { four v; double x[2]; };
+union tagged { unsigned char tag; four v; };
+EXACT void after_padding(union padded p, double x, double n) { SEE(p); SEE(x); USE(n); }
+EXACT void after_uneven(struct uneven u, double n, int last) { SEE(u); USE(last); SEE(n); }
+EXACT void after_halves(union halves h, double n) { SEE(h); SEE(n); }
+EXACT void after_tagged(union tagged t, int n, double x) { SEE(t); USE(n); SEE(x); }
 EXACT int with_cold_part(int n) { USE(n); if (__builtin_expect(n < 0, 0)) { WARN; abort(); } return n; }
 EXACT void of_list(struct list *l) { USE(l); }
 EXACT void of_reference(const list_ref l) { USE(l); }
@@ -120,6 +128,8 @@ int main(void)
         after_struct(p16, n), after_mixed(m, f, n), after_big(b, n), after_extended(1.0L, e, n);
         after_complex(1.0 + 2.0 * I, 3.0f, n), after_quad((__int128)1 << 100, true, n);
         sum += returns_big(n).count + returns_pair(n).count + (long)returns_extended(n);
+        after_padding((union padded){1}, 2, n), after_uneven((struct uneven){1, 2}, n, 3);
+        after_halves((union halves){{1, 2}}, n), after_tagged((union tagged){1}, n, 2);
         after_vector((four){1, 2}, 3, (struct deep_array){{{{1, 2}}}, 0.5}, n);
         of_mixed_array((struct mixed_array){{1, 2}, 3, n}), of_weight(1, (struct deep_array){{{{1, 2}}}, n});
         sum += with_cold_part(n);

@@ -16,6 +16,9 @@ VECTORS = 8
 DWARF_REGISTERS = {5: 0, 4: 1, 1: 2, 2: 3, 8: 4, 9: 5}  # DWARF's numbers of rdi, rsi, rdx, rcx, r8, r9
 FIRST_VECTOR = 17  # DWARF's number of xmm0
 
+UPPER = "upper"  # the second half of a vector of 16 bytes
+STRENGTH = ["none", UPPER, "vector", "integer"]
+
 Class = Literal["integer", "vector", "memory", "none"]
 
 
@@ -41,13 +44,25 @@ class Place:
 
 
 def places(function: Function) -> list[Place | None]:
-    """Where each parameter is when the function begins; None for those that the compiler removed or hid."""
-    parameters = function.parameters
+    """Where each parameter is when the function begins; None for those that the compiler removed or hid.
+
+    What the debug information says of the first instruction goes before the convention, which has corners that types do not tell.
+    """
     if function.optimised:
-        return [_described(function, one) for one in parameters]
+        return [_described(function, one) for one in function.parameters]
+    return [_listed(function, one) or rule for one, rule in zip(function.parameters, _conventional(function), strict=True)]
+
+
+def _listed(function: Function, parameter: Parameter) -> Place | None:
+    """What a list of places says of the first instruction; a single place is often one that the function fills only later."""
+    single = parameter.place is None or parameter.place.form == "DW_FORM_exprloc" or parameter.constant is not None
+    return None if single else _described(function, parameter)
+
+
+def _conventional(function: Function) -> list[Place]:
     integers, vectors, stack = int(_hidden_result(function.result)), 0, 0
-    found: list[Place | None] = []
-    for one in parameters:
+    found: list[Place] = []
+    for one in function.parameters:
         by_pointer = one.type.kind == "struct" and one.type.by_reference
         classes = ["integer"] if by_pointer else _classify(one.type)
         if classes == ["none"]:
@@ -68,6 +83,8 @@ def places(function: Function) -> list[Place | None]:
             elif kind == "vector":
                 pieces.append(Piece("vector", vectors))
                 vectors += 1
+            else:
+                pieces.append(Piece("none", 0))  # eight bytes of padding take no register
         found.append(Place(tuple(pieces), pointer=by_pointer))
     return found
 
@@ -110,7 +127,8 @@ def _classify(type_: Type) -> list[str]:
     classes: list[str] = ["none"] * (-(-width // 8))
     if not _merge(type_, 0, classes, 0):
         return ["memory"]
-    return ["vector" if one == "none" else one for one in classes]
+    # an upper half is in its vector's register
+    return ["none" if one == UPPER and classes[0] == "vector" else "vector" if one == UPPER else one for one in classes]
 
 
 def _classify_other(type_: Type, width: int) -> list[str]:
@@ -152,21 +170,22 @@ def _merge(type_: Type, offset: int, classes: list[str], depth: int) -> bool:
         width = type_.target.width
         return type_.count <= 16 and all(_merge(type_.target, offset + i * width, classes, depth + 1) for i in range(type_.count))
     own = _classify(type_)
+    if kind == "other" and own[0] == "vector" and _classify_width(type_) == 8:  # complex: two numbers
+        half = type_.width // 2
+        for at in (offset, offset + half):
+            classes[at // 8] = "integer" if classes[at // 8] == "integer" else "vector"
+        return offset % half == 0
     align = _alignment(type_) if type_.width >= 8 else max(1, type_.width)
-    if "memory" in own or offset % align or offset // 8 + len(own) > len(classes) or (own == ["vector"] and type_.width > 8):
-        return False if "memory" in own or offset % align else _wide(own, offset, classes)
+    if "memory" in own or offset % align:
+        return False
+    if own == ["vector"] and type_.width == 16:
+        own = ["vector", UPPER]
+    if offset // 8 + len(own) > len(classes):
+        return False
     for number_, one in enumerate(own):
         at = offset // 8 + number_
-        classes[at] = "integer" if "integer" in (one, classes[at]) else one
+        classes[at] = max(one, classes[at], key=STRENGTH.index)
     return True
-
-
-def _wide(own: list[str], offset: int, classes: list[str]) -> bool:
-    """A vector of 16 bytes takes one register."""
-    if offset == 0 and own == ["vector"] and len(classes) == 2:
-        classes[:] = ["vector"]
-        return True
-    return False
 
 
 def _alignment(type_: Type) -> int:

@@ -137,6 +137,8 @@ def load(operand: Operand) -> Steps:
     if which >= len(operand.pieces):
         raise Unresolved(f"{type_.name} is in no register that can be read: choose another expression")
     piece = operand.pieces[which]
+    if piece.kind == "none":
+        raise Unresolved("the second half of a vector register cannot be read: choose another expression")
     if piece.kind == "vector":
         if inside or not width & REAL_FLAG:
             raise Unresolved("the second half of a vector register cannot be read: choose another expression")

@@ -13,7 +13,7 @@ from perfvcs import launcher
 from perfvcs.collectors import CollectError, Run
 from perfvcs.complexity import Calls, Request
 from perfvcs.complexity.python.discovery import discover, entries
-from perfvcs.complexity.python.extension import compiled_recorder
+from perfvcs.complexity.python.extension import SLOW, compiled_recorder
 from perfvcs.complexity.python.notes import Notes, Timed, read_notes
 from perfvcs.complexity.python.place import Place
 from perfvcs.complexity.python.questions import check_defined, remarks
@@ -53,7 +53,7 @@ def _recorded(run: Run, request: Request, places: Sequence[Place], folder: Path)
         records = read(folder, len(places))
     except CollectError as error:
         raise CollectError(f"{name_command(run.argv)}: {error}") from None
-    slow = [f"calls are recorded in Python, which takes longer: {line}" for line in dict.fromkeys(notes.slow)]
+    slow = [f"{SLOW}: {line}" for line in dict.fromkeys(notes.slow)]
     calls = _calls(places, notes, records, [reason_for_none] if reason_for_none else slow)
     if reason is not None:
         raise Interrupted(reason, calls)

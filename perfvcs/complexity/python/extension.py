@@ -14,8 +14,10 @@ from perfvcs.native.compiled import NotCompiled, compiled
 
 QUESTION = """
 import _imp, sysconfig
-print(_imp.extension_suffixes()[0], sysconfig.get_path("include"), sysconfig.get_path("platinclude"), sep="\\n")
+free = sysconfig.get_config_var("Py_GIL_DISABLED") or 0
+print(_imp.extension_suffixes()[0], free, sysconfig.get_path("include"), sysconfig.get_path("platinclude"), sep="\\n")
 """
+SLOW = "calls are recorded in Python, which takes longer"
 PATIENCE = 20.0  # seconds for an interpreter to answer
 
 
@@ -60,11 +62,13 @@ def _extension(program: str, folder: Path, env: tuple[tuple[str, str], ...]) -> 
         ).stdout.splitlines()
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return [], None
-    if len(said) != 3 or not said[0].startswith("."):
+    if len(said) != 4 or not said[0].startswith("."):
         return [], None
-    tag, *includes = said
+    tag, free, *includes = said
+    if free == "1":  # loading the recorder would turn the lock on, and change what the program does
+        return [], f"{SLOW}: {program} is a Python without a global lock, which the recorder in C needs"
     try:
         module = compiled("tracer.c", flags=[f"-I{include}" for include in dict.fromkeys(includes)], shared=True)
     except NotCompiled as error:
-        return [], f"calls are recorded in Python, which takes longer: {error}"
+        return [], f"{SLOW}: {error}"
     return [(tag, module)], None

@@ -148,6 +148,9 @@ class Hook:
             return None
         if main:
             sys.setprofile(None)
+        own = getattr(type(loader), "source_to_code", None)
+        if own not in (None, imports.SourceLoader.source_to_code):
+            return None  # an import hook that makes something else of the source
         try:
             path = loader.get_filename(name)
             source = loader.get_data(path) if hasattr(loader, "path_stats") else loader.get_source(name)
@@ -309,7 +312,7 @@ def calibrate(recorder: Any) -> tuple[float, float]:
 
 
 def transplant(old: CodeType, new: CodeType) -> bool:
-    """Replace the functions among the constants of code that is about to run; False when the codes are not of one source."""
+    """Replace the functions among the constants of code that is about to run; False when it is of another source, or has them elsewhere."""
     if old.co_code != new.co_code or len(old.co_consts) != len(new.co_consts):
         return False
     from _ctypes import Py_INCREF, _SimpleCData, sizeof
@@ -317,11 +320,15 @@ def transplant(old: CodeType, new: CodeType) -> bool:
     class Pointer(_SimpleCData):  # type: ignore[type-arg]
         _type_ = "P"
 
+    first = id(old.co_consts) + tuple.__basicsize__
+    items = [Pointer.from_address(first + index * sizeof(Pointer)) for index in range(len(old.co_consts))]
+    if [item.value for item in items] != [id(value) for value in old.co_consts]:
+        return False  # an interpreter that keeps them in another way
     for index, value in enumerate(new.co_consts):
         if isinstance(value, type(new)):
             # The tuple gives its reference to the new value away when it dies; that to the old one is lost, once per function.
             Py_INCREF(value)
-            Pointer.from_address(id(old.co_consts) + tuple.__basicsize__ + index * sizeof(Pointer)).value = id(value)
+            items[index].value = id(value)
     return True
 
 

@@ -31,6 +31,7 @@ MASK = (1 << 64) - 1
 INTERVAL = 0.05  # seconds after which the file is written anew
 SAVED = 20  # and this many times what the last writing took
 NEVER = inf
+PATIENCE = 2.0  # seconds for another thread to write; the handler of a signal may have kept it from telling that it has
 CHUNK = 1000  # calls that are left out without asking the sample
 SIZES = 10_000  # different sizes whose samples are remembered
 STEPS: tuple[float, ...] = tuple(2.0 ** (step / 4 - 1) for step in range(4))  # quarters of a doubling, as mantissas of frexp
@@ -343,8 +344,10 @@ class Recorder:
 
     def save(self) -> None:
         """Write what was recorded, at the end of the process, which nothing may disturb."""
-        with self.lock:
-            self._write()
+        free = self.lock.acquire(True, PATIENCE)
+        self._write()
+        if free:
+            self.lock.release()
 
     def _write(self) -> None:
         """Write the file anew and rename it into place; on a full disk or without the folder nothing is written."""

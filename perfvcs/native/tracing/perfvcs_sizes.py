@@ -53,8 +53,7 @@ def _code(handler: Any) -> Any:
     """The code that runs first when something is called; None for what has none."""
     for name in ("func", "__func__"):  # a partial function, a method
         handler = getattr(handler, name, handler)
-    own = getattr(type(handler), "__call__", None)
-    return getattr(handler, "__code__", getattr(own, "__code__", None))
+    return getattr(handler, "__code__", None) or getattr(type(handler).__call__, "__code__", None)
 
 
 def compiled(text: str, names: list[str], enclosing: str) -> Any:
@@ -93,7 +92,7 @@ def measured(text: str, names: list[str], enclosing: str, failed: Callable[[Base
             return nan
         finally:
             busy = False
-            recorder.hold(bool(held))
+            recorder.hold(held is True)
             recorder.charge(perf_counter_ns() - start)
 
     return size

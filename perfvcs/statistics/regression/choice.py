@@ -118,9 +118,9 @@ def choose(
                 curve = np.take_along_axis(squares, best[None], axis=0)[0]
                 flat, df = fits["constant"].squares, np.maximum(some.n - 2.0, 1.0)
                 there = np.isfinite(curve) & (some.n > 2)
-                gain = np.where(there, np.maximum(flat - curve, 0.0), 0.0)
-                t = np.sqrt(gain / np.where(there & (curve > 0), curve, 1.0) * df)
-                p = np.where(curve > 0, two_sided(t, df), np.where(gain > 0, 0.0, 1.0))
+                saved = np.where(there, np.maximum(flat - curve, 0.0), 0.0)
+                t = np.sqrt(saved / np.where(there & (curve > 0), curve, 1.0) * df)
+                p = np.where(curve > 0, two_sided(t, df), np.where(saved > 0, 0.0, 1.0))
                 p = np.where(there, p, np.nan)
                 span = np.abs(_span(fits, names, best))
                 rises = (p < alpha) & (span >= least * np.abs(fits["constant"].coefficients[:, 0]))
@@ -151,6 +151,6 @@ def _worth(
     first = fixed.argmin(axis=0)
     best = np.take_along_axis(r2, first[None], axis=0)
     slow = np.array([model == "logarithmic" for model in names])[first]
-    asked = np.where(slow, np.maximum(gain, SLOW if gain else 0.0), gain)
+    asked = np.where(slow & (gain > 0), np.maximum(gain, SLOW), gain)
     unfitted = ~np.isfinite(fixed.min(axis=0))
     return np.asarray((r2[free] >= best + asked) | (1 - r2[free] <= REST * (1 - best)) | ~np.isfinite(best) | unfitted)
