@@ -176,6 +176,22 @@ def test_studentized_residuals_are_those_of_statsmodels() -> None:
     assert _studentized(groups) == pytest.approx(fitted.get_influence().resid_studentized_external, rel=1e-6)
 
 
+@pytest.mark.parametrize("method", ["mad", "iqr", "studentized"])
+def test_units_are_judged_alone_however_others_are(method: str) -> None:
+    rng = np.random.default_rng(14)
+    unit = np.repeat([0, 1, 2], 60)
+    size = np.select([unit == 0, unit == 1], [np.arange(180) % 3, np.arange(180)], 7).astype(float)
+    y = (5 + size) * np.exp(0.02 * rng.standard_normal(180))
+    y[[10, 80, 150]] *= 5
+    member = Outliers(method=method)
+    together = column(member.apply(timed(y.tolist(), unit.tolist(), size.tolist())), "outlier")
+    for number in range(3):
+        mine = unit == number
+        alone = column(member.apply(timed(y[mine].tolist(), size=size[mine].tolist())), "outlier")
+        assert [mark for mark, here in zip(together, mine, strict=True) if here] == alone
+    assert together[80] == 1
+
+
 def test_rows_without_a_size_are_judged_apart() -> None:
     found = Outliers().apply(timed([1.0, 1.1, 0.9, 1.0, 9.0, 5.0, 6.0], size=[None] * 5 + [1.0, 2.0]))
     assert column(found, "outlier") == [0, 0, 0, 0, 1, 0, 0]

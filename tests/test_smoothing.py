@@ -359,3 +359,8 @@ def test_an_option_that_cannot_be_is_named_with_its_place(name: str, options: di
         plugins.build("postprocessors", name, options, "job `sort`")
     assert str(found.value).startswith("job `sort`: ")
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("smoother", SMOOTHERS, ids=repr)
+def test_sizes_without_a_value_make_no_curve(smoother: Any) -> None:
+    assert smoother.apply(timed([1.0, 2.0], [None, None])).models == []

@@ -81,6 +81,16 @@ def test_many_profiles_are_one_commit_and_come_back_in_the_order_asked(store: St
     assert store.paths("f" * 40) == []
 
 
+def test_large_documents_are_stored_like_small_ones(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiles = [sample_profile([wall] * count) for wall, count in ((1.0, 1), (2.0, 500), (3.0, 1))]
+    monkeypatch.setattr(plumbing, "LARGE", 2000)
+    paths = store.add(profiles, "add")
+    assert list(store.read_many(paths)) == list(zip(paths, profiles, strict=True))
+    [replaced] = store.replace([(paths[0], sample_profile([4.0] * 600))], "replace")
+    assert set(store.paths()) == {replaced, *paths[1:]}
+    assert store.fsck() == []
+
+
 def test_nothing_to_add_or_remove_makes_no_commit(store: Store) -> None:
     head = store.head()
     assert store.add([], "Nothing") == []
