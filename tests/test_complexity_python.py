@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import zipapp
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
+from math import nan
 from pathlib import Path
 from typing import NamedTuple
 from zipimport import zipimporter
 
+import numpy as np
 import pytest
 
 from perfvcs.collectors import CollectError, Observations, Run
@@ -1291,6 +1295,101 @@ def test_sizes_are_exact_inside_too(inside, tmp_path):
     for number, case in enumerate(CORPUS.values()):
         assert found.size[found.function == number].tolist() == case.sizes, case
     assert not found.unfinished.any()
+
+
+def test_sizes_are_exact_inside_too_with_the_compiled_recorder(inside, compiled, tmp_path):
+    (tmp_path / "corpus_inside.py").write_text("def f(items): return items\ndef g(n):\n    for i in range(n): yield i\n")
+    installed = inside("corpus_inside:f", "corpus_inside:g=n", modules=python.compiled_recorder(compiled.run(sys.executable))[0])
+    module = import_module("corpus_inside")
+    for n in range(4):
+        module.f([0] * n)
+        list(module.g(n))
+    assert installed.recorder.engine == "rewrite-c/1"
+    assert read(tmp_path / "calls", 2).size.tolist() == [0, 1, 2, 3] * 2
+
+
+def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_path):
+    (tmp_path / "corpus_inside.py").write_text("def f(items): return 1\ndef g(items): return 2\ndef h(items): return 3\n")
+    installed = inside("corpus_inside:f=len(items)", "corpus_inside:g", "corpus_inside:h=sum(items)")
+    module = import_module("corpus_inside")
+
+    class Late(Exception):
+        pass
+
+    class Handler:
+        def __call__(self, *_: object) -> None:
+            raise Late
+
+    class Items(list[int]):
+        def __len__(self) -> int:
+            signal.raise_signal(signal.SIGUSR1)
+            return 5
+
+        def __iter__(self) -> Iterator[int]:
+            signal.raise_signal(signal.SIGUSR1)
+            return iter([5])
+
+    before = signal.getsignal(signal.SIGUSR1)
+    for handler in (Handler(), Handler().__call__, functools.partial(Handler())):
+        signal.signal(signal.SIGUSR1, handler)
+        try:
+            for function in (module.f, module.g, module.h):
+                with pytest.raises(Late):
+                    function(Items())
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+    assert (module.f([1]), module.g([1]), module.h([1])) == (1, 2, 3)
+    installed.recorder.save()
+    assert read(tmp_path / "calls", 3).size.tolist() == [1, 1, 1]
+
+
+def test_sizes_that_fail_are_told_inside_too(inside, tmp_path):
+    (tmp_path / "corpus_inside.py").write_text("def f(items): return 1\ndef g(n): return 2\ndef h(n): return 3")
+    installed = inside("corpus_inside:f=len(items)", "corpus_inside:g=n", "corpus_inside:h=str(n)")
+    module = import_module("corpus_inside")
+    for n in (1, "text", float("inf"), None, 10**400):
+        assert (module.f(n), module.g(n), module.h(n)) == (1, 2, 3)
+    installed.recorder.save()
+    found = read(tmp_path / "calls", 3)
+    np.testing.assert_equal(found.size, [nan, 4, nan, nan, nan, 1, nan, nan, nan, nan, *[nan] * 5])
+    errors = notes.read_notes(tmp_path / "calls").errors
+    assert errors == {
+        0: "TypeError: object of type 'int' has no len()",
+        1: "TypeError: str is not a number",
+        2: "TypeError: str is not a number",
+    }
+
+
+def test_modules_that_cannot_be_recorded_are_told_inside_too(inside, tmp_path):
+    installed = inside("os:getenv", "math:sqrt", "pytest:fixture", "nowhere:f", "__main__:f")
+    installed._tell_others()
+    untouched = notes.read_notes(tmp_path / "calls").untouched
+    assert list(untouched) == ["os", "math", "pytest"]
+    assert untouched["math"].startswith("is compiled")
+
+
+@pytest.mark.usefixtures("inside")
+def test_functions_are_timed_inside_too(tmp_path, monkeypatch):
+    stops: list[Callable[[], None]] = []
+    monkeypatch.setattr(hook.atexit, "register", stops.append)
+    (tmp_path / "corpus_inside.py").write_text("def f(n): return sum(range(n))\n")
+    (tmp_path / "calls").mkdir()
+    (tmp_path / "calls" / "request").write_text(f"discover\x1f{tmp_path}\x1e")
+    hook.install(str(tmp_path / "calls" / "request"))
+    import_module("corpus_inside").f(1000)
+    for stop in stops:
+        stop()
+    (timed,) = notes.read_notes(tmp_path / "calls").timed
+    assert (Path(timed.path).name, timed.line, timed.module, timed.calls) == ("corpus_inside.py", 1, "corpus_inside", 1)
+
+
+def test_functions_are_put_among_the_constants_of_code():
+    code = compile("def f(): return 4\nanswer = f()", "x", "exec")
+    assert not hook.transplant(code, compile("def f(): return 5\nother = f() + f()", "x", "exec"))
+    assert hook.transplant(code, compile("def f(): return 5\nanswer = f()", "x", "exec"))
+    space: dict[str, object] = {}
+    exec(code, space)
+    assert space["answer"] == 5
 
 
 ASYNCHRONOUS = """

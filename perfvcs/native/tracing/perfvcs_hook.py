@@ -27,8 +27,7 @@ MAIN = "__main__"
 MAINS = (MAIN, "__mp_main__")  # the second is what multiprocessing's children call it
 SPAWNED = ("from multiprocessing.spawn ", "from multiprocessing.forkserver ")
 START = perf_counter_ns()
-NEVER = 1 << 63
-nan = float("nan")
+nan, inf = float("nan"), float("inf")
 BLOCKS, CALLS = 7, 500  # of the calibration
 WITH_VALUE = "WX"  # options of the interpreter that take the next argument
 
@@ -209,7 +208,7 @@ class Hook:
         if tracer is None:
             module = _module("perfvcs_recorder")
             self.recorder = module.Recorder(lambda: self.notes.path("calls", ".bin"), self.keep, self.outermost)
-            trial = module.Recorder(lambda: "", self.keep, self.outermost, NEVER)
+            trial = module.Recorder(lambda: "", 1, self.outermost, inf)  # what taking a row costs is charged when it is taken
             atexit.register(self.recorder.save)
             os.register_at_fork(after_in_child=self.recorder.forget)
             for name in ("_exit", "execv", "execve"):
@@ -288,7 +287,10 @@ class Hook:
 
 
 def calibrate(recorder: Any) -> tuple[float, float]:
-    """What a probe with a size takes inside the call that it measures, and in all; in ns, medians and least of some blocks."""
+    """What a probe with a size takes inside the call that it measures (median), and in all (least of some blocks); in ns.
+
+    Other programs can only make a block take longer, and what is subtracted in excess would make durations zero.
+    """
     rewrite = _module("perfvcs_rewrite")
     probe = recorder.probe(0, stored=False)
     parts: Any = Parts()
@@ -296,19 +298,17 @@ def calibrate(recorder: Any) -> tuple[float, float]:
     entries = {"f": [rewrite.Entry(0, "f", 0, "len(x)")]}
     space: dict[str, Any] = {}
     exec(rewrite.rewrite("def f(x): pass\ndef g(x): pass\n", "<calibration>", entries, lambda *_: parts, quiet=True), space)
-    costs, inside, argument = [], [], [1, 2, 3]
+    least, inside, argument = {"f": inf, "g": inf}, [], [1, 2, 3]
     for _ in range(BLOCKS):
-        taken = []
-        for function in (space["f"], space["g"]):
-            start = perf_counter_ns()
+        for name in ("f", "g"):
+            function, start = space[name], perf_counter_ns()
             for _ in range(CALLS):
                 function(argument)
-            taken.append(perf_counter_ns() - start)
-        costs.append(max(0.0, (taken[0] - taken[1]) / CALLS))
+            least[name] = min(least[name], perf_counter_ns() - start)
         for _ in range(BLOCKS):
             space["f"](argument)
             inside.append(recorder.last_duration())
-    return float(sorted(inside)[len(inside) // 2]), sorted(costs)[BLOCKS // 2]
+    return float(sorted(inside)[len(inside) // 2]), max(0.0, (least["f"] - least["g"]) / CALLS)
 
 
 def transplant(old: CodeType, new: CodeType) -> bool:

@@ -30,7 +30,6 @@ UNFINISHED = 1 << 30  # added to a function's number: the record tells how many 
 MASK = (1 << 64) - 1
 INTERVAL = 0.05  # seconds after which the file is written anew
 SAVED = 20  # and this many times what the last writing took
-NEVER = inf
 PATIENCE = 2.0  # seconds for another thread to write; the handler of a signal may have kept it from telling that it has
 CHUNK = 1000  # calls that are left out without asking the sample
 SIZES = 10_000  # different sizes whose samples are remembered
