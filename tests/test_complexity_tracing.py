@@ -1,0 +1,322 @@
+"""What records calls, inside this process: where coverage and debuggers see it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from math import nan
+from pathlib import Path
+from zipimport import zipimporter
+
+import numpy as np
+import pytest
+import recorders
+from recorders import CORPUS
+
+from perfvcs.complexity import Request, parse, python
+from perfvcs.complexity.python import notes, place
+from perfvcs.complexity.recording import read
+from perfvcs.native.tracing import perfvcs_hook as hook
+
+compiled = recorders.compiled
+
+
+@pytest.fixture
+def inside(tmp_path, monkeypatch):
+    """Installs the recorder here for a request, and takes it out again; gives the hook, and what was recorded by then."""
+    for owner, name in [
+        (hook.imports.SourceLoader, "get_code"),
+        (zipimporter, "get_code"),
+        *((os, f) for f in ("_exit", "execv", "execve")),
+    ]:
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    monkeypatch.setattr(hook, "_modules", {})
+    monkeypatch.setattr(hook.atexit, "register", lambda _: None)
+    monkeypatch.setattr(os, "register_at_fork", lambda **_: None)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = tmp_path / "calls"
+
+    def install(*functions: str, modules: Sequence[tuple[str, Path]] = (), **options: object) -> hook.Hook:
+        places = [place.Place.of(parse(one)) for one in functions]
+        python.ask(folder, places, Request((), **options), modules)  # type: ignore[arg-type]
+        found = hook.install(str(folder / "request"))
+        assert found is not None
+        return found
+
+    before = set(sys.modules)
+    yield install
+    sys.setprofile(None)
+    for name in set(sys.modules) - before:
+        if name in ("corpus_inside", "awaits_inside"):
+            del sys.modules[name]
+
+
+def test_sizes_are_exact_inside_too(inside, tmp_path):
+    calls = "".join(f"    {case.calls}\n" for case in CORPUS.values())
+    (tmp_path / "corpus_inside.py").write_text(
+        "".join(f"{case.definition}\n" for case in CORPUS.values()) + f"def main():\n{calls}"
+    )
+    installed = inside(*(f"corpus_inside:{case.entry}" for case in CORPUS.values()))
+    import_module("corpus_inside").main()
+    installed.recorder.save()
+    found = read(tmp_path / "calls", len(CORPUS))
+    for number, case in enumerate(CORPUS.values()):
+        assert found.size[found.function == number].tolist() == case.sizes, case
+    assert not found.unfinished.any()
+
+
+def test_sizes_are_exact_inside_too_with_the_compiled_recorder(inside, compiled, tmp_path):
+    (tmp_path / "corpus_inside.py").write_text("def f(items): return items\ndef g(n):\n    for i in range(n): yield i\n")
+    installed = inside("corpus_inside:f", "corpus_inside:g=n", modules=python.compiled_recorder(compiled.run(sys.executable))[0])
+    module = import_module("corpus_inside")
+    for n in range(4):
+        module.f([0] * n)
+        list(module.g(n))
+    assert installed.recorder.engine == "rewrite-c/1"
+    assert read(tmp_path / "calls", 2).size.tolist() == [0, 1, 2, 3] * 2
+
+
+def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_path):
+    (tmp_path / "corpus_inside.py").write_text("def f(items): return 1\ndef g(items): return 2\ndef h(items): return 3\n")
+    installed = inside("corpus_inside:f=len(items)", "corpus_inside:g", "corpus_inside:h=sum(items)")
+    module = import_module("corpus_inside")
+
+    class Late(Exception):
+        pass
+
+    class Handler:
+        def __call__(self, *_: object) -> None:
+            raise Late
+
+    class Items(list[int]):
+        def __len__(self) -> int:
+            signal.raise_signal(signal.SIGUSR1)
+            return 5
+
+        def __iter__(self) -> Iterator[int]:
+            signal.raise_signal(signal.SIGUSR1)
+            return iter([5])
+
+    before = signal.getsignal(signal.SIGUSR1)
+    for handler in (Handler(), Handler().__call__, functools.partial(Handler())):
+        signal.signal(signal.SIGUSR1, handler)
+        try:
+            for function in (module.f, module.g, module.h):
+                with pytest.raises(Late):
+                    function(Items())
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+    assert (module.f([1]), module.g([1]), module.h([1])) == (1, 2, 3)
+    installed.recorder.save()
+    assert read(tmp_path / "calls", 3).size.tolist() == [1, 1, 1]
+
+
+def test_sizes_that_fail_are_told_inside_too(inside, tmp_path):
+    (tmp_path / "corpus_inside.py").write_text("def f(items): return 1\ndef g(n): return 2\ndef h(n): return 3")
+    installed = inside("corpus_inside:f=len(items)", "corpus_inside:g=n", "corpus_inside:h=str(n)")
+    module = import_module("corpus_inside")
+    for n in (1, "text", float("inf"), None, 10**400):
+        assert (module.f(n), module.g(n), module.h(n)) == (1, 2, 3)
+    installed.recorder.save()
+    found = read(tmp_path / "calls", 3)
+    np.testing.assert_equal(found.size, [nan, 4, nan, nan, nan, 1, nan, nan, nan, nan, *[nan] * 5])
+    errors = notes.read_notes(tmp_path / "calls").errors
+    assert errors == {
+        0: "TypeError: object of type 'int' has no len()",
+        1: "TypeError: str is not a number",
+        2: "TypeError: str is not a number",
+    }
+
+
+def test_modules_that_cannot_be_recorded_are_told_inside_too(inside, tmp_path):
+    installed = inside("os:getenv", "math:sqrt", "pytest:fixture", "nowhere:f", "__main__:f")
+    installed._tell_others()
+    untouched = notes.read_notes(tmp_path / "calls").untouched
+    assert list(untouched) == ["os", "math", "pytest"]
+    assert untouched["math"].startswith("is compiled")
+
+
+@pytest.mark.usefixtures("inside")
+def test_functions_are_timed_inside_too(tmp_path, monkeypatch):
+    stops: list[Callable[[], None]] = []
+    monkeypatch.setattr(hook.atexit, "register", stops.append)
+    (tmp_path / "corpus_inside.py").write_text("def f(n): return sum(range(n))\n")
+    (tmp_path / "calls").mkdir()
+    (tmp_path / "calls" / "request").write_text(f"discover\x1f{tmp_path}\x1e")
+    hook.install(str(tmp_path / "calls" / "request"))
+    import_module("corpus_inside").f(1000)
+    for stop in stops:
+        stop()
+    (timed,) = notes.read_notes(tmp_path / "calls").timed
+    assert (Path(timed.path).name, timed.line, timed.module, timed.calls) == ("corpus_inside.py", 1, "corpus_inside", 1)
+
+
+def test_functions_are_put_among_the_constants_of_code():
+    code = compile("def f(): return 4\nanswer = f()", "x", "exec")
+    assert not hook.transplant(code, compile("def f(): return 5\nother = f() + f()", "x", "exec"))
+    assert hook.transplant(code, compile("def f(): return 5\nanswer = f()", "x", "exec"))
+    space: dict[str, object] = {}
+    exec(code, space)
+    assert space["answer"] == 5
+
+
+ASYNCHRONOUS = """
+    import asyncio, contextlib, types
+    async def count(n):
+        for i in range(n):
+            try:
+                await asyncio.sleep(0)
+                yield i
+            except KeyError:
+                yield "thrown"
+    class Context:
+        async def __aenter__(self): return 5
+        async def __aexit__(self, *error): return True
+    @types.coroutine
+    def old(): return (yield 1)
+    class New:
+        def __await__(self): return iter([2])
+    def generate(n):
+        for i in range(n):
+            try: yield i
+            except KeyError: yield "caught"
+        return n
+    def delegate(n): return (yield from generate(n))
+    async def f(n):
+        found = [i async for i in count(n)]
+        async with Context(): raise KeyError
+        return found + [await asyncio.sleep(0, n)]
+    async def waits(n): return (await old(), await New())
+    async def wrong(n):
+        for thing in (3, None):
+            try: await thing
+            except TypeError: pass
+    async def thrown(n):
+        made = count(n)
+        await made.__anext__()
+        assert await made.athrow(KeyError) == "thrown"
+        await made.aclose()
+    def main():
+        assert asyncio.run(f(2)) == [0, 1, 2]
+        asyncio.run(wrong(1))
+        asyncio.run(thrown(3))
+        made = delegate(2)
+        assert next(made) == 0
+        assert made.throw(KeyError) == "caught"
+        assert list(made) == [1]
+        made = delegate(7); next(made); made.close()
+        for error in (None, KeyError("later")):
+            made = waits(1)
+            assert (made.send(None), made.send(0)) == (1, 2)
+            try: made.throw(error) if error else made.send(None)
+            except (StopIteration, KeyError): pass
+        made = waits(1); made.send(None); made.send(0); made.close()
+        made = waits(1); made.send(None); made.close()
+"""
+
+
+def test_suspended_calls_are_followed_inside_too(inside, tmp_path):
+    (tmp_path / "awaits_inside.py").write_text(textwrap.dedent(ASYNCHRONOUS))
+    names = ("f", "count", "waits", "delegate", "generate", "wrong", "thrown")
+    installed = inside(*(f"awaits_inside:{name}=n" for name in names))
+    import_module("awaits_inside").main()
+    installed.recorder.save()
+    found = read(tmp_path / "calls", len(names))
+    sizes = {name: found.size[found.function == number].tolist() for number, name in enumerate(names)}
+    assert sizes == {"f": [2], "count": [2], "waits": [1, 1], "delegate": [2], "generate": [2], "wrong": [1], "thrown": [3]}
+    assert found.unfinished.tolist() == [0, 1, 2, 1, 1, 0, 0]
+
+
+def test_the_main_program_gets_its_probes_at_its_first_step(inside, tmp_path):
+    path = tmp_path / "main_inside.py"
+    path.write_text("def f(n): return n\nf(3)\n")
+    installed = inside("main_inside:f")
+    sys.setprofile(installed._wait)
+    exec(compile(path.read_text(), str(path), "exec"), {"__name__": "__main__"})
+    assert sys.getprofile() is None
+    installed.recorder.save()
+    assert read(tmp_path / "calls", 1).size.tolist() == [3]
+
+
+def test_a_main_program_that_is_not_its_file_is_left_alone(inside, tmp_path):
+    path = tmp_path / "main_inside.py"
+    path.write_text("def f(n): return n\nf(3)\nf(4)")
+    installed = inside("main_inside:f")
+    sys.setprofile(installed._wait)
+    exec(compile("def f(n): return n\nf(5)", str(path), "exec"), {"__name__": "__main__"})
+    assert notes.read_notes(tmp_path / "calls").failed == {"__main__": "the file is not what runs"}
+
+
+def test_rows_are_thinned_written_and_forgotten(inside, tmp_path):
+    (tmp_path / "corpus_inside.py").write_text("def f(n): return n\ndef g(n): yield n")
+    installed = inside("corpus_inside:f=n", "corpus_inside:g=n", keep=10)
+    module = import_module("corpus_inside")
+    for _ in range(1000):
+        module.f(8)
+        list(module.g(8))
+    kept = module.g(4)
+    next(kept)
+    recorder = installed.recorder
+    recorder.keep_house(1.0)
+    assert recorder.due > 1.0
+    found = read(tmp_path / "calls", 2)
+    assert found.rate.tolist() == [100.0] * 20
+    assert found.unfinished.tolist() == [0, 1]
+    recorder.forget()
+    kept.close()  # the parent's
+    module.f(2)
+    (file,) = (tmp_path / "calls").glob("calls-*.bin")
+    before = file.read_bytes()
+    with recorder.lock:
+        recorder.keep_house(5.0)  # another thread is at it
+        assert file.read_bytes() == before
+    recorder.save()
+    found = read(tmp_path / "calls", 2)
+    assert (found.size.tolist(), found.unfinished.tolist()) == ([2], [0, 0])
+    (tmp_path / "calls").rename(tmp_path / "moved")
+    recorder.save()  # a folder that is gone does not disturb the program
+
+
+def test_a_lock_that_nobody_gives_back_does_not_keep_a_program_from_ending(inside, tmp_path, monkeypatch):
+    (tmp_path / "corpus_inside.py").write_text("def f(n): return n")
+    installed = inside("corpus_inside:f=n")
+    import_module("corpus_inside").f(3)
+    monkeypatch.setattr(hook._module("perfvcs_recorder"), "PATIENCE", 0.01)
+    installed.recorder.lock.acquire()
+    installed.recorder.save()
+    assert read(tmp_path / "calls", 1).size.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["python", "x.py", "-c", "y"], ("script", "x.py")),
+        (["python", "-u", "-W", "error", "-Xdev", "-X", "utf8", "x.py"], ("script", "x.py")),
+        (["python", "--check-hash-based-pycs", "always", "-m", "pkg.mod", "-c"], ("module", "pkg.mod")),
+        (["python", "-bOmpkg"], ("module", "pkg")),
+        (["python", "-cprint(1)"], ("command", "print(1)")),
+        (["python", "-Wd", "-c", "1"], ("command", "1")),
+        (["python", "-"], ("", "")),
+        (["python", "-i"], ("", "")),
+        (["python", "-m"], ("module", "")),
+    ],
+)
+def test_what_an_interpreter_runs_is_read_off_its_arguments(monkeypatch, line, said):
+    monkeypatch.setattr(sys, "orig_argv", line)
+    assert hook.command_line() == said
+
+
+def test_a_request_that_is_gone_asks_for_nothing(tmp_path):
+    assert hook.install(str(tmp_path / "gone")) is None
+
+
+@pytest.mark.parametrize("size", [1e-9, 0.9, 1.0, 1.18, 1.19, 1.5, 2.0, 3.0, 7.99, 8.0, 1e9, 1e300])
+def test_four_buckets_make_a_doubling(size):
+    bucket = hook._module("perfvcs_samples").bucket
+    assert bucket(2 * size) - bucket(size) in (4, 0 if not 1e-4 < size < 1e18 else 4)
+    assert len({bucket(size) for size in (0.0, -1.0, float("nan"), 1.0)}) == 4
