@@ -93,7 +93,8 @@ def _numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[
     return np.rint(before - before[first]).astype(np.int64)
 
 
-def _content(path: Path, before: int) -> bytes:
+def read_at_most(path: Path, most: int) -> bytes:
+    """The first ``most`` bytes and one more of a file that the measured program could have changed; raises CollectError."""
     try:
         # the program could have put anything there
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -103,8 +104,12 @@ def _content(path: Path, before: int) -> bytes:
         os.close(descriptor)
         raise CollectError(f"{path.name} is not a file any more: the program must leave it alone")
     with open(descriptor, "rb") as file:
-        left = (MAX_RECORDS - before) * _size() + HEADER
-        content = file.read(left + 1)
+        return file.read(most + 1)
+
+
+def _content(path: Path, before: int) -> bytes:
+    left = (MAX_RECORDS - before) * _size() + HEADER
+    content = read_at_most(path, left)
     if len(content) > left:
         raise CollectError(f"over {MAX_RECORDS:,} calls were kept: lower keep, or record fewer functions or processes")
     return content

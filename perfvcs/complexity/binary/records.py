@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.collectors import CollectError
+from perfvcs.complexity.recording import read_at_most
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,16 +146,7 @@ def _kept(one: _Reservoir, keep: int) -> NDArray[np.void]:
 
 
 def _content(path: Path) -> bytes:
-    try:
-        # the program could have put anything there
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise CollectError(f"{path.name} cannot be read: {error.strerror}: the program must leave it alone") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise CollectError(f"{path.name} is not a file any more: the program must leave it alone")
-    with open(descriptor, "rb") as file:
-        content = file.read(LARGEST + 1)
+    content = read_at_most(path, LARGEST)
     if len(content) > LARGEST:
         raise CollectError(f"{path.name} is larger than the runtime makes it: the program must leave it alone")
     return content
