@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from perfvcs.complexity import Calls
 
 METRICS = {"duration": Metric("s"), "cost": Metric("s", "none")}
-RATE = Metric("", "none")
+RATE, PACE = Metric("", "none"), Metric("s", "none")
 PYTHON = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
 FLAGS = ("-g", "-pg", "-mfentry")
 
 
 @dataclass(frozen=True)
 class Complexity:
-    """One row per call of the chosen functions: its size, its duration and what recording it cost (already subtracted).
+    """One row per call of the chosen functions: its size, its duration and what recording it cost (already subtracted), and the machine's
+    pace at that moment, by which verdicts tell a slow moment from a slow call.
 
     ``functions``: names, each with the expression of its size behind a ``=`` where that is not to be guessed, or ``"auto"``. Python's
     are written ``package.module:Class.method``, those of C and C++ as the source names them. ``language`` decides where the
@@ -138,4 +139,6 @@ def _observations(calls: Calls) -> Observations:
     )
     if (calls.rate > 1).any():
         found.values["rate"], found.metrics["rate"] = calls.rate.tolist(), RATE
+    if not isnan(calls.pace.sum()):
+        found.values["pace"], found.metrics["pace"] = [float(f"{value:.4g}") for value in calls.pace.tolist()], PACE
     return found

@@ -14,8 +14,10 @@ import msgspec
 from perfvcs.profile import REPEATED, Collected, Design, Environment, Job, Metric, Profile
 
 MAX_SIZES = 32  # above, a unit's sizes are points of a curve, not separate benchmarks
-RECORDER = "complexity"  # the collector whose rows are single calls of functions,
-MAX_SIZES_OF_CALLS = 4  # which are a curve earlier
+RECORDER = "complexity"  # the collector whose rows are single calls of functions, with the machine's own speed beside them;
+PACE = "pace"
+MAX_SIZES_OF_CALLS = 4  # these are a curve earlier
+SAMPLER = "counters"  # the collector of counters over time: its totals are judged like those of others, its samples together
 
 
 class Summary(msgspec.Struct, frozen=True):

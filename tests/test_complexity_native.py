@@ -383,6 +383,18 @@ def test_of_nested_calls_the_outermost_is_recorded_or_all(build, record):
     assert every.engine == "fentry/1"
 
 
+def test_each_call_has_the_pace_that_the_machine_had_then(build, record):
+    program = build(
+        """__attribute__((noinline)) long work(long n) { long sum = 0; for (long i = 0; i < n; i++) sum += i ^ sum; return sum; }
+        int main(void) { long sum = 0; for (int i = 0; i < 3000; i++) sum += work(10000 + i); return sum == 0; }""",
+        "-O1",
+    )
+    calls = record(program, "work=n", keep=5000)
+    assert calls.size.tolist() == [10000 + number for number in range(3000)]  # in the order of their starts
+    assert ((calls.pace > 2e-7) & (calls.pace < 1e-3)).all()
+    assert len(set(calls.pace.tolist())) > 2
+
+
 def test_durations_grow_with_sizes_and_are_net_of_the_probes(build, record):
     program = build(
         """__attribute__((noinline)) void leaf(long n) { __asm__ volatile("" : : "r"(n)); }

@@ -10,6 +10,7 @@ import pytest
 import recorders
 from recorders import CORPUS, OTHERS, Recorder
 
+from perfvcs import launcher
 from perfvcs.collectors import CollectError
 from perfvcs.collectors.complexity import Complexity
 from perfvcs.complexity import Function, python
@@ -312,6 +313,13 @@ def test_what_ran_before_exec_is_kept(recorder):
         if len(sys.argv) == 1: os.execv(sys.executable, [sys.executable, "program.py", "x"])
     """
     assert sorted(recorder(code, "f")["f"]) == [1, 2]
+
+
+def test_each_call_has_the_pace_that_the_machine_had_then(recorder):
+    recorder("def f(n): return sum(range(n))\nfor i in range(2000): f(1000 + i)", "f=n")
+    assert ("pace" in recorder.seen.values) == (launcher.engine() != "wait4/1")
+    pace = recorder.seen.values.get("pace", [1e-6])
+    assert all(2e-7 < one < 1e-3 for one in pace)
 
 
 def test_many_calls_become_a_sample_that_knows_its_rate(recorder):

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perfvcs import launcher
 from perfvcs.launcher import fallback
 from perfvcs.launcher.execution import TAIL, Execution, LaunchError, NotStarted, name_command, name_signal, not_started
+from perfvcs.launcher.pace import Pace
 from perfvcs.native import compiled
 
 pytestmark = pytest.mark.needs("cc")
@@ -233,6 +235,47 @@ def test_a_command_can_be_pinned(launch: Launch) -> None:
     before = os.sched_getaffinity(0)
     assert launch("/bin/grep", "-q", f"^Cpus_allowed_list:\t{number}$", "/proc/self/status", cpus=(number,)).status == 0
     assert os.sched_getaffinity(0) == before
+
+
+def test_the_pace_is_read_while_the_command_runs(native: Launch, tmp_path: Path) -> None:
+    before = time.monotonic_ns()
+    found = native(*sh("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done >out"), pace=True)
+    after = time.monotonic_ns()
+    assert (tmp_path / "out").read_text() == "done\n"
+    assert found.pace is not None
+    readings = np.frombuffer(found.pace.readings, dtype=np.int64).reshape(-1, 2)
+    assert len(readings) >= 3
+    assert before < readings[0, 0]
+    assert readings[-1].sum() < after
+    assert (np.diff(readings[:, 0]) > 9_000_000).all()  # not more often: that would disturb
+    assert ((readings[:, 1] > 200) & (readings[:, 1] < 1_000_000)).all()  # 12,288 additions and loads
+    assert found.pace.at([before, after]).tolist() == pytest.approx(found.pace.at(readings[[0, -1], 0]).tolist())
+
+
+def test_the_pace_is_not_read_unasked_nor_by_the_fallback(launch: Launch) -> None:
+    assert launch(*sh("sleep 0.05")).pace is None
+    asked = launch(*sh("sleep 0.05"), pace=True).pace
+    assert (asked is None) == (launcher.engine() == "wait4/1")
+
+
+def test_the_pace_is_followed_to_the_commands_processor(native: Launch) -> None:
+    found = native(*sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"), cpus=[min(os.sched_getaffinity(0))], pace=True)
+    assert found.pace is not None
+    assert found.pace.readings
+
+
+def test_a_pace_without_readings_is_unknown() -> None:
+    assert np.isnan(Pace().at([1.0, 2.0])).all()
+    assert Pace().at([]).tolist() == []
+
+
+def test_the_pace_between_readings_is_that_of_the_neighbours() -> None:
+    took = [1000, 1000, 1000, 1000, 1000, 1600, 1600, 1600, 1600, 1600]
+    pace = Pace(np.array([(10 * number, value) for number, value in enumerate(took)], dtype=np.int64).tobytes())
+    found = pace.at([-5, 0, 20, 45, 70, 90, 1000])
+    assert found[[0, 1, 2]] == pytest.approx(1e-6)
+    assert found[[4, 5, 6]] == pytest.approx(1.6e-6)
+    assert found[3] == pytest.approx(1e-6 * 1.6**0.5)
 
 
 def test_a_missing_processor_is_an_error_that_lists_the_present_ones(launch: Launch) -> None:

@@ -685,6 +685,50 @@ def logarithmic(n: Any) -> Any:
     return 6e-8 + 2.5e-8 * np.log(np.maximum(n, 1))
 
 
+def on_a_shared_core(found: Profile, seed: int, *, told: bool = True) -> Profile:
+    """The calls as they take 1.5 times as long in half of the executions, while a neighbour keeps the core busy; ``told`` by their pace."""
+    random = np.random.default_rng(seed)
+    rows = found.resources
+    slow = np.where(random.permutation(10) < 5, 1.0, 1.6)[np.array(rows.execution)]
+    rows.metrics["wall"] = (rows.array("wall") * slow**0.85).tolist()
+    if told:
+        rows.metrics["pace"] = (1.7e-6 * slow * np.exp(random.normal(0, 0.01, len(rows)))).tolist()
+        found.metrics["pace"] = Metric("s", "none")
+    return found
+
+
+def test_the_pace_of_the_machine_is_no_change_of_the_program() -> None:
+    words: dict[bool, list[str]] = {True: [], False: []}
+    widths: dict[bool, list[float]] = {True: [], False: []}
+    for told in words:
+        for seed in range(6):
+            old, new = (
+                on_a_shared_core(called(logarithmic, anywhere, version, seed=seed), 10 * seed + version, told=told)
+                for version in (0, 1)
+            )
+            (change,) = compare([old], [new], delta=0.05).changes
+            assert change.low is not None and change.high is not None
+            words[told].append(change.word)
+            widths[told].append(change.high - change.low)
+    assert words[True].count("same") >= 5
+    assert set(words[False]) == {"inconclusive"}
+    assert np.median(widths[False]) > 8 * np.median(widths[True])
+
+
+def test_a_change_is_found_whatever_the_pace_of_the_machine() -> None:
+    old, new = (
+        on_a_shared_core(called(lambda n: slip * logarithmic(n), anywhere, version), version)
+        for version, slip in ((0, 1), (1, 1.1))
+    )
+    (change,) = compare([old], [new]).changes
+    assert change.word == "degradation"
+    assert change.effect == pytest.approx(0.1, abs=0.02)
+    new.resources.metrics.pop("pace")
+    new.metrics.pop("pace")
+    (change,) = compare([old], [new]).changes  # told on one side only
+    assert change.word == "inconclusive"
+
+
 @pytest.mark.parametrize("sizes", [anywhere, growing])
 @pytest.mark.parametrize(
     ("error", "kind", "order"),

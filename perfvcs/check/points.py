@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.profile import MAX_INTEGER
+from perfvcs.summary import PACE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,10 +41,12 @@ class Points:
 def points(case: Case) -> tuple[Points, Points]:
     """The rows of both sides over all sizes; with the case paired, of the executions that both have.
 
-    Of recorded calls the first ones of each execution, a tenth and at most twenty, are cold, and left out.
+    Of recorded calls the first ones of each execution, a tenth and at most twenty, are cold, and left out. Where the machine's pace was
+    recorded beside them, they are as they would have been at the same pace throughout.
     """
     import numpy as np
 
+    from perfvcs.statistics.covariate import adjusted
     from perfvcs.statistics.regression.condensed import warm
 
     tables = [[case.rows.table(one, case.uid) for one in side] for side in case.chosen.sides]
@@ -58,8 +61,11 @@ def points(case: Case) -> tuple[Points, Points]:
             build = np.zeros_like(table.binary) if single else table.binary
             count = np.count_nonzero(usable)
             place = np.full(count, number), np.full(count, profile), build[usable], table.execution[usable]
-            columns.append((*place, table.size[usable], value[usable]))
-    sided, profiles, builds, executions, size, value = (np.concatenate(column) for column in zip(*columns, strict=True))
+            pace = table.metrics.get(PACE, np.full(len(table.size), np.nan))
+            columns.append((*place, table.size[usable], value[usable], pace[usable]))
+    sided, profiles, builds, executions, size, value, pace = (np.concatenate(column) for column in zip(*columns, strict=True))
+    if not np.isnan(pace).any():
+        value = adjusted(value, pace, _cells(sided, size))
     code, keys = _numbered_rows(profiles, builds, executions)
     on = np.zeros((2, len(keys)), dtype=bool)
     on[sided, code] = True
@@ -70,6 +76,15 @@ def points(case: Case) -> tuple[Points, Points]:
         numbers = np.cumsum(kept) - 1
         sides.append(Points(size[rows], value[rows], numbers[code[rows]], keys[kept, :2]))
     return sides[0], sides[1]
+
+
+def _cells(sided: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A number for each side and quarter of a doubling of the size."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quarter = np.nan_to_num(np.round(4 * np.log2(np.abs(size))), nan=-5000.0, neginf=-5001.0)
+    return np.asarray(2 * quarter + sided, dtype=np.int64)
 
 
 def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -69,7 +69,8 @@ class Calls:
     ``names``: the functions, unique, as they are called in profiles. ``function``: index into it. ``size``: NaN for none. ``duration``
     in seconds, net of what the recording itself takes, never below 0; ``cost`` is what was subtracted. ``number`` counts the recorded
     calls of a function from 0; ``rate`` is how many calls a row stands for (1 unless calls were left out). Rows of one function are in
-    order of their numbers. ``engine`` is the way it was measured, ``warnings`` are lines for the user.
+    order of their numbers. ``pace`` is the machine's own at that moment, NaN where it was not read: how long a fixed piece of work took, in
+    seconds (``perfvcs.launcher.pace``). ``engine`` is the way it was measured, ``warnings`` are lines for the user.
     """
 
     names: list[str]
@@ -79,5 +80,6 @@ class Calls:
     cost: NDArray[np.float64]
     number: NDArray[np.int64]
     rate: NDArray[np.float64]
+    pace: NDArray[np.float64]
     engine: str
     warnings: list[str] = field(default_factory=list)

@@ -20,6 +20,7 @@ from perfvcs.complexity import Calls, Function, Request
 from perfvcs.complexity.binary import Unresolved, reading
 from perfvcs.complexity.recording import Interrupted
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+from perfvcs.launcher.pace import Pace
 from perfvcs.native.compiled import NotCompiled, compiled
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def _calls(run: Run, request: Request, selection: Selection, preloaded: Path) ->
         cost=rows.cost,
         number=rows.number,
         rate=rows.rate,
+        pace=(execution.pace or Pace()).at(rows.start),
         engine=ENGINE,
         warnings=[*selection.warnings, *_remarks(selection, rows)],
     )
@@ -176,7 +178,9 @@ def _execute(run: Run, folder: Path, preloaded: Path) -> Execution:
     preload = ":".join(filter(None, (str(preloaded), run.env.get("LD_PRELOAD"))))
     environment = {**run.env, "LD_PRELOAD": preload, VARIABLE: str(folder / "request")}
     try:
-        return launcher.launch(run.argv, cwd=run.cwd, env=environment, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr)
+        return launcher.launch(
+            run.argv, cwd=run.cwd, env=environment, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
+        )
     except LaunchError as error:
         raise CollectError(str(error)) from None
 

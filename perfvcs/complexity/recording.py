@@ -44,11 +44,12 @@ class Interrupted(CollectError):
 class Records:
     """The rows of all processes of one execution, by function and in order; durations and costs in seconds, durations net.
 
-    ``unfinished`` has the number of calls that did not end, by function.
+    ``start`` is by CLOCK_MONOTONIC, in ns; ``unfinished`` has the number of calls that did not end, by function.
     """
 
     function: NDArray[np.int64]
     number: NDArray[np.int64]
+    start: NDArray[np.float64]
     size: NDArray[np.float64]
     duration: NDArray[np.float64]
     cost: NDArray[np.float64]
@@ -78,12 +79,14 @@ def read(folder: Path, functions: int) -> Records:
     rows = rows[order]
     function = rows["function"].astype(np.int64)
     duration = np.maximum(rows["duration"] - rows["cost"], 0) / 1e9
-    numbers = _numbers(function, rows["rate"])
-    return Records(function, numbers, rows["size"].copy(), duration, rows["cost"] / 1e9, rows["rate"].copy(), unfinished)
+    return Records(
+        function, numbers(function, rows["rate"]), rows["number"].astype(np.float64), rows["size"].copy(), duration,
+        rows["cost"] / 1e9, rows["rate"].copy(), unfinished,
+    )  # fmt: skip
 
 
-def _numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many calls of the same function come before each row."""
+def numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many calls of the same function come before each row, by what these stand for; rows are sorted by function and time."""
     import numpy as np
 
     if not len(function):

@@ -19,6 +19,7 @@ from perfvcs.complexity import Calls, Request
 from perfvcs.complexity.binary import Unresolved
 from perfvcs.complexity.recording import Interrupted
 from perfvcs.launcher.execution import LaunchError, failure, name_command
+from perfvcs.launcher.pace import Pace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,12 +61,12 @@ def record(run: Run, request: Request) -> Calls:
             argv += ["-A", f"{one.symbol}@{_argument(one.steps)}"]
     try:
         execution = launcher.launch(
-            [*argv, *run.argv], cwd=run.cwd, env=run.env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
+            [*argv, *run.argv], cwd=run.cwd, env=run.env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
         )
     except LaunchError as error:
         raise CollectError(str(error)) from None
     reason = failure(run.argv, execution, run.timeout)
-    calls = _read(folder, targets, request, warnings, run)
+    calls = _read(folder, targets, request, warnings, run, execution.pace or Pace())
     if reason is not None:
         raise Interrupted(reason, calls)
     return calls
@@ -129,7 +130,7 @@ def _argument(steps: Steps) -> str:
     return f"arg{place}/{'i' if steps[0].width & SIGNED_FLAG else 'u'}{width}"
 
 
-def _read(folder: Path, targets: list[Target], request: Request, warnings: list[str], run: Run) -> Calls:
+def _read(folder: Path, targets: list[Target], request: Request, warnings: list[str], run: Run, pace: Pace) -> Calls:
     import numpy as np
 
     paths = sorted(folder.glob("*.dat"), key=lambda path: (len(path.name), path.name))
@@ -147,12 +148,13 @@ def _read(folder: Path, targets: list[Target], request: Request, warnings: list[
     target, start, end, word = (np.concatenate([np.empty(0, np.int64), *(part[at] for part in parts)]) for at in (1, 2, 3, 4))
     size = _sizes(target, word.astype(np.uint64), targets)
     order = np.argsort(which, kind="stable")
-    which, size, duration = which[order], size[order], (end - start)[order] / 1e9
+    which, size, start, duration = which[order], size[order], start[order], (end - start)[order] / 1e9
     number = np.arange(len(which)) - np.searchsorted(which, which)
     kept, rate = _sample(which, size, request.keep)
     return Calls(
         names=list(numbers), function=which[kept], size=size[kept], duration=duration[kept], cost=np.zeros(int(kept.sum())),
-        number=number[kept], rate=rate[kept], engine=ENGINE, warnings=[*warnings, *_silent(list(numbers), which)],
+        number=number[kept], rate=rate[kept], pace=pace.at(start[kept]), engine=ENGINE,
+        warnings=[*warnings, *_silent(list(numbers), which)],
     )  # fmt: skip
 
 

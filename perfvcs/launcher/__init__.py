@@ -8,7 +8,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from perfvcs.launcher.execution import (
     name_signal,
     not_started,
 )
+from perfvcs.launcher.pace import Pace
 from perfvcs.native.compiled import NotCompiled, compiled
 from perfvcs.process import stop
 
@@ -69,27 +70,35 @@ def launch(
     cpus: Sequence[int] = (),
     aslr: bool = True,
     grace: float = GRACE,
+    pace: bool = False,
+    output: int | None = None,
+    started: Callable[[int], None] | None = None,
 ) -> Execution:
     """Execute ``argv`` once, without a shell, and return what it took.
 
     ``argv[0]`` is an absolute path. Standard input is empty, standard output is thrown away, of standard error the end is kept.
     The command leads a session of its own; signals are as by default. After ``timeout`` seconds it is killed with all its
     descendants. What it leaves running is given ``grace`` seconds and then killed, daemons included. ``cpus`` pins it to processors,
-    ``aslr=False`` switches address space randomisation off. When this process ends, in whatever way, so do the command and its
-    descendants. Raises NotStarted where the system refuses to start the command, LaunchError where the launcher itself was killed;
-    a command that fails is not an error here.
+    ``aslr=False`` switches address space randomisation off. With ``pace`` the machine's pace is read meanwhile, every 10 ms.
+    ``output`` is a descriptor that gets standard output and error instead. ``started`` is told the process at the top of all that runs
+    as soon as there is one: the launcher, or under engine ``wait4/1`` the command. When this
+    process ends, in whatever way, so do the command and its descendants. Raises NotStarted where the system refuses to start the
+    command, LaunchError where the launcher itself was killed; a command that fails is not an error here.
     """
     program = _prepared()[0]
     if program is None:
-        return fallback.execute(argv, cwd=cwd, env=env, timeout=timeout, grace=grace, cpus=cpus, aslr=aslr)
+        return fallback.execute(
+            argv, cwd=cwd, env=env, timeout=timeout, grace=grace, cpus=cpus, aslr=aslr, output=output, started=started
+        )
     check_start(argv, cwd)
     tail = Tail()
     # A file and not a pipe takes the report: its first line comes while the command runs, and must not wake us up.
     report = os.memfd_create("perfvcs-report")
     environment = os.memfd_create("perfvcs-environment")
+    readings = os.memfd_create("perfvcs-pace") if pace else -1
     alive, launcher_alive = os.pipe()
     stderr, launcher_stderr = os.pipe()
-    descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr}
+    descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr} | ({readings} if pace else set())
     process: subprocess.Popen[bytes] | None = None
     # Ctrl-C between the start of the launcher and the moment that we know its number would leave it running.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
@@ -100,6 +109,7 @@ def launch(
             report,
             environment,
             launcher_alive,
+            readings,
             os.getpid(),
             round(min(timeout, FOREVER) * 1000),
             round(grace * 1000),
@@ -108,8 +118,9 @@ def launch(
         command = [str(program), *map(str, numbers), ",".join(map(str, cpus)) or "-", *argv]
         try:
             process = subprocess.Popen(
-                command, cwd=cwd, env={}, start_new_session=True, pass_fds=(report, environment, launcher_alive),
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=launcher_stderr,
+                command, cwd=cwd, env={}, start_new_session=True,
+                pass_fds=(report, environment, launcher_alive, *([readings] if pace else [])), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL if output is None else output, stderr=launcher_stderr if output is None else output,
             )  # fmt: skip
         except OSError as error:
             raise not_started(argv, error.errno or 0) from None
@@ -119,11 +130,13 @@ def launch(
             descriptors.remove(descriptor)
             os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if started is not None:
+            started(process.pid)
         _follow(process, alive, stderr, tail, time.monotonic() + timeout + grace + PATIENCE)
         code, said = process.wait(), _reported(report)
         if "end" not in said:
             _stop_orphans(said, stderr)
-        return _execution(argv, cpus, said, code, tail.rest(stderr))
+        return _execution(argv, cpus, said, code, tail.rest(stderr), Pace.of(readings) if pace else None)
     finally:
         if process is not None and process.returncode is None:
             _end(process, report, stderr)
@@ -180,7 +193,9 @@ def _stop_orphans(said: Mapping[str, int], stderr: int) -> None:
         stop(session, "")
 
 
-def _execution(argv: Sequence[str], cpus: Sequence[int], said: Mapping[str, int], code: int, stderr: str) -> Execution:
+def _execution(
+    argv: Sequence[str], cpus: Sequence[int], said: Mapping[str, int], code: int, stderr: str, pace: Pace | None = None
+) -> Execution:
     if "exec" in said:
         raise not_started(argv, said["exec"])
     if "pin" in said:
@@ -211,5 +226,5 @@ def _execution(argv: Sequence[str], cpus: Sequence[int], said: Mapping[str, int]
         read_bytes=said.get("read_bytes"), write_bytes=said.get("write_bytes"),
         pressure=seconds["pressure"], steal=seconds["steal"],
         status=said.get("status"), signal=said.get("signal"), timed_out=bool(said["timed_out"]),
-        leftover=said["leftover"], stderr=stderr,
+        leftover=said["leftover"], stderr=stderr, pace=pace,
     )  # fmt: skip

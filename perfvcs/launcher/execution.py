@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfvcs.errors import PerfError
+from perfvcs.launcher.pace import Pace
 
 TAIL = 8192  # bytes of standard error that are kept
 SHOWN = 300  # characters of them in a message
@@ -35,7 +36,7 @@ class Execution:
     ``wall``. ``maxrss`` is that of the largest single process. ``pressure`` and ``steal`` are of the whole machine: the time in which
     some process waited for a processor, and the time that the hypervisor took away.
     One of ``status`` (exit status) and ``signal`` is set. ``stderr`` is the end of standard error. ``leftover`` is the number of
-    processes that the command left running and that were stopped.
+    processes that the command left running and that were stopped. ``pace`` is the machine's meanwhile, where that was asked for.
     """
 
     wall: float
@@ -60,6 +61,7 @@ class Execution:
     timed_out: bool = False
     stderr: str = ""
     leftover: int = 0
+    pace: Pace | None = None
 
 
 class Tail:

@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,7 +21,16 @@ UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
 
 
 def execute(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float, grace: float, cpus: Sequence[int], aslr: bool
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout: float,
+    grace: float,
+    cpus: Sequence[int],
+    aslr: bool,
+    output: int | None = None,
+    started: Callable[[int], None] | None = None,
 ) -> Execution:
     """As ``perfvcs.launcher.launch``, with the differences of engine ``wait4/1``.
 
@@ -40,7 +49,8 @@ def execute(
                 start = time.perf_counter()
                 process = subprocess.Popen(
                     list(argv), cwd=cwd, env={**env, MARKER: marker}, start_new_session=True,
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writing,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if output is None else output,
+                    stderr=writing if output is None else output,
                 )  # fmt: skip
         except OSError as error:
             raise not_started(argv, error.errno or 0) from None
@@ -48,6 +58,8 @@ def execute(
             raise NotStarted(f"cannot run {name_command(argv)}: {error} in its arguments or environment: remove it") from None
         os.close(writing)
         writing = -1
+        if started is not None:
+            started(process.pid)
         timed_out = not _wait(process.pid, start + timeout, reading, tail)
         if timed_out:
             _kill_group(process.pid)

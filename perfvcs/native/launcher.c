@@ -1,9 +1,10 @@
 /* Executes one command and writes down what it took: no shell, nothing of the caller inside the measured window.
  *
- * Usage: launcher REPORT ENVIRONMENT ALIVE PARENT TIMEOUT_MS GRACE_MS ASLR CPUS COMMAND [ARGUMENT...]
+ * Usage: launcher REPORT ENVIRONMENT ALIVE PACE PARENT TIMEOUT_MS GRACE_MS ASLR CPUS COMMAND [ARGUMENT...]
  *   REPORT       descriptor of a file that gets the report, "key number" per line, "end 1" last
  *   ENVIRONMENT  descriptor of a file with the command's environment, each NAME=VALUE followed by a NUL
  *   ALIVE        descriptor that only has to stay open as long as the launcher lives
+ *   PACE         descriptor of a file that gets readings of the machine's pace (pace.h) while the command runs; -1: none are taken
  *   PARENT       process id of the caller; when it dies, everything here is stopped
  *   ASLR         0 switches address space randomisation off
  *   CPUS         "-" or processor numbers with commas, to pin the command to
@@ -104,6 +105,19 @@ static int next_signal(int64_t until)
     struct timespec t = {left / SECOND, left % SECOND};
     int number = sigtimedwait(&awaited, NULL, &t);
     return number < 0 ? 0 : number;
+}
+
+#include "pace.h"
+
+/* The next awaited signal, 0 when none came before `until`; the pace is read meanwhile. */
+static int next_event(int64_t until)
+{
+    for (;;) {
+        int number = next_signal(until < next_reading ? until : next_reading);
+        if (number || now() >= until)
+            return number;
+        read_pace(command);
+    }
 }
 
 /* Collects every ended process except the command itself; returns how many of them died of SIGKILL. */
@@ -284,41 +298,42 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
         return printf("perfvcs-launcher %d\n", VERSION) < 0;
-    if (argc < 10) {
+    if (argc < 11) {
         fprintf(stderr, "launcher: only perfvcs starts this program\n");
         return 2;
     }
     posix_spawnattr_t attributes;
     report = atoi(argv[1]);
-    for (int i = 1; i <= 3; i++)
+    for (int i = 1; i <= 4; i++) /* fcntl ignores -1 */
         fcntl(atoi(argv[i]), F_SETFD, FD_CLOEXEC);
     say("perfvcs-launcher", VERSION);
     prepare_signals(&attributes);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != atoi(argv[4])) /* it died before we asked to be told */
+    if (getppid() != atoi(argv[5])) /* it died before we asked to be told */
         return 1;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     char **variables = read_environment(atoi(argv[2]));
-    int64_t timeout = atoll(argv[5]) * MILLISECOND, grace = atoll(argv[6]) * MILLISECOND;
-    if (strcmp(argv[8], "-"))
-        pin(argv[8]);
-    if (!atoi(argv[7]) && personality(ADDR_NO_RANDOMIZE) < 0)
+    int64_t timeout = atoll(argv[6]) * MILLISECOND, grace = atoll(argv[7]) * MILLISECOND;
+    if (strcmp(argv[9], "-"))
+        pin(argv[9]);
+    if (!atoi(argv[8]) && personality(ADDR_NO_RANDOMIZE) < 0)
         fail("aslr", errno);
     int64_t pressure_before = pressure(), steal_before = steal();
 
     int64_t start = now();
-    int error = posix_spawn(&command, argv[9], NULL, &attributes, argv + 9, variables);
+    int error = posix_spawn(&command, argv[10], NULL, &attributes, argv + 10, variables);
     if (error)
         fail("exec", error);
     say("pid", command);
     int64_t wake_before = run_delay(getpid());
+    prepare_pace(atoi(argv[4]));
 
     int number, stopping = 0, timed_out = 0;
     int64_t until = start + timeout, stop;
     siginfo_t info;
     struct rusage usage;
     for (;;) {
-        number = next_signal(until);
+        number = next_event(until);
         stop = now();
         if (ended(&info))
             break;

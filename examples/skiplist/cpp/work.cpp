@@ -1,4 +1,4 @@
-// Let a skip list wander between random lengths, and search in it after every step: the work that perf measures.
+// Let a skip list wander between random lengths, and look all keys up in it after every step: the work that perf measures.
 //
 //     ./work [KEYS] [STEPS]
 //
@@ -15,7 +15,7 @@
 #include "skiplist.hpp"
 
 static constexpr int FEWEST = 10;  // keys, but at the start
-static constexpr int CHECKS = 10;  // keys that are looked at after every step
+static constexpr int ROUNDS = 3;   // how often all keys are looked up after every step
 
 // So many steps with at most so many keys, the same ones each time; returns how often a key was found.
 // Three of four steps lead towards the next length, one away from it: so calls of all functions mix at every length.
@@ -37,17 +37,18 @@ static long work(int keys, int steps) {
             std::swap(order[count - 1], order[random() % count]);
             found += list.remove(order[--count]);
         }
-        for (int check = 0; check < CHECKS; check++) {  // also lets the caches forget what insert did
-            const std::string &key = order[random() % keys], *lower = list.lower(key);
-            if (lower && *lower < key)
-                throw std::logic_error(*lower + " is below " + key);
-        }
+        for (int round = 0; round < ROUNDS; round++)  // also leaves little in the caches of what insert did
+            for (const std::string &key : order) {
+                const std::string *lower = list.lower(key);
+                if (lower && *lower < key)
+                    throw std::logic_error(*lower + " is below " + key);
+            }
         found += list.search(order[random() % keys]);
     }
     return found;
 }
 
 int main(int count, char **words) {
-    const int keys = count > 1 ? std::atoi(words[1]) : 160, steps = count > 2 ? std::atoi(words[2]) : 60000;
+    const int keys = count > 1 ? std::atoi(words[1]) : 160, steps = count > 2 ? std::atoi(words[2]) : 20000;
     std::printf("%ld\n", work(keys, steps));
 }

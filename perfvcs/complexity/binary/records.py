@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.collectors import CollectError
-from perfvcs.complexity.recording import read_at_most
+from perfvcs.complexity.recording import numbers, read_at_most
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +23,8 @@ HEAD = struct.Struct("<IIQ")
 ABOUT = struct.Struct("<8sIIQQQQQQQQQ")  # after the head of the first block
 COUNTERS = struct.Struct("<IIQQQQ")
 PART = struct.Struct("<IIIIQQ")
-RECORD = [("number", "<u8"), ("size", "<u8"), ("ticks", "<u8"), ("cost", "<u8")]
-NUMBER_BITS = 62
+RECORD = [("start", "<u8"), ("size", "<u8"), ("ticks", "<u8"), ("cost", "<u8")]
+TICK_BITS = 62  # of the start; the kind of the size stands above
 MAX_FILES = 10_000
 MAX_ROWS = 5_000_000
 
@@ -45,10 +45,11 @@ class Losses:
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns of all processes, by function and in order; durations (net) and costs in seconds."""
+    """Columns of all processes, by function and in order; ``start`` by CLOCK_MONOTONIC in ns, durations (net) and costs in seconds."""
 
     function: NDArray[np.int64]
     number: NDArray[np.int64]
+    start: NDArray[np.float64]
     size: NDArray[np.float64]
     duration: NDArray[np.float64]
     cost: NDArray[np.float64]
@@ -56,10 +57,35 @@ class Rows:
     losses: Losses = field(default_factory=Losses)
 
 
+@dataclass(frozen=True)
+class _Clock:
+    """What the ticks of a process are: ``scale`` seconds each, and CLOCK_MONOTONIC was ``ns`` at ``tick``."""
+
+    scale: float = 1e-9
+    tick: int = 0
+    ns: int = 0
+
+    def at(self, start: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """CLOCK_MONOTONIC in ns, at the starts of records."""
+        import numpy as np
+
+        since = (start & np.uint64((1 << TICK_BITS) - 1)).astype(np.int64) - self.tick
+        return np.asarray(self.ns + since * (self.scale * 1e9), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What was kept of a function's calls of one bucket of sizes in one thread, each of which stands for ``rate`` calls."""
+
+    function: int
+    rate: float
+    rows: NDArray[np.void]
+    clock: _Clock
+
+
 @dataclass
 class _Reservoir:
     function: int
-    thread: int
     seen: int = 0
     parts: list[tuple[int, NDArray[np.void]]] = field(default_factory=list)
 
@@ -67,67 +93,46 @@ class _Reservoir:
 def read(folder: Path, functions: int, keep: int) -> Rows:
     """The rows of functions 0 to ``functions`` - 1; raises CollectError for files that are not as the runtime writes them.
 
-    Calls of a function are numbered in each thread; those of several threads and processes follow one another.
+    Calls of a function are numbered from 0 in the order in which they began; where calls were left out, by as many as each row stands for.
     """
-
-    paths = sorted(folder.glob("fentry-*.bin"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+    paths = sorted(folder.glob("fentry-*.bin"))
     if len(paths) > MAX_FILES:
         raise CollectError(f"over {MAX_FILES:,} processes recorded calls: run fewer")
     losses, total = Losses(), 0
-    parts: list[tuple[int, int, float, NDArray[np.void], float]] = []  # function, thread's place, rate, rows, seconds per tick
-    threads: dict[tuple[int, int], int] = {}
-    for place, path in enumerate(paths):
-        scale, reservoirs = _file(_content(path), path, functions, losses)
+    parts: list[_Part] = []
+    for path in paths:
+        clock, reservoirs = _file(_content(path), path, functions, losses)
         for one in reservoirs:
             rows = _kept(one, keep)
             total += len(rows)
             if total > MAX_ROWS:
                 raise CollectError(f"over {MAX_ROWS:,} calls were kept: lower keep, or record fewer functions or processes")
             if len(rows):
-                thread = threads.setdefault((place, one.thread), len(threads))
-                parts.append((one.function, thread, max(1.0, one.seen / len(rows)), rows, scale))
+                parts.append(_Part(one.function, max(1.0, one.seen / len(rows)), rows, clock))
     return _columns(parts, losses)
 
 
-def _columns(parts: list[tuple[int, int, float, NDArray[np.void], float]], losses: Losses) -> Rows:
+def _columns(parts: list[_Part], losses: Losses) -> Rows:
     import numpy as np
 
-    lengths = [len(part[3]) for part in parts]
-    rows = np.concatenate([*(part[3] for part in parts), np.empty(0, RECORD)])
-    function = np.repeat(np.array([part[0] for part in parts], np.int64), lengths)
-    thread = np.repeat(np.array([part[1] for part in parts], np.int64), lengths)
-    rate = np.repeat(np.array([part[2] for part in parts], np.float64), lengths)
-    scale = np.repeat(np.array([part[4] for part in parts], np.float64), lengths)
-    own = (rows["number"] & ((1 << NUMBER_BITS) - 1)).astype(np.int64)
-    order = np.lexsort((own, thread, function))
-    rows, function, thread, rate, scale, own = rows[order], function[order], thread[order], rate[order], scale[order], own[order]
+    lengths = [len(part.rows) for part in parts]
+    rows = np.concatenate([*(part.rows for part in parts), np.empty(0, RECORD)])
+    function = np.repeat(np.array([part.function for part in parts], np.int64), lengths)
+    rate = np.repeat(np.array([part.rate for part in parts], np.float64), lengths)
+    scale = np.repeat(np.array([part.clock.scale for part in parts], np.float64), lengths)
+    starts = np.concatenate([*(part.clock.at(part.rows["start"]) for part in parts), np.empty(0)])
+    order = np.lexsort((starts, function))
+    rows, function, rate, scale = rows[order], function[order], rate[order], scale[order]
     return Rows(
-        function, _numbered(function, thread, own), _sizes(rows), rows["ticks"] * scale, rows["cost"] * scale, rate, losses
+        function, numbers(function, rate), starts[order], _sizes(rows), rows["ticks"] * scale, rows["cost"] * scale, rate, losses
     )
 
 
-def _numbered(function: NDArray[np.int64], thread: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers per function, those of one thread behind those of the thread before."""
-    import numpy as np
-
-    if not len(own):
-        return own
-    starts = np.flatnonzero(np.concatenate([[True], (np.diff(function) != 0) | (np.diff(thread) != 0)]))
-    last = np.concatenate([starts[1:], [len(own)]]) - 1
-    counts = own[last] + 1
-    before = np.cumsum(counts) - counts
-    heads = function[starts]
-    first = np.searchsorted(heads, heads)  # the function's first thread
-    offset = before - before[first]
-    numbered: NDArray[np.int64] = own + np.repeat(offset, last - starts + 1)
-    return numbered
-
-
 def _sizes(rows: NDArray[np.void]) -> NDArray[np.float64]:
-    """The sizes as numbers, by the kind in the two highest bits of the number; NaN for none and for what is not finite."""
+    """The sizes as numbers, by the kind in the two highest bits of the start; NaN for none and for what is not finite."""
     import numpy as np
 
-    kind = rows["number"] >> NUMBER_BITS
+    kind = rows["start"] >> TICK_BITS
     raw = rows["size"]
     found: NDArray[np.float64] = np.select(
         [kind == 1, kind == 2, kind == 3], [raw.view("<i8").astype(float), raw.astype(float), raw.view("<f8")], np.nan
@@ -152,8 +157,8 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _file(content: bytes, path: Path, functions: int, losses: Losses) -> tuple[float, list[_Reservoir]]:
-    """Seconds per tick, and the reservoirs of one file."""
+def _file(content: bytes, path: Path, functions: int, losses: Losses) -> tuple[_Clock, list[_Reservoir]]:
+    """Its clock, and the reservoirs of one file."""
     import numpy as np
 
     about: list[int] | None = None  # without the magic
@@ -169,26 +174,26 @@ def _file(content: bytes, path: Path, functions: int, losses: Losses) -> tuple[f
             for name, count in zip(("full", "unwound", "switched", "missed"), counts, strict=True):
                 setattr(losses, name, getattr(losses, name) + count)
         elif kind == CHUNK:
-            function, thread, number, _part, seen, first = PART.unpack_from(body)
+            function, _thread, number, _part, seen, first = PART.unpack_from(body)
             if function >= functions:
                 raise _wrong(path, "has calls of a function that nobody asked for")
-            one = found.setdefault(number, _Reservoir(function, thread))
+            one = found.setdefault(number, _Reservoir(function))
             one.seen = max(one.seen, seen)
             one.parts.append((first, np.frombuffer(body, RECORD, (len(body) - PART.size) // 32, PART.size)))
-    return (_scale(about, path) if about is not None else 1e-9), list(found.values())
+    return (_clock(about, path) if about is not None else _Clock()), list(found.values())
 
 
 def _wrong(path: Path, what: str) -> CollectError:
     return CollectError(f"{path.name} {what}: the program must leave it alone")
 
 
-def _scale(about: list[int], path: Path) -> float:
+def _clock(about: list[int], path: Path) -> _Clock:
     first_tick, first_ns, last_tick, last_ns = about[2:6]
-    if about[9]:
-        return 1e-9
+    if about[9]:  # ticks are ns
+        return _Clock()
     if last_tick <= first_tick or last_ns <= first_ns:
         raise _wrong(path, "has no times")
-    return (last_ns - first_ns) / (last_tick - first_tick) * 1e-9
+    return _Clock((last_ns - first_ns) / (last_tick - first_tick) * 1e-9, first_tick, first_ns)
 
 
 def _blocks(content: bytes, path: Path) -> list[tuple[int, memoryview]]:

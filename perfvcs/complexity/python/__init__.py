@@ -19,6 +19,7 @@ from perfvcs.complexity.python.place import Place
 from perfvcs.complexity.python.questions import check_defined, remarks
 from perfvcs.complexity.recording import Interrupted, Records, read
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+from perfvcs.launcher.pace import Pace
 from perfvcs.native import tracing_folder
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _recorded(run: Run, request: Request, places: Sequence[Place], folder: Path)
     except CollectError as error:
         raise CollectError(f"{name_command(run.argv)}: {error}") from None
     slow = [f"{SLOW}: {line}" for line in dict.fromkeys(notes.slow)]
-    calls = _calls(places, notes, records, [reason_for_none] if reason_for_none else slow)
+    calls = _calls(places, notes, records, execution.pace, [reason_for_none] if reason_for_none else slow)
     if reason is not None:
         raise Interrupted(reason, calls)
     return calls, notes
@@ -95,7 +96,7 @@ def execute(run: Run, folder: Path) -> Execution:
     """Run the command with the recorder in its interpreters; raises CollectError."""
     try:
         return launcher.launch(
-            run.argv, cwd=run.cwd, env=environment(run, folder), timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
+            run.argv, cwd=run.cwd, env=environment(run, folder), timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
         )
     except LaunchError as error:
         raise CollectError(str(error)) from None
@@ -119,7 +120,7 @@ def ask(folder: Path, places: Sequence[Place], request: Request, modules: Sequen
     (folder / "request").write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
-def _calls(places: Sequence[Place], notes: Notes, records: Records, lines: list[str]) -> Calls:
+def _calls(places: Sequence[Place], notes: Notes, records: Records, pace: Pace | None, lines: list[str]) -> Calls:
     return Calls(
         names=[place.uid for place in places],
         function=records.function,
@@ -128,6 +129,7 @@ def _calls(places: Sequence[Place], notes: Notes, records: Records, lines: list[
         cost=records.cost,
         number=records.number,
         rate=records.rate,
+        pace=(pace or Pace()).at(records.start),
         engine="+".join(sorted(engine.partition("/")[0] for engine in notes.engines) or ["rewrite"]) + VERSION,
         warnings=[*lines, *remarks(places, notes, records)],
     )

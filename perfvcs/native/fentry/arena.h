@@ -41,7 +41,7 @@ struct counters {
 };
 
 struct record {
-    uint64_t number; /* and in the two highest bits the kind of the size */
+    uint64_t start; /* in ticks; and in the two highest bits the kind of the size */
     uint64_t size;
     uint64_t ticks, cost;
 };

@@ -20,7 +20,6 @@ struct frame {
 };
 
 struct activity {
-    uint64_t calls;
     uint32_t active;
     struct reservoir **reservoirs; /* by bucket */
 };
@@ -176,7 +175,7 @@ static void store(struct thread *thread, struct frame *frame, uint64_t now)
     struct reservoir **to = &activity->reservoirs[bucket(frame->size)];
     if (UNLIKELY(!*to && !(*to = thread_memory(thread, sizeof **to))))
         return;
-    struct record record = {activity->calls++ | (uint64_t)frame->size.kind << 62, frame->size.bits, raw - cost, cost};
+    struct record record = {(frame->tick & ~0ull >> 2) | (uint64_t)frame->size.kind << 62, frame->size.bits, raw - cost, cost};
     offer(*to, &record, &thread->random, frame->function, thread->number);
 }
 

@@ -1,0 +1,132 @@
+"""What reading the machine's pace costs, how much of the scatter between executions it explains, and what that does to verdicts.
+
+    python benchmarks/pace.py [--executions 20] [--language python] [--language cpp] [--runs 15] [--draws 100]
+
+1. A program that counts for about half a second runs with and without readings, in turns; printed is the median ratio of their CPU times.
+2. The skip list of examples/skiplist is recorded; printed is, of each function, the standard deviation between executions of the mean
+   logarithm of its calls' durations (within quarters of a doubling of the size), as they were and at one pace (statistics/covariate.py).
+3. Simulated: revisions of five functions of O(log n), ten executions of 400 calls a side, where in half of the executions a neighbour on
+   the core makes all 1.5 times as slow; how often sound functions are the same, open or wrong, and slips of 5, 10 and 20 % found, without
+   and with the pace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from perfvcs import launcher
+from perfvcs.check import compare
+from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.repository import Repository
+from perfvcs.statistics.covariate import adjusted
+
+BUILD = Path(__file__).resolve().parents[1] / "examples/skiplist/build.py"
+COMMITS = ("1" * 40, "2" * 40)
+FUNCTIONS, EXECUTIONS, CALLS = 5, 10, 400
+SLOW, SLOPE = 1.6, 0.85  # how much slower the fixed work is, and the exponent by which a function follows
+
+
+def cost(runs: int) -> float:
+    """CPU time with readings over CPU time without."""
+    count = "n = 0\nwhile n < 6_000_000: n += 1"
+    times: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(runs):
+        for pace, seen in times.items():
+            argv = [sys.executable, "-I", "-c", count]
+            found = launcher.launch(argv, cwd=Path.cwd(), env={}, timeout=60, cpus=[min(os.sched_getaffinity(0))], pace=pace)
+            seen.append(found.cpu)
+    return float(np.median(np.array(times[True]) / np.array(times[False])))
+
+
+def recorded(language: str, executions: int) -> Profile:
+    """The skip list's first version."""
+    perf = str(Path(sys.executable).with_name("perf"))
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Path(folder, language)
+        subprocess.run([sys.executable, BUILD, language, repository], check=True, capture_output=True)
+        about = repository / "perf.toml"
+        lines = about.read_text().splitlines()
+        about.write_text("\n".join(f"executions = {executions}" if line.startswith("executions") else line for line in lines))
+        subprocess.run([perf, "collect", "--quiet", "v1"], cwd=repository, check=True)
+        store = Repository.find(repository).store
+        return store.read(next(iter(store.paths())))
+
+
+def scatter(profile: Profile) -> None:
+    """Print the standard deviations between executions."""
+    rows = profile.resources
+    uid, execution = np.array(rows.uid), np.array(rows.execution)
+    for number, name in enumerate(rows.names):
+        here = (uid == number) & (rows.array("duration") > 0) & (rows.array("size") > 0)
+        value, pace, numbers = rows.array("duration")[here], rows.array("pace")[here], execution[here]
+        cell = np.round(4 * np.log2(rows.array("size")[here])).astype(int)
+        found = []
+        for one in (value, adjusted(value, pace, cell)):
+            logs = np.log(one)
+            away = logs - (np.bincount(cell, logs) / np.maximum(np.bincount(cell), 1))[cell]
+            away = np.clip(away, *np.percentile(away, [2, 98]))
+            found.append(np.std(np.bincount(numbers, away) / np.bincount(numbers), ddof=1))
+        print(f"  {name.rpartition(':')[2]:20} {100 * found[0]:5.1f} %  at one pace {100 * found[1]:4.1f} %")
+
+
+def simulated(random: np.random.Generator, version: int, factor: float, pace: bool) -> Profile:
+    """One side."""
+    shape = (FUNCTIONS, EXECUTIONS, CALLS)
+    slow = np.where(random.permuted(np.arange(EXECUTIONS)) < EXECUTIONS // 2, 1.0, SLOW)[None, :, None]
+    size = random.integers(1, 10_001, shape)
+    value = factor * (6e-8 + 2.5e-8 * np.log(size)) * slow**SLOPE * np.exp(0.12 * np.abs(random.standard_normal(shape)))
+    value *= np.exp(0.015 * random.standard_normal((FUNCTIONS, EXECUTIONS, 1)))
+    metrics: dict[str, list[float | None]] = {"duration": value.ravel().tolist()}
+    about = {"duration": Metric("s")}
+    if pace:
+        metrics["pace"] = (1.7e-6 * slow * np.exp(0.02 * random.standard_normal(shape))).ravel().tolist()
+        about["pace"] = Metric("s", "none")
+    number, execution, call = (part.ravel().tolist() for part in np.indices(shape))
+    names = [f"f{one}" for one in range(FUNCTIONS)]
+    rows = Resources(names, number, execution, iteration=call, size=size.ravel().astype(float).tolist(), metrics=metrics)
+    return Profile(
+        commit=COMMITS[version], job=Job("list", "complexity", "./list", engine="fentry/1"), metrics=about, resources=rows,
+        collected=Collected("s", "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", "perfvcs"),
+        design=Design(executions=EXECUTIONS, order="interleaved", version=version, versions=list(COMMITS)),
+    )  # fmt: skip
+
+
+def verdicts(draws: int) -> None:
+    """Print how often each word is said."""
+    for factor in (1.0, 1.05, 1.1, 1.2):
+        for pace in (False, True):
+            words: Counter[str] = Counter()
+            for draw in range(draws):
+                random = np.random.default_rng([draw, round(100 * factor)])
+                sides = [simulated(random, version, (1.0, factor)[version], pace) for version in (0, 1)]
+                words.update(change.word for change in compare([sides[0]], [sides[1]]).changes)
+            said = ", ".join(f"{100 * count / words.total():.1f} % {word}" for word, count in words.most_common())
+            print(f"  {100 * factor - 100:+3.0f} %, {'with   ' if pace else 'without'} pace: {said}", flush=True)
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--executions", type=int, default=20)
+    parser.add_argument("--language", action="append", choices=("python", "cpp"))
+    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--draws", type=int, default=100)
+    options = parser.parse_args()
+    print(f"readings: CPU time x {cost(options.runs):.4f}")
+    for language in options.language or ("python", "cpp"):
+        print(f"{language}, standard deviation between {options.executions} executions:")
+        scatter(recorded(language, options.executions))
+    print(f"simulated, {options.draws} draws of {FUNCTIONS} functions:")
+    verdicts(options.draws)
+
+
+if __name__ == "__main__":
+    main()

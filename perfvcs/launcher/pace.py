@@ -1,0 +1,45 @@
+"""The machine's pace while a command ran: how long a fixed piece of work took on its processor, every 10 ms."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+READING = 16  # bytes: time and duration, ns as int64
+LARGEST = 1 << 20  # bytes of readings; two days have 0.6 MB
+SMOOTH = 5  # readings that are averaged: one alone says little about the calls beside it
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Readings of the pace as the launcher wrote them; see native/pace.h for what is timed."""
+
+    readings: bytes = b""
+
+    @classmethod
+    def of(cls, descriptor: int) -> Pace:
+        """What the launcher wrote into a file."""
+        content = os.pread(descriptor, LARGEST, 0)
+        return cls(content[: len(content) // READING * READING])
+
+    def at(self, time: ArrayLike) -> NDArray[np.float64]:
+        """How long the fixed work took at these times (CLOCK_MONOTONIC, ns), in s; NaN where it was not read.
+
+        By the means of five neighbouring readings, in logarithms, and straight lines between.
+        """
+        import numpy as np
+
+        when = np.asarray(time, dtype=np.float64)
+        found = np.frombuffer(self.readings, dtype=np.int64).reshape(-1, 2).astype(np.float64)
+        found = found[found[:, 1] > 0]
+        if not len(found):
+            return np.full(len(when), np.nan)
+        width = min(SMOOTH, len(found))
+        took = np.log(found[:, 1] / 1e9)
+        padded = np.pad(took, (width // 2, (width - 1) // 2), mode="edge")
+        return np.exp(np.interp(when, found[:, 0], np.convolve(padded, np.full(width, 1 / width), mode="valid")))

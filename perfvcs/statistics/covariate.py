@@ -1,0 +1,41 @@
+"""Values as they would be at one level of something that was measured beside them and that is no part of what is compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+CLIPPED = 2.0  # percent at either end that are outliers for the slope
+STEEPEST = 1.5  # on logarithmic scales; in proportion is 1
+UNMOVED = 1e-6  # standard deviation of the covariate's logarithm below which it says nothing
+
+
+def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike) -> NDArray[np.float64]:
+    """``value`` at the geometric mean of ``covariate``; columns of equal length, whole numbers for ``cell``.
+
+    Analysis of covariance (Fisher 1932) on logarithms with one slope for all cells, from 0 to 1.5, by least squares after the tails of
+    the values are cut. Cells are what must not tell about the slope: side and size. The slope costs a degree of freedom, which
+    intervals of ten pairs and more do not notice (5 % of their width). Values and covariates that are not above 0, or unknown, change nothing
+    and stay as they are.
+    """
+    import numpy as np
+
+    values, beside = np.array(value, dtype=np.float64), np.asarray(covariate, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        known = (values > 0) & (beside > 0) & np.isfinite(beside) & np.isfinite(values)
+    if not known.any():
+        return values
+    x, y = np.log(beside[known]), np.log(values[known])
+    place = np.unique(np.asarray(cell)[known], return_inverse=True)[1]
+    count = np.bincount(place)
+    away, found = (column - (np.bincount(place, column) / count)[place] for column in (x, y))
+    spread = float((away**2).sum())
+    if spread <= UNMOVED**2 * len(away):
+        return values
+    found = np.clip(found, *np.percentile(found, [CLIPPED, 100 - CLIPPED]))
+    slope = min(STEEPEST, max(0.0, float((away * found).sum()) / spread))
+    values[known] *= np.exp(-slope * (x - x.mean()))
+    return values
