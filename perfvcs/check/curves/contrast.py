@@ -53,11 +53,18 @@ class Contrast:
     def part(self, bar: float) -> int:
         """Where the curve changed: 1 at the largest sizes, else 0 at the smallest, else 2 over all; if none tells, the likeliest."""
 
-        def tells(place: int) -> tuple[bool, bool, float]:
-            theta, half = abs(self.theta[place]), (self.high[place] - self.low[place]) / 2
-            return theta >= bar, theta > half, 0.0 if theta > half else theta / half if half > 0 else 0.0
+        def likely(place: int) -> tuple[bool, bool, float]:
+            theta, half = abs(self.theta[place]), self._half(place)
+            return self.tells(bar, place), theta >= bar, 0.0 if theta > half else theta / half if half > 0 else 0.0
 
-        return max((1, 0, 2), key=tells)
+        return max((1, 0, 2), key=likely)
+
+    def tells(self, bar: float, place: int) -> bool:
+        """Whether it is large enough there, and its interval on one side of 0."""
+        return abs(self.theta[place]) >= bar and abs(self.theta[place]) > self._half(place)
+
+    def _half(self, place: int) -> float:
+        return (self.high[place] - self.low[place]) / 2
 
 
 def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Past]]], confidence: float, alpha: float) -> list[Contrast]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LEVEL = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
 NOTHING = 1e-9  # a share below is rounding
 UNSURE = "measured apart, and not enough is known of how much sessions differ"
+NOWHERE = "the curve moved, but neither its ends nor its middle for sure"
 STARTED = "the start of a single {} may have moved all of it: at least 5, better 10"
 
 
@@ -65,14 +66,15 @@ class Curves(Method):
     offset and a slope. Both together are compared by Hotelling's T^2, in pairs where the sides were measured in turns. A change needs
     all of: Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p of T^2 is at most 1 %, or the
     smallest that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the effect is at least
-    ``delta``, which is never below the A/A floor. It is ``same`` where the intervals of all three lie within ``delta``. Below five
-    executions a side, and where the sides were measured apart without a history, a change is only ``suspected``; with a history, the
-    variance between sessions is added, and an effect of three standard errors that is no change, since so few of these are known, is
-    ``suspected``. Then, and below five executions, the three are tested one by one at a third of the level each. A single execution a
-    side is suspected where ``statistics.regression.kind`` tells its rows apart. The effect is that at the largest sizes, if the curve
-    changed there, else at the smallest, else over all. The kind of error comes from the means at each size, its coefficient and
-    interval from the executions. Where a value is 0 or below, shares of the common curve take the place of logarithms; cases of fewer
-    than three common sizes, or whose curve is not above 0, are judged by ``log-median``.
+    ``delta``, which is never below the A/A floor, and its interval on one side of 0. It is ``same`` where the intervals of all three lie
+    within ``delta``. Below five executions a side, where all is well but those intervals, and where the sides were measured apart
+    without a history, a change is only ``suspected``; with a history, the variance between sessions is added, and an effect of three
+    standard errors that is no change, since so few of these are known, is ``suspected``. Then, and below five executions, the three are
+    tested one by one at a third of the level each. A single execution a side is suspected where ``statistics.regression.kind`` tells
+    its rows apart. The effect is that at the largest sizes, if the curve changed there, else at the smallest, else over all. The kind
+    of error comes from the means at each size, its coefficient and interval from the executions. Where a value is 0 or below, shares
+    of the common curve take the place of logarithms; cases of fewer than three common sizes, or whose curve is not above 0, are judged
+    by ``log-median``.
     Outliers are drawn in and near sizes put together before (``statistics.regression.condensed``). Where builds were repeated, they take
     the place of executions. Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
     """
@@ -136,8 +138,12 @@ class Curves(Method):
         changed = q <= DISCOVERIES and contrast.p <= self.alpha and contrast.permutation_p <= contrast.veto and largest >= bar
         if fewest < FEWEST:
             return ("suspected" if changed else "inconclusive"), FEW.format(fewest, unit)
+        if changed and apart:
+            return "suspected", APART
+        if changed and not contrast.tells(bar, contrast.part(bar)):
+            return "suspected", NOWHERE
         if changed:
-            return ("suspected", APART) if apart else (direction(one.sides.case.about, contrast.theta[contrast.part(bar)]), "")
+            return direction(one.sides.case.about, contrast.theta[contrast.part(bar)]), ""
         if -bar <= min(contrast.low) and max(contrast.high) <= bar:
             return ("inconclusive", APART) if apart else ("same", "")
         if contrast.stands_out(bar):
