@@ -727,6 +727,18 @@ def test_a_change_is_found_whatever_the_pace_of_the_machine() -> None:
     assert change.word == "inconclusive"
 
 
+def test_what_a_program_itself_does_to_the_pace_is_not_taken_out() -> None:
+    old, new = (called(logarithmic, anywhere, version) for version in (0, 1))
+    for one, slower in ((old, 1.0), (new, 1.5)):  # such as a second thread on the same core, for which the first one pays
+        starts = np.exp(0.05 * np.random.default_rng(len(one.commit)).standard_normal(10))[np.array(one.resources.execution)]
+        one.resources.metrics["wall"] = (one.resources.array("wall") * slower * starts).tolist()
+        one.resources.metrics["pace"] = (1.7e-6 * slower * starts).tolist()
+        one.metrics["pace"] = Metric("s", "none")
+    (change,) = compare([old], [new]).changes
+    assert change.word == "degradation"
+    assert change.effect == pytest.approx(0.5, abs=0.1)
+
+
 @pytest.mark.parametrize("sizes", [anywhere, growing])
 @pytest.mark.parametrize(
     ("error", "kind", "order"),

@@ -42,11 +42,12 @@ def points(case: Case) -> tuple[Points, Points]:
     """The rows of both sides over all sizes; with the case paired, of the executions that both have.
 
     Of recorded calls the first ones of each execution, a tenth and at most twenty, are cold, and left out. Where the machine's pace was
-    recorded beside them, they are as they would have been at the same pace throughout.
+    recorded beside them, they are as they would have been at the same pace throughout, unless the sides' paces differ by more than
+    chance: then they may be the program's own doing.
     """
     import numpy as np
 
-    from perfvcs.statistics.covariate import adjusted
+    from perfvcs.statistics.covariate import adjusted, uneven
     from perfvcs.statistics.regression.condensed import warm
 
     tables = [[case.rows.table(one, case.uid) for one in side] for side in case.chosen.sides]
@@ -64,9 +65,9 @@ def points(case: Case) -> tuple[Points, Points]:
             pace = table.metrics.get(PACE, np.full(len(table.size), np.nan))
             columns.append((*place, table.size[usable], value[usable], pace[usable]))
     sided, profiles, builds, executions, size, value, pace = (np.concatenate(column) for column in zip(*columns, strict=True))
-    if not np.isnan(pace).any():
-        value = adjusted(value, pace, _cells(sided, size))
     code, keys = _numbered_rows(profiles, builds, executions)
+    if ((pace > 0) & (pace < np.inf)).all() and not uneven(pace, sided, code):
+        value = adjusted(value, pace, _cells(sided, size))
     on = np.zeros((2, len(keys)), dtype=bool)
     on[sided, code] = True
     sides = []

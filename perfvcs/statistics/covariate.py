@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 CLIPPED = 2.0  # percent at either end that are outliers for the slope
 STEEPEST = 1.5  # on logarithmic scales; in proportion is 1
+FAR = 4.0  # standard errors by which the sides' means do not differ by chance
 UNMOVED = 1e-6  # standard deviation of the covariate's logarithm below which it says nothing
 
 
@@ -18,8 +19,8 @@ def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike) -> NDArray
 
     Analysis of covariance (Fisher 1932) on logarithms with one slope for all cells, from 0 to 1.5, by least squares after the tails of
     the values are cut. Cells are what must not tell about the slope: side and size. The slope costs a degree of freedom, which
-    intervals of ten pairs and more do not notice (5 % of their width). Values and covariates that are not above 0, or unknown, change nothing
-    and stay as they are.
+    intervals of ten pairs and more do not notice (5 % of their width). Values and covariates that are not above 0, or unknown, change
+    nothing and stay as they are.
     """
     import numpy as np
 
@@ -39,3 +40,21 @@ def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike) -> NDArray
     slope = min(STEEPEST, max(0.0, float((away * found).sum()) / spread))
     values[known] *= np.exp(-slope * (x - x.mean()))
     return values
+
+
+def uneven(covariate: ArrayLike, side: ArrayLike, execution: ArrayLike) -> bool:
+    """Whether the covariate differs between the two sides by more than chance, so that it may be a part of what is compared.
+
+    Columns of equal length; ``side`` is 0 or 1, the numbers of executions are of both sides together. Welch's t of the executions' means
+    of logarithms, beyond 4; False where a side has one execution.
+    """
+    import numpy as np
+
+    known, place = np.unique(np.stack([np.asarray(side), np.asarray(execution)]), axis=1, return_inverse=True)
+    place = place.reshape(-1)
+    means = np.bincount(place, np.log(np.asarray(covariate, dtype=np.float64))) / np.bincount(place)
+    first, second = means[known[0] == 0], means[known[0] == 1]
+    if min(len(first), len(second)) < 2:
+        return False
+    error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
+    return bool(abs(second.mean() - first.mean()) > FAR * error + UNMOVED)
