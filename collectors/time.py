@@ -34,8 +34,9 @@ METRICS = {
     "write_bytes": Metric("B", "none"),
     "pressure": Metric("s", "none"),
     "steal": Metric("s", "none"),
+    "pace": Metric("s", "none"),
 }
-LAUNCHER_ONLY = ("maxrss", "wake_delay", "read_chars", "write_chars", "read_bytes", "write_bytes", "pressure", "steal")
+LAUNCHER_ONLY = ("maxrss", "wake_delay", "read_chars", "write_chars", "read_bytes", "write_bytes", "pressure", "steal", "pace")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,13 @@ class Time:
             path = run.scratch / f"samples-{attempt}.jsonl"
             try:
                 execution = launcher.launch(
-                    run.argv, cwd=run.cwd, env={**run.env, VARIABLE: str(path)}, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
+                    run.argv,
+                    cwd=run.cwd,
+                    env={**run.env, VARIABLE: str(path)},
+                    timeout=run.timeout,
+                    cpus=run.cpus,
+                    aslr=run.aslr,
+                    pace=True,
                 )
             except LaunchError as error:
                 raise CollectError(str(error)) from None
@@ -121,7 +128,10 @@ def _count(processes: int) -> str:
 
 def _values(execution: Execution) -> dict[str, float | None]:
     """The execution under the names of METRICS."""
-    renamed = {"block_input": execution.blocks_in * BLOCK, "block_output": execution.blocks_out * BLOCK}
+    renamed: dict[str, float | None] = {
+        "block_input": execution.blocks_in * BLOCK, "block_output": execution.blocks_out * BLOCK,
+        "pace": execution.pace.mean if execution.pace else None,
+    }  # fmt: skip
     return {name: renamed[name] if name in renamed else getattr(execution, name) for name in METRICS}
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from math import inf, isfinite
-from statistics import median
+from collections.abc import Mapping, Sequence
+from math import exp, inf, isfinite, log
+from statistics import fmean, median
 from typing import Any
 from zlib import crc32
 
 import msgspec
 
 from perfvcs.profile import REPEATED, Collected, Design, Environment, Job, Metric, Profile
+
+Place = tuple[int, int]  # build and number of an execution
 
 MAX_SIZES = 32  # above, a unit's sizes are points of a curve, not separate benchmarks
 RECORDER = "complexity"  # the collector whose rows are single calls of functions, with the machine's own speed beside them;
@@ -62,15 +64,31 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """A header with its summaries: all that ``check`` looks at."""
+    """A header with its summaries: all that ``check`` looks at.
+
+    ``paces``: the machine's pace in each execution, in s, by build and number; of those where it was read.
+    """
 
     header: Header
     summaries: list[Summary]
+    paces: dict[Place, float] = {}
 
     @classmethod
     def of(cls, profile: Profile, path: str = "") -> Measured:
         """Header and summaries of a profile."""
-        return cls(Header.of(profile, path), summarise(profile))
+        return cls(Header.of(profile, path), summarise(profile), paces(profile))
+
+
+def paces(profile: Profile) -> dict[Place, float]:
+    """The geometric mean of the machine's pace in each execution, by build and number; of those where it was read."""
+    rows, found = profile.resources, defaultdict[Place, list[float]](list)
+    if profile.metrics.get(PACE) != Metric("s", "none"):
+        return {}
+    columns = rows.integers("binary"), rows.execution, rows.integers("mark"), rows.metrics[PACE]
+    for binary, execution, mark, value in zip(*columns, strict=True):
+        if value is not None and value > 0 and mark != REPEATED:
+            found[binary, execution].append(log(value))
+    return {place: exp(fmean(values)) for place, values in found.items()}
 
 
 def summarise(profile: Profile) -> list[Summary]:
@@ -101,6 +119,11 @@ def summarise(profile: Profile) -> list[Summary]:
                 numbers, binaries = tuple(by_execution), ()
             found.append(Summary(rows.names[uid], size, name, numbers, medians, binaries, curves.get(uid, 0)))
     return found
+
+
+def has_totals(job: Job, metrics: Mapping[str, Metric]) -> bool:
+    """Whether a profile has samples of counters and beside them totals, which are judged like other metrics."""
+    return job.collector == SAMPLER and len({metric.better == "none" for metric in metrics.values()}) == 2
 
 
 def _median(values: list[float]) -> float:

@@ -14,9 +14,9 @@ from perfvcs.summary import RECORDER
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from perfvcs.check.rows import Place, Rows
+    from perfvcs.check.rows import Rows
     from perfvcs.profile import Metric
-    from perfvcs.summary import Header, Measured, Summary
+    from perfvcs.summary import Header, Measured, Place, Summary
 
 Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution, in the metric's unit, all finite, none empty
 Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from perfvcs.summary import Header, Measured
 
-Place = tuple[int, int]  # build and number of an execution
-
 
 @dataclass(frozen=True)
 class Table:

@@ -17,7 +17,7 @@ from perfvcs.index.lines import Course, Line, courses, lines
 from perfvcs.index.verdicts import Verdict, Verdicts
 from perfvcs.profile import Environment, Job, Metric
 from perfvcs.store.place import Damaged
-from perfvcs.summary import Header, Measured, Summary
+from perfvcs.summary import Header, Measured, Place, Summary
 
 if TYPE_CHECKING:
     import sqlite3
@@ -108,9 +108,9 @@ class Index:
     def headers(self, commits: Iterable[str] | None = None) -> list[Header]:
         """The headers of all profiles, or of those of some commits."""
         asked = None if commits is None else list(commits)
-        return self._database.attempt(lambda: [header for _, header in self._headers(asked)])
+        return self._database.attempt(lambda: [header for _, header, _ in self._headers(asked)])
 
-    def _headers(self, commits: list[str] | None) -> list[tuple[int, Header]]:
+    def _headers(self, commits: list[str] | None) -> list[tuple[int, Header, dict[Place, float]]]:
         rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN}", _json(commits))
         job, environment, metrics = _cached(Job), _cached(Environment), _cached(dict[str, Metric])
         details = msgspec.json.Decoder(Details).decode
@@ -119,7 +119,7 @@ class Index:
             detail = details(own)
             where = msgspec.structs.replace(environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings)
             header = Header(path, commit, dirty, job(*shared[:2]), detail.collected, where, detail.design, metrics(*shared[4:]))
-            found.append((number, header))
+            found.append((number, header, {(binary, execution): pace for binary, execution, pace in detail.paces}))
         turn = order(commits)
         found.sort(key=lambda one: (turn(one[1].commit), one[1].collected.started, one[1].path))
         return found
@@ -133,7 +133,7 @@ class Index:
         summaries: dict[int, list[Summary]] = {}
         for profile, *row in self._rows(SUMMARIES, _json(commits)):
             summaries.setdefault(profile, []).append(unpack(*row))
-        return [Measured(header, summaries.get(profile, [])) for profile, header in self._headers(commits)]
+        return [Measured(header, summaries.get(profile, []), paces) for profile, header, paces in self._headers(commits)]
 
     def counts(self, commits: Iterable[str]) -> dict[str, int]:
         """How many profiles each of these commits has; those without any are left out."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 8
+VERSION = 9
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = """
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -63,6 +63,7 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     design: Design
     notes: dict[str, str]
     warnings: list[str]
+    paces: list[tuple[int, int, float]] = []  # build and number of an execution, and the machine's pace in it
 
 
 class Filling:
@@ -93,7 +94,9 @@ class Filling:
             self._number("metrics", _text(header.metrics)),
             header.dirty,
             header.collected.started,
-            msgspec.json.encode(Details(header.collected, header.design, environment.notes, environment.warnings)),
+            msgspec.json.encode(
+                Details(header.collected, header.design, environment.notes, environment.warnings, _listed(measured))
+            ),
             profile.origin,
         )
         inserted = self._connection.execute("INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -154,6 +157,10 @@ class Filling:
         binaries = _text(one.binaries) if one.binaries else None
         medians = struct.pack(f"<{len(one.medians)}d", *one.medians)
         return profile, number, uid, metric, one.size, executions, binaries, one.sizes, medians
+
+
+def _listed(measured: Measured) -> list[tuple[int, int, float]]:
+    return [(*place, pace) for place, pace in measured.paces.items()]
 
 
 def level(medians: Sequence[float]) -> float | None:

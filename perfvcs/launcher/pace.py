@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from statistics import geometric_mean
+from struct import iter_unpack
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +28,12 @@ class Pace:
         """What the launcher wrote into a file."""
         content = os.pread(descriptor, LARGEST, 0)
         return cls(content[: len(content) // READING * READING])
+
+    @property
+    def mean(self) -> float | None:
+        """The geometric mean of all readings, in s; None where there is none."""
+        took = [reading for _, reading in iter_unpack("<qq", self.readings) if reading > 0]
+        return geometric_mean(took) / 1e9 if took else None
 
     def at(self, time: ArrayLike) -> NDArray[np.float64]:
         """How long the fixed work took at these times (CLOCK_MONOTONIC, ns), in s; NaN where it was not read.

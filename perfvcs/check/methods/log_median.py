@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.samples.estimate import Estimate, estimates
+from perfvcs.check.samples.pace import at_one_pace
 from perfvcs.check.samples.scale import Scaled, flatten, mean, scale
 from perfvcs.check.statement import UNKNOWN, direction, state
 from perfvcs.statistics.multiplicity import q_values
@@ -43,6 +44,7 @@ class LogMedian(PairMethod):
     Of eight pairs or more, those further than 2.5 standard deviations from the others are drawn in to that distance, so that what
     else the machine did to one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
     of the executions is an outlier, too, so that ``same`` needs Student's interval of all pairs within ``delta`` as well.
+    Times are compared as they would have been at one pace of the machine, where that was read.
     Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
     """
 
@@ -53,6 +55,7 @@ class LogMedian(PairMethod):
         """One change per pair, in their order."""
         import numpy as np
 
+        pairs = [at_one_pace(pair) for pair in pairs]
         scaled = [scale(pair) for pair in pairs]
         found = iter(self._estimates([one for one in scaled if one is not None]))
         results = [None if one is None else next(found) for one in scaled]
