@@ -4,8 +4,8 @@
 
 Exactness: all linear and linearised models at group sizes from 3 to 100,000, the largest relative difference of coefficients and of r2
 from those of statsmodels' OLS on the same transformed columns. Differences of r2 are relative to the larger of r2 and .001. Time: best of
-several, of the fit alone and of the whole `Regression.apply`; memory beyond what the profile takes. Then a process: `perf process HEAD
-regression` on a profile of 100,000 rows, each time with another seed, so that a new version is stored.
+several, of the fit alone and of the whole `Regression.apply` to calls and to means; memory beyond what the profile takes. Then a process:
+`perf process HEAD regression` on a profile of 100,000 rows, each time with another seed, so that a new version is stored.
 """
 
 from __future__ import annotations
@@ -46,14 +46,15 @@ def grown(call: Callable[[], object]) -> float:
     return memory("VmHWM") - before
 
 
-def best(call: Callable[..., object], repeat: int, *arguments: object) -> float:
-    """Seconds of the fastest call."""
-    times = []
+def best(call: Callable[..., object], repeat: int, *arguments: object) -> str:
+    """Seconds of the fastest call, and of the processor's time of the one that took least."""
+    times, busy = [], []
     for _ in range(repeat):
-        begin = time.perf_counter()
+        begin, before = time.perf_counter(), time.process_time()
         call(*arguments)
         times.append(time.perf_counter() - begin)
-    return min(times)
+        busy.append(time.process_time() - before)
+    return f"{min(times):8.2f} s {min(busy):6.2f} s of processors"
 
 
 def profile(rows: int, units: int, commit: str = "a" * 40) -> Profile:
@@ -105,11 +106,16 @@ def speed(rows: int, units: int, repeat: int) -> None:
     x, y = data.resources.array("size"), data.resources.array("duration")
     unit = np.array(data.resources.uid)
     print(f"{rows:,} rows, {units:,} units, {len(MODELS + LINEARISED)} models; before, the process has {memory('VmRSS'):.0f} MB")
-    for name, call in (("fit", lambda: fit(x, y, unit)), ("Regression.apply", lambda: Regression().apply(data))):
+    calls: dict[str, Callable[[], object]] = {
+        "fit": lambda: fit(x, y, unit),
+        "Regression, calls": lambda: Regression(fit="calls").apply(data),
+        "Regression, means": lambda: Regression().apply(data),
+    }
+    for name, call in calls.items():
         more = grown(call)  # first: what it frees stays with the process
-        print(f"{name:24} {best(call, repeat):8.2f} s {more:6.0f} MB more")
+        print(f"{name:24} {best(call, repeat)} {more:6.0f} MB more", flush=True)
     for strategy in ("iterative", "initial-guess", "interval", "bisection"):
-        print(f"{'  ' + strategy:24} {best(Regression(strategy=strategy, keep='best').apply, 1, data):8.2f} s")
+        print(f"{'  ' + strategy:24} {best(Regression(fit='calls', strategy=strategy, keep='best').apply, 1, data)}", flush=True)
 
 
 def command(rows: int, repeat: int) -> None:

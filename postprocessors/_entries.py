@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 def entries(
-    found: Fitted, points: Points, zeros: Sequence[int], *, guessed: bool = False
+    found: Fitted, points: Points, zeros: Sequence[int], far: Sequence[int], *, guessed: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Group and entry of every model of every piece that has rows, in order; the best entry also tells which models are missing.
 
-    ``zeros``: per group how many rows at size 0 were left out. ``guessed``: that only one model was tried is no reason to name the others.
+    ``zeros``: per group how many rows at size 0 were left out, ``far``: how many sizes that lie far from the others. ``guessed``: that
+    only one model was tried is no reason to name the others.
     """
     columns = {model: _columns(fit) for model, fit in found.fits.items()}
     some = next(iter(found.fits.values()))
@@ -36,6 +37,8 @@ def entries(
             about["omitted"] = {model: _reason(model, count, *positive[piece]) for model in missing}
         if zeros[owner]:
             about["zeros"] = zeros[owner]
+        if far[owner]:
+            about["far"] = far[owner]
         if steps:
             about["steps"] = [step[owner] for step in steps if step[owner] is not None]
         if name is None:
@@ -43,6 +46,8 @@ def entries(
         for model in known:
             entry = columns[model][piece]
             assert entry is not None
+            if model == name:
+                about["order"] = found.choice.order(piece, shape=True)
             yield owner, entry | {"rows": count, "best": model == name} | (about if model == name else {})
 
 

@@ -119,7 +119,7 @@ def group(found: Rows, by: str = "size") -> Groups:
     order = np.argsort(y)  # one column after the other, the last one in linear time, takes half of what lexsort does
     if by:
         order = order[np.argsort(x[order], kind="stable")]
-    order = order[_by_number(unit[order])]
+    order = order[by_number(unit[order])]
     x, y, unit = x[order], y[order], unit[order]
     starts = np.flatnonzero(begins(unit))
     counts = np.diff(np.append(starts, len(unit)))
@@ -151,7 +151,7 @@ def _scale(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.
     return found
 
 
-def _by_number(number: NDArray[np.intp]) -> NDArray[np.intp]:
+def by_number(number: NDArray[np.intp]) -> NDArray[np.intp]:
     """The order of rising numbers, rows of one number as they were."""
     import numpy as np
 
@@ -164,7 +164,7 @@ def quantile(values: NDArray[np.float64], number: NDArray[np.intp], groups: int,
     import numpy as np
 
     if (np.diff(number) < 0).any():
-        values = values[_by_number(number)]
+        values = values[by_number(number)]
     counts = np.bincount(number, minlength=groups)
     starts = np.cumsum(counts) - counts
     found = np.full(groups, np.nan)

@@ -59,7 +59,7 @@ def named(profile: Profile, name: str, option: str) -> NDArray[np.float64]:
     if name == "size":
         raise UsageError(
             f"{label} has no sizes, and this needs values over sizes: measure functions with the collector `complexity`, "
-            "give the workload a size, or name another column with by"
+            "give the workload a size, or name another column with `by`"
         )
     raise UsageError(f"{label} has no value of `{name}` for {option}: name another column")
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.errors import UsageError, nearest
-from perfvcs.postprocessors._options import check_number
+from perfvcs.postprocessors._means import first_calls, means
+from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import conclude
 from perfvcs.postprocessors._rows import chosen, named, rows
 from perfvcs.profile import MAX_INTEGER, Profile
@@ -15,7 +16,10 @@ from perfvcs.statistics.regression.models import LINEARISED, MODELS
 from perfvcs.statistics.regression.strategies import Strategy
 
 if TYPE_CHECKING:
-    from perfvcs.statistics.regression.strategies import Points
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.regression.strategies import Fitted, Points
 
 Model = Literal["constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential"]
 MOST_ENTRIES = 25_000  # all of them have their place in a profile's header
@@ -27,13 +31,15 @@ ZEROS = 0.05  # up to this share of a unit's rows at size 0 is left out for the 
 class Regression:
     """Fits models to values over sizes, for each unit and metric.
 
-    ``models``: those to fit, or "all"; power and exponential are fitted on the metric's own scale and by logarithms. ``strategy``:
-    which rows are fitted together, ``steps`` in how many parts, ``seed`` which rows are drawn. ``of``: metrics, by default all that
-    are judged; ``by``: the column that is x, ``size`` or a metric; ``weights``: a column by which squared residuals are weighted.
-    ``choice``: the rule that names the best model. ``keep``: whether the models that are not the best are recorded too.
+    ``models``: those to fit, or "all"; power and exponential are fitted on the metric's own scale and by logarithms. ``fit``: them to the
+    mean at each size, outliers drawn in, as `perf check` does, or to the single values (calls). ``strategy``: which rows are fitted
+    together, ``steps`` in how many parts, ``seed`` which rows are drawn. ``of``: metrics, by default all that are judged; ``by``: the
+    column that is x, ``size`` or a metric; ``weights``: a column by which squared residuals are weighted. ``choice``: the rule that names
+    the best model. ``keep``: whether the models that are not the best are recorded too.
     """
 
     models: Literal["all"] | tuple[Model, ...] = "all"
+    fit: Literal["means", "calls"] = "means"
     strategy: Strategy = "full"
     steps: int = 5
     seed: int = 1
@@ -49,6 +55,7 @@ class Regression:
         for model in () if self.models == "all" else [self.models] if isinstance(self.models, str) else self.models:
             if model not in MODELS:
                 raise UsageError(f"regression: there is no model `{model}`{nearest(model, MODELS)}")
+        check_word(self, "fit", ("means", "calls"))
         check_number(self, "steps", 1, MOST_STEPS, "5", whole=True)
         check_number(self, "seed", 0, MAX_INTEGER, "1", whole=True)
 
@@ -71,16 +78,34 @@ class Regression:
         from perfvcs.statistics.regression.strategies import run
 
         points, zeros = self._points(profile, metric)
-        found = run(self.strategy, points, self.fitted, self.choice, self.steps, self.seed)
+        far, single = [0] * points.groups, [self.fit == "calls"] * points.groups
+        if self.fit == "means":
+            points, weight, many = means(points)
+            single = (~many).tolist()
+        if self.fit == "means" and self.strategy == "full" and self.choice == "aicc":
+            found, far = self._described(points, weight)
+        else:
+            found = run(self.strategy, points, self.fitted, self.choice, self.steps, self.seed)
         count = len(found.owner) * (1 if self.keep == "best" else len(self.fitted))
         if count > MOST_ENTRIES:
             raise UsageError(
                 f"regression: {count:,} models are more than a profile holds ({MOST_ENTRIES:,}): name fewer with models, or give keep=best"
             )
         shared = {"metric": metric, "by": self.by, "strategy": self.strategy}
-        for unit, entry in entries(found, points, zeros, guessed=self.strategy == "initial-guess"):
+        for unit, entry in entries(found, points, zeros, far, guessed=self.strategy == "initial-guess"):
             if self.keep == "all" or entry["best"] or entry["model"] is None:
-                yield {"uid": profile.resources.names[unit], **shared, **entry}
+                yield {"uid": profile.resources.names[unit], **shared, "fit": "calls" if single[unit] else "means", **entry}
+
+    def _described(self, points: Points, weight: NDArray[np.float64]) -> tuple[Fitted, list[int]]:
+        """All models fitted to the means but those far off, and how many of each group these were."""
+        import numpy as np
+
+        from perfvcs.statistics.regression.robust import described
+        from perfvcs.statistics.regression.strategies import Fitted
+
+        choice, far = described(points.x, points.y, weight, points.group, groups=points.groups, models=self.fitted)
+        fitted = Fitted(choice.fits, choice, np.arange(points.groups))
+        return fitted, np.bincount(points.group[far], minlength=points.groups).tolist()
 
     def _points(self, profile: Profile, metric: str) -> tuple[Points, list[int]]:
         """What is fitted, and how many rows at size 0 were left out of each group."""
@@ -90,6 +115,8 @@ class Regression:
 
         seen = rows(profile, metric, self.by)
         keep = np.isfinite(seen.x)
+        if self.fit == "means":
+            keep &= ~first_calls(profile)[seen.place]
         weights = None
         if self.weights:
             weights = named(profile, self.weights, "weights")[seen.place]

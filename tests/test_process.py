@@ -59,7 +59,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(commit: str, perf: Perf) -
     said = perf("process", "HEAD", "regression")
     assert said.out.splitlines() == [
         f"{commit[:10]} calls",
-        "  List.insert                duration     O(n)         r² 0.998",
+        "  List.insert                duration     O(n)         r² 0.999",
         f"    {equation(Regression().apply(old).models[2], 's')}",
         "  List.size                  duration     O(1)",
         f"    {equation(Regression().apply(old).models[10], 's')}",
@@ -180,6 +180,13 @@ def test_columns_and_points_are_told(perf: Perf) -> None:
     assert "  List.insert                duration         200 rows  r² 0.9" in perf("process", "HEAD", "regressogram").out
 
 
+def test_one_size_makes_no_order_of_growth(commit: str, perf: Perf) -> None:
+    profile = sized(commit)
+    profile.resources.size = [7.0] * 400
+    Repository.find().store.add([profile], "test")
+    assert perf("process", "HEAD", "regression").out.count(" one size\n") == 2
+
+
 def test_a_unit_without_a_model_says_why(commit: str, perf: Perf) -> None:
     profile = sized(commit)
     profile.resources.size = [7.0] * 400
@@ -201,7 +208,7 @@ def test_a_unit_without_a_model_says_why(commit: str, perf: Perf) -> None:
         (("HEAD", "regression", "-o", "x.json"), "perf export"),
         (("nonsense", "regression"), "not a revision"),
         (("none.json", "regression"), "there is no file 'none.json'"),
-        (("HEAD", "regression", "-j", "other"), "no such profiles"),
+        (("HEAD", "regression", "-j", "other"), "`HEAD` has no profiles of a job `other`; there are: calls"),
     ],
 )
 @pytest.mark.usefixtures("commit")

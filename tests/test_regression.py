@@ -17,12 +17,13 @@ from perfvcs import plugins
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import regression
 from perfvcs.postprocessors.regression import Regression
-from perfvcs.profile import Metric, Processed, Profile, Resources, decode
+from perfvcs.profile import Job, Metric, Processed, Profile, Resources, decode
+from perfvcs.statistics.regression.level import level
 from perfvcs.statistics.regression.models import LINEARISED, MODELS, evaluate
 
 FIELDS = {
-    "postprocessor", "uid", "metric", "by", "strategy", "model", "order", "formula", "coefficients", "errors", "r2", "adjusted_r2", "aicc",
-    "x", "rows", "best",
+    "postprocessor", "uid", "metric", "by", "fit", "strategy", "model", "order", "formula", "coefficients", "errors", "r2",
+    "adjusted_r2", "aicc", "x", "rows", "best",
 }  # fmt: skip
 
 
@@ -46,7 +47,8 @@ def noisy_line(count: int = 200, seed: int = 1) -> tuple[list[float], list[float
 
 
 def entries(profile: Profile, **options: Any) -> list[dict[str, Any]]:
-    return Regression(**options).apply(profile).models
+    """What is said of single calls, unless means are asked for."""
+    return Regression(**{"fit": "calls", **options}).apply(profile).models
 
 
 def best(profile: Profile, **options: Any) -> dict[str, Any]:
@@ -163,6 +165,73 @@ def test_intervals_have_their_own_ranges() -> None:
     assert sum(entry["rows"] for entry in found) == 200
 
 
+# means of each size
+
+
+def calls(seed: int = 3, per_size: int = 40, sizes: int = 50) -> tuple[list[float], list[float]]:
+    """Calls of O(n) that take twice as long for every third, with a tail: what a machine with other work does."""
+    random = np.random.default_rng(seed)
+    x = np.repeat(np.arange(10.0, 10 * sizes + 10, 10), per_size)
+    y = (2e-6 + 3e-8 * x) * np.where(random.random(len(x)) < 1 / 3, 2, 1) * random.lognormal(0, 0.3, len(x))
+    return x.tolist(), np.where(random.random(len(x)) < 0.003, 200 * y, y).tolist()
+
+
+def test_means_are_those_of_each_size_under_weights_of_their_level() -> None:
+    import statsmodels.api as sm
+
+    x, y = calls(per_size=1, sizes=25)  # too few to say which is an outlier
+    x, y = [*x, *x], [*y, *[2 * value for value in y]]
+    [line] = entries(sized(x, y), fit="means", strategy="interval", steps=1, models=("linear",))
+    assert (line["fit"], line["rows"]) == ("means", 25)
+    at, mean = np.array(x[:25]), 1.5 * np.array(y[:25])
+    expected = sm.WLS(mean, sm.add_constant(at), 2 / level(at, mean) ** 2).fit()
+    assert line["coefficients"] == pytest.approx(expected.params.tolist(), rel=1e-9)
+    assert line["errors"] == pytest.approx(expected.bse.tolist(), rel=1e-9)
+
+
+def test_means_name_the_order_where_single_calls_do_not() -> None:
+    found = {fit: [best(sized(*calls(seed)), fit=fit)["model"] for seed in range(20)] for fit in ("means", "calls")}
+    assert found["means"].count("linear") >= 18, found
+    assert found["calls"].count("linear") <= 15
+
+
+def test_a_pause_at_one_size_of_every_execution_is_left_out_of_the_means_and_said() -> None:
+    x, y = noisy_line(60)
+    slow = [value * (50.0 if size > 970 else 1.0) for size, value in zip(x, y, strict=True)]
+    found = best(sized(x, slow), fit="means")
+    assert (found["model"], found["order"]) == ("linear", "O(n)")
+    assert found["far"] == len({size for size in x if size > 970}) > 0
+    assert best(sized(x, slow), fit="calls")["model"] != "linear"
+    assert "far" not in best(sized(x, y), fit="means")
+
+
+def test_fewer_than_five_sizes_make_no_means() -> None:
+    x, y = [float(1 + place % 4) for place in range(40)], [float(1 + place % 4) + 0.01 * (place % 7) for place in range(40)]
+    both = entries(sized([*x, *range(1, 11)], [*y, *range(1, 11)], [0] * 40 + [1] * 10), models=("linear",), fit="means")
+    assert [(entry["uid"], entry["fit"], entry["rows"]) for entry in both] == [("f", "calls", 40), ("g", "means", 10)]
+
+
+def test_the_first_calls_of_an_execution_are_no_part_of_the_means() -> None:
+    x, y = noisy_line(100)
+    rows = Resources(
+        names=["f"], uid=[0] * 200, execution=[0] * 100 + [1] * 100, iteration=[*range(100), *range(100)], size=[*x, *x],
+        metrics={"duration": [*[value * (9.0 if place < 10 else 1.0) for place, value in enumerate(y)] * 2]},
+    )  # fmt: skip
+    profile = sample_profile(
+        resources=rows, metrics={"duration": Metric("s")}, job=Job(name="calls", collector="complexity", cmd="./calls")
+    )
+    warm = sized([*x[10:], *x[10:]], [*y[10:], *y[10:]])
+    assert entries(profile, fit="means") == entries(warm, fit="means")
+    assert entries(profile, fit="calls") != entries(warm, fit="calls")
+
+
+def test_growth_that_caches_may_have_made_is_no_order() -> None:
+    size = [float(2**power) for power in range(4, 15) for _ in range(5)]
+    slower = best(sized(size, [1e-7 + 5e-9 * math.log(n) for n in size]), fit="means")
+    assert (slower["model"], slower["order"]) == ("logarithmic", "O(1)")
+    assert best(sized(size, [1e-8 + 5e-9 * math.log(n) for n in size]), fit="means")["order"] == "O(log n)"
+
+
 # what no model fits
 
 
@@ -236,11 +305,14 @@ def test_equal_values_are_a_constant_without_error() -> None:
         max_size=12,
     ),
     st.sampled_from(["full", "iterative", "initial-guess", "interval", "bisection"]),
+    st.sampled_from(["means", "calls"]),
 )
 @settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_the_rows_the_profile_can_be_written(rows: list[tuple[float | None, float | None, int]], strategy: Any) -> None:
+def test_whatever_the_rows_the_profile_can_be_written(
+    rows: list[tuple[float | None, float | None, int]], strategy: Any, fit: Any
+) -> None:
     x, y, uid = ([row[place] for row in [*rows, (1.0, 1.0, 0)]] for place in range(3))
-    done = Regression(strategy=strategy, steps=3).apply(sized(x, y, uid))  # type: ignore[arg-type]
+    done = Regression(strategy=strategy, steps=3, fit=fit).apply(sized(x, y, uid))  # type: ignore[arg-type]
     assert decode(done.encode()) == done
     assert all(math.isfinite(number) for entry in done.models for number in entry["coefficients"])
 
@@ -282,6 +354,7 @@ def test_it_is_built_from_a_configuration() -> None:
         ({"models": ()}, 'give "all"'),
         ({"models": ("linaer",)}, "did you mean `linear`"),
         ({"models": "linaer"}, "did you mean `linear`"),
+        ({"fit": "mean"}, "did you mean `means`"),
         ({"steps": 0}, "from 1 to 1,000"),
         ({"steps": True}, "from 1 to 1,000"),
         ({"seed": -1}, "whole number from 0"),
@@ -325,6 +398,7 @@ def test_what_was_processed_names_all_parameters() -> None:
         "regression",
         {
             "models": "all",
+            "fit": "means",
             "strategy": "full",
             "steps": 5,
             "seed": 1,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfvcs.statistics.regression.condensed import MOST, cells, drawn_in, ranges, warm
+from perfvcs.statistics.regression.condensed import BUSY, MOST, cells, drawn_in, ranges, warm
 from perfvcs.statistics.regression.course import course
 
 
@@ -29,6 +29,19 @@ def test_a_second_mode_is_no_outlier() -> None:
     random = np.random.default_rng(2)
     value = np.where(random.random(4000) < 0.2, 10.0, 1.0) * np.exp(random.normal(0, 0.01, 4000))
     assert drawn_in(random.uniform(1, 100, 4000), value).mean() == pytest.approx(value.mean(), rel=0.02)
+
+
+def test_long_calls_of_a_busy_machine_keep_their_order() -> None:
+    """Time slices of 4 to 16 ms, one for each 3 ms of work: a call of .6 ms is hit in a fifth of all cases, one of 10 us hardly ever."""
+    random = np.random.default_rng(20)
+    size, execution = np.tile(np.repeat(np.arange(20.0, 180, 10), 12), 5), np.repeat(np.arange(5), 192)
+    quiet = 22e-9 * size**2 * np.exp(random.normal(0, 0.03, 960))
+    busy = quiet + random.poisson(quiet / 3e-3) * random.uniform(4e-3, 16e-3, 960)
+    assert course(size, quiet, execution).choice.order() == "O(n^2)"
+    assert course(size, busy, execution).choice.order() == "O(n^2)"
+    long = size >= 150
+    assert drawn_in(size, busy)[long].mean() > 2 * quiet[long].mean(), "too many for the time they take to be an accident"
+    assert drawn_in(size, busy, BUSY)[long].mean() == pytest.approx(quiet[long].mean(), rel=0.1)
 
 
 def test_few_values_and_those_around_zero_stay() -> None:

@@ -292,6 +292,52 @@ def test_a_power_that_no_fixed_curve_comes_near_is_called_one() -> None:
     assert choose(fit(x, x**1.25)).model() == "power", "little more is explained, but nothing is left"
 
 
+@pytest.mark.parametrize(("exponent", "said"), [(0.33, "logarithmic"), (1.88, "quadratic"), (2.87, "cubic")])
+def test_a_power_near_a_curve_of_fixed_shape_is_that_curve(exponent: float, said: str) -> None:
+    random = np.random.default_rng(12)
+    x = np.tile(np.linspace(20, 400, 30), 20)
+    y, group = x**exponent * (1 + 0.02 * random.standard_normal(len(x))), np.repeat(np.arange(20), 30)
+    fits = fit(x, y, group, 1 / level(x, y, group) ** 2)
+    assert (choose(fits).index == MODELS.index(said)).mean() >= 0.9
+    assert (choose(fits, gain=0).index == MODELS.index("power")).mean() >= 0.5
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.5, 2.5])
+def test_a_power_between_them_is_a_power(exponent: float) -> None:
+    random = np.random.default_rng(13)
+    x = 2.0 ** np.arange(4, 13)
+    y = x**exponent * (1 + 0.03 * random.standard_normal(9))
+    found = choose(fit(x, y, weights=1 / level(x, y) ** 2))
+    assert found.model() == "power"
+    assert found.coefficients[0, 1] == pytest.approx(exponent, abs=0.03)
+
+
+def test_a_logarithm_that_hardly_rises_is_no_order_of_growth() -> None:
+    x = 2.0 ** np.arange(4, 13)
+    slow, fast = choose(fit(x, 100 + 6 * np.log(x))), choose(fit(x, 100 + 20 * np.log(x)))
+    assert [slow.model(), slow.order(), slow.order(shape=True)] == ["logarithmic", "O(1)", "O(1)"]
+    assert [fast.model(), fast.order()] == ["logarithmic", "O(log n)"]
+    assert [slow.grows.tolist(), fast.grows.tolist()] == [[False], [True]]
+    assert slow.predict(1000.0) == pytest.approx(100 + 6 * np.log(1000)), "the curve is there all the same"
+
+
+def test_growth_by_little_has_to_be_unlike_a_logarithm_beyond_doubt() -> None:
+    random = np.random.default_rng(14)
+    x = np.linspace(10, 500, 50)
+    clear = choose(fit(x, 1000 + x))
+    assert [clear.model(), clear.order()] == ["linear", "O(n)"]
+    noisy = choose(fit(x, (1000 + 0.3 * x) * (1 + 0.03 * random.standard_normal(50))))
+    assert [noisy.model(), noisy.order()] == ["linear", "O(1)"]
+    assert choose(fit(x, 1000 + x, models=["constant", "linear"])).order() == "O(1)", "nothing to compare with"
+
+
+def test_a_curve_that_falls_is_of_no_order() -> None:
+    x = np.arange(1.0, 30)
+    falling = choose(fit(x, 500 / x))
+    assert [falling.model(), falling.order(shape=True)] == ["power", "O(1)"]
+    assert choose(fit(x, 500 * 0.8**x)).order() == "O(1)"
+
+
 def test_a_choice_among_some_models_only() -> None:
     x, y, _ = noisy("linear", 30, 0.01)
     assert choose(fit(x, y, models=["linear", "quadratic"])).model() == "linear"

@@ -233,7 +233,7 @@ WORK = (
     (hashing, [2**power for power in range(3, 10)]),
     (halving, [size * 2**power for power in range(2, 7) for size in (2, 3)]),
     (passing, [*range(25, 501, 25)]),
-    (remembering, [*range(150, 1501, 75)]),
+    (remembering, [*range(10, 111, 5)]),
     (pairing, [*range(20, 161, 10)]),
     (tripling, [*range(2, 21, 2)]),
     (branching, [*range(4, 16)]),

@@ -115,9 +115,8 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
         changed = sum(outcome.changed for outcome in outcomes)
         stored = f"stored {changed} new version{'s' * (changed != 1)}"
     click.echo(processing.document(outcomes) if as_json else "\n".join([*processing.lines(outcomes), stored]))
-    for outcome in outcomes:
-        if outcome.refused:
-            click.echo(f"note: left as it is: {outcome.refused}", err=True)
+    for note in processing.notes(outcomes):
+        click.echo(note, err=True)
 
 
 def _load_numpy() -> None:

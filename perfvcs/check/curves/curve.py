@@ -187,14 +187,15 @@ def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
     """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.regression.choice``.
 
     "r2", the published rule, fits all values as they are. "aicc" fits the means at each size, weighted by how many values they are of
-    and by their level, since times scatter in proportion to themselves: an execution moves all of its values, they count as one.
+    and by their level, since times scatter in proportion to themselves: an execution moves all of its values, they count as one. Sizes
+    far from those around them are left out (``robust.described``).
     """
     import numpy as np
 
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.fitting import fit
-    from perfvcs.statistics.regression.level import level
     from perfvcs.statistics.regression.models import MODELS
+    from perfvcs.statistics.regression.robust import described
 
     choices = []
     with np.errstate(all="ignore"):
@@ -202,11 +203,10 @@ def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
             if rule == "r2":
                 points = [(one.baseline, one.target)[side] for one in sides]
                 (size, value), group = _stacked([(one.size, one.value) for one in points])
-                weights = None
+                choices.append(choose(fit(size, value, group, groups=len(sides), models=MODELS), rule))
             else:
                 (size, value, count), group = _stacked([one.grouped[side] for one in sides])
-                weights = count / level(size, value, group) ** 2
-            choices.append(choose(fit(size, value, group, weights, groups=len(sides), models=MODELS), rule))
+                choices.append(described(size, value, count, group, groups=len(sides))[0])
     return Fitted(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else KINDS)
 
 

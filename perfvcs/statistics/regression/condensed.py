@@ -20,7 +20,8 @@ BLOCKS = 64  # of neighbours at most
 FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
 COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
 MOST_COLD = 20
-SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode
+SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode,
+BUSY = 0.24  # or interruptions, where only the shape of the curve is asked for: long calls have more of them than short ones
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,15 @@ def warm(number: ArrayLike, execution: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(calls >= np.minimum(np.floor(COLD * total), MOST_COLD)[place])
 
 
-def drawn_in(x: ArrayLike, y: ArrayLike) -> Floats:
+def drawn_in(x: ArrayLike, y: ArrayLike, share: float = SHARE) -> Floats:
     """The values ``y`` at sizes ``x``, columns of equal length, all finite; those far from their neighbours drawn in to a fence.
 
     A call that was interrupted takes ten or a thousand times as long. Of 64 or more values at neighbouring sizes, in shares of the curve
-    through the medians, those beyond the quartiles by three quartile ranges (Tukey 1977) are set to that fence, but at most 6 % at either
-    end: what happens more often is no accident. Fewer values than that, and those of a curve that is not above 0, stay as they are.
+    through the medians, those beyond the quartiles by three quartile ranges (Tukey 1977) are set to that fence, but at most ``share`` at
+    either end: what happens more often is no accident. Fewer values than that, and those of a curve that is not above 0, stay as they are.
+
+    On a busy machine interruptions come by the clock: a call that takes ten times as long is hit ten times as often, and O(n^2) looks like
+    O(n^3) from where they are more than ``SHARE``. ``BUSY`` is for what asks for nothing but the shape.
     """
     import numpy as np
 
@@ -81,19 +85,33 @@ def drawn_in(x: ArrayLike, y: ArrayLike) -> Floats:
     length = count // blocks
     starts = np.arange(blocks) * count // blocks
     windows = order[starts[:, None] + np.arange(length)]
-    middle, medians = np.median(size[windows], axis=1), np.median(value[windows], axis=1)
+    low_half, high_half = (length - 1) // 2, length // 2
+    middle, medians = ((rows[:, low_half] + rows[:, high_half]) / 2 for rows in (size[windows], np.sort(value[windows], axis=1)))
     if not (medians > 0).all():
         return value
     distinct, same = np.unique(middle, return_inverse=True)
-    level = np.interp(size, distinct, np.bincount(same, medians) / np.bincount(same))
+    level = _along(size, distinct, np.bincount(same, medians) / np.bincount(same))
     ratio = np.sort((value / level)[windows], axis=1)
-    few, quarter = int(SHARE * length), length // 4
+    few, quarter = int(share * length), length // 4
     first, third = ratio[:, quarter], ratio[:, -1 - quarter]
     far = FENCE * (third - first)
     low, high = np.minimum(first - far, ratio[:, few]), np.maximum(third + far, ratio[:, -1 - few])
     block = np.empty(count, dtype=np.intp)
     block[order] = np.searchsorted(starts, np.arange(count), side="right") - 1
     return np.clip(value, low[block] * level, high[block] * level)
+
+
+def _along(size: Floats, at: Floats, level: Floats) -> Floats:
+    """The curve through positive levels ``at`` rising sizes, at ``size``: on double logarithmic scales, and on beyond the last one."""
+    import numpy as np
+
+    if len(at) < 2 or at[0] <= 0:
+        return np.interp(size, at, level)
+    u, v, where = np.log(at), np.log(level), np.log(np.maximum(size, at[0]))
+    place = np.clip(np.searchsorted(u, where), 1, len(u) - 1)
+    slope = np.diff(v) / np.diff(u)
+    found: Floats = np.exp(v[place - 1] + slope[place - 1] * (where - u[place - 1]))
+    return found
 
 
 def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:

@@ -35,19 +35,16 @@ class Course:
 def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> Course:
     """The course of the values ``y`` at sizes ``x``, columns of equal length, all finite and not empty.
 
-    With ``within`` near sizes are one, as ``condensed.ranges`` made them. The models are fitted and chosen as `perf check` does: to the
-    means of ``condensed.cells``, with weights count / level^2.
+    With ``within`` near sizes are one, as ``condensed.ranges`` made them. The models are fitted to the means of
+    ``condensed.cells`` and chosen as ``robust.described`` does.
     """
     import numpy as np
 
-    from perfvcs.statistics.regression.choice import choose
-    from perfvcs.statistics.regression.condensed import cells, drawn_in
-    from perfvcs.statistics.regression.fitting import fit
-    from perfvcs.statistics.regression.level import level
-    from perfvcs.statistics.regression.models import MODELS
+    from perfvcs.statistics.regression.condensed import BUSY, cells, drawn_in
+    from perfvcs.statistics.regression.robust import described
 
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    cell = cells(size, drawn_in(size, value), execution, within)
+    cell = cells(size, drawn_in(size, value, BUSY), execution, within)
     at, place = np.unique(cell.size, return_inverse=True)
     count = np.bincount(place, cell.count).astype(np.int64)
     mean = np.bincount(place, cell.value * cell.count) / count
@@ -56,7 +53,5 @@ def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | No
     start = np.cumsum(count) - count
     low, middle, high = (ranked[start + np.floor(part * (count - 1) + 0.5).astype(np.int64)] for part in (0.25, 0.5, 0.75))
     positive = at > 0 if (at > 0).sum() > 2 else np.ones(len(at), dtype=bool)
-    with np.errstate(all="ignore"):
-        weights = count[positive] / level(at[positive], mean[positive]) ** 2
-        choice = choose(fit(at[positive], mean[positive], None, weights, models=MODELS))
+    choice, _ = described(at[positive], mean[positive], count[positive])
     return Course(at, low, middle, high, mean, count, choice)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from perfvcs.statistics.regression.level import by_size
 from perfvcs.statistics.regression.models import MODELS
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 Strategy = Literal["full", "iterative", "initial-guess", "interval", "bisection"]
 LEAST_SAMPLE = 20  # rows by which `initial_guess` decides, where a group has as many
 DEEPEST = 30  # halvings: the rest is finer than sizes are
-LEAST_HALF = 8  # rows that `bisection` leaves in a half
+LEAST_HALF = 8  # sizes that `bisection` leaves in a half: curves of two coefficients pass near any few of them
+MISSED = 0.01  # of the mean value of a half, by which the whole misses it at least: less is no reason to cut
 GAIN = 12.0  # by how much n ln(squares) of each half must fall: 2 per coefficient, 2 for the place, 6 for strong evidence
 
 
@@ -115,7 +117,7 @@ def initial_guess(points: Points, models: Sequence[str], rule: Rule, steps: int,
         if model in MODELS:
             known = found.known
             index[known], coefficients[known], r2[known] = place, found.coefficients[known], found.r2[known]
-    choice = Choice(index, guess.p, r2, coefficients, fits)
+    choice = Choice(index, guess.p, r2, coefficients, guess.grows, fits)
     return Fitted(fits, choice, np.arange(points.groups), (Step(most, guess),))
 
 
@@ -133,7 +135,8 @@ def bisection(points: Points, models: Sequence[str], rule: Rule, steps: int) -> 
     """Halve the range of sizes, and the halves again, up to ``steps`` times, as long as both halves fit better than the whole.
 
     By the rule "r2" a half fits better if its r2 is higher; by "aicc" if the logarithm of its squared residuals, times its rows, is
-    lower by ``GAIN`` with a model of its own than with that of the whole.
+    lower by ``GAIN`` with a model of its own than with that of the whole, and this one misses it by ``MISSED`` (root mean square): values
+    without noise would be cut for nothing. A half has ``LEAST_HALF`` sizes or more.
     """
     import numpy as np
 
@@ -171,15 +174,27 @@ def _better(outer: Points, inner: Points, models: Sequence[str], rule: Rule) -> 
 
     whole, halves = _whole(outer, models, rule).choice, _whole(inner, models, rule).choice
     count = _count(inner)
-    enough = (count >= LEAST_HALF) & (halves.index >= 0)
+    enough = (_sizes(inner) >= LEAST_HALF) & (halves.index >= 0)
     with np.errstate(all="ignore"):
         if rule == "r2":
             return enough & (halves.r2 > np.repeat(whole.r2, 2))
         weights = 1.0 if inner.weights is None else inner.weights
-        before = np.bincount(inner.group, weights * (inner.y - whole.predict(outer.x, outer.group)) ** 2, inner.groups)
+        rest = (inner.y - whole.predict(outer.x, outer.group)) ** 2
+        level = np.bincount(inner.group, np.abs(inner.y), inner.groups) / count
+        enough &= np.bincount(inner.group, rest, inner.groups) > count * (MISSED * level) ** 2
+        before = np.bincount(inner.group, weights * rest, inner.groups)
         after = np.bincount(inner.group, weights * (inner.y - halves.predict(inner.x, inner.group)) ** 2, inner.groups)
         after = np.maximum(after, _rounding(inner))
         return enough & (count * np.log(before / after) > GAIN)
+
+
+def _sizes(points: Points) -> NDArray[np.intp]:
+    """How many different sizes each group has."""
+    import numpy as np
+
+    order = by_size(points.x, points.group)
+    x, group = points.x[order], points.group[order]
+    return np.bincount(group, np.append(True, (np.diff(x) > 0) | (np.diff(group) > 0))[: len(x)], points.groups).astype(np.intp)
 
 
 def _rounding(points: Points) -> NDArray[np.float64]:

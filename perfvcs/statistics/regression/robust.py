@@ -1,0 +1,171 @@
+"""Models of a mean per size, of which a few may be far off: what a pause at the same size of every execution leaves."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from perfvcs.statistics.regression.level import by_size
+from perfvcs.statistics.regression.models import MODELS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from perfvcs.statistics.regression.choice import Choice
+    from perfvcs.statistics.regression.models import Fit
+
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+    Numbers = NDArray[np.intp]
+
+FEWEST = 8  # sizes, or none of them counts as far from the others
+MANY = 32  # sizes, from which on twice as many neighbours are asked
+FAR = 5.0  # robust standard deviations
+APART = 1.3  # and this many times the value, or one over it, that is expected
+FEW = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is no accident
+ROUNDS = 3
+ROWS = 1 << 14  # at once
+
+
+def described(
+    x: ArrayLike, y: ArrayLike, count: ArrayLike, group: ArrayLike | None = None, *, groups: int | None = None,
+    models: Sequence[str] = MODELS,
+) -> tuple[Choice, NDArray[np.bool_]]:  # fmt: skip
+    """Fit ``models`` to the means ``y`` of ``count`` values at the sizes ``x`` and choose among them by AICc, without sizes far off.
+
+    Columns of equal length, one row for each size of a group. Weights are count / level^2, since times scatter in proportion to themselves.
+    Returns the choice, and which rows were left out, shape (rows,).
+
+    From eight sizes on, those farthest from what their neighbours let expect are left out, a tenth of the sizes at most, or one; then, in
+    some rounds, those far from the curve through the others, while the rest comes back. Far is 1.3 times the value, and in the rounds five
+    robust standard deviations too. What neighbours (7, or 15 of 32 sizes and more) let expect is the median of the lines through each two
+    of them, on double logarithmic scales. Sources: Theil 1950 for the lines, Rousseeuw, Leroy 1987, ch. 1, for least squares in rounds.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.regression.choice import choose
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.level import level
+
+    size, value, number = (np.asarray(column, dtype=np.float64) for column in (x, y, count))
+    place = np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    total = int(place.max(initial=-1)) + 1 if groups is None else groups
+
+    def through(rows: Flags) -> dict[str, Fit]:
+        at, means, of = size[rows], value[rows], place[rows]
+        with np.errstate(all="ignore"):
+            return fit(at, means, of, number[rows] / level(at, means, of) ** 2, groups=total, models=models)
+
+    judged = _judged(size, value, place, total)
+    far = _lonely(size, value, place, judged)
+    fits = through(~far)
+    found = choose(fits)
+    enough = judged[place]
+    for _ in range(ROUNDS if judged.any() else 0):
+        with np.errstate(all="ignore"):
+            expected = found.predict(size, place)
+            gap = np.where(enough & (expected > 0), np.log(value / expected), 0.0)
+        before, far = far, _beyond(gap, number, place, total, far)
+        if (before == far).all():
+            break
+        changed = np.bincount(place, before != far, total) > 0
+        fits = _joined(changed, through(~far & changed[place]), fits)
+        found = choose(fits)
+    return found, far
+
+
+def _joined(changed: Flags, new: Mapping[str, Fit], old: Mapping[str, Fit]) -> dict[str, Fit]:
+    """The new fits of the groups that ``changed``, the old ones of the others."""
+    import numpy as np
+
+    found = {}
+    for model, fit in old.items():
+        pairs = {field.name: (getattr(new[model], field.name), getattr(fit, field.name)) for field in fields(fit)[1:]}
+        where = {name: changed if former.ndim == 1 else changed[:, None] for name, (_, former) in pairs.items()}
+        found[model] = replace(fit, **{name: np.where(where[name], *both) for name, both in pairs.items()})
+    return found
+
+
+def _judged(size: Floats, value: Floats, group: Numbers, groups: int) -> Flags:
+    """The groups that have enough sizes, all of them different, and only values above 0 at sizes above 0."""
+    import numpy as np
+
+    order = by_size(size, group)
+    again = np.append(False, (np.diff(size[order]) == 0) & (np.diff(group[order]) == 0))[: len(order)]
+    good = ~again & (size[order] > 0) & (value[order] > 0)
+    counts = np.bincount(group, minlength=groups)
+    found: Flags = (np.bincount(group[order], good, groups) == counts) & (counts >= FEWEST)
+    return found
+
+
+def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags:
+    """The rows of each group that is ``judged`` that are farthest from what their neighbours let expect."""
+    import numpy as np
+
+    order = by_size(size, group)
+    at, of, counts = size[order], group[order], np.bincount(group, minlength=len(judged))
+    begin = np.cumsum(counts) - counts
+    gap = np.zeros(len(order))
+    u, v = (np.log(np.where(judged[of], column, 1.0)) for column in (at, value[order]))
+    doubtful = judged[of] & _uneven(v, of, np.arange(len(order)) - begin[of], counts)
+    for width, here in ((FEWEST, counts < MANY), (2 * FEWEST, counts >= MANY)):
+        rows = np.flatnonzero(doubtful & here[of])
+        for part in np.array_split(rows, len(rows) // ROWS + 1):
+            first = np.clip(part - width // 2, begin[of[part]], (begin + counts)[of[part]] - width)
+            others = first[:, None] + np.arange(width - 1)
+            others += others >= part[:, None]
+            gap[part] = v[part] - _predicted(u[others], v[others], u[part])
+    away = np.where(np.abs(gap) > np.log(APART), np.abs(gap), 0.0)
+    ranked = np.lexsort((-away, of))
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[ranked] = np.arange(len(order)) - begin[of[ranked]]
+    found = np.zeros(len(order), dtype=bool)
+    found[order] = (away > 0) & (rank < np.maximum(FEW * counts, 1)[of])
+    return found
+
+
+def _uneven(v: Floats, group: Numbers, place: Numbers, counts: Numbers) -> Flags:
+    """Rows that are worth a look: at either end of their group, some way off the median of the five around them, or all where one jumps."""
+    import numpy as np
+
+    left = counts[group] - 1 - place
+    found: Flags = (place < 2) | (left < 2)
+    inner = np.flatnonzero(~found)
+    middle = np.median(v[inner[:, None] + np.arange(-2, 3)], axis=1)
+    found[inner] = np.abs(v[inner] - middle) > np.log(APART) / 2
+    jumps = np.abs(np.diff(v, prepend=v[:1])) > np.log(APART)
+    jumps &= np.minimum(place, left) >= FEWEST  # the smallest sizes are far apart
+    found |= np.bincount(group, jumps, len(counts))[group] > 0
+    return found
+
+
+def _predicted(u: Floats, v: Floats, at: Floats) -> Floats:
+    """The median of what the lines through each two of a row's neighbours say ``at`` it."""
+    import numpy as np
+
+    one, other = np.triu_indices(u.shape[1], 1)
+    slope = (v[:, other] - v[:, one]) / (u[:, other] - u[:, one])
+    found: Floats = np.median(v[:, one] + slope * (at[:, None] - u[:, one]), axis=1)
+    return found
+
+
+def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Flags) -> Flags:
+    """Which rows are far off the curve by the spread of those not left out ``before``; none of a group where too many would be."""
+    import numpy as np
+
+    far: Flags = np.abs(gap) > np.log(APART)
+    asked = np.bincount(group, far, groups) > 0
+    if not asked.any():
+        return far
+    scaled = np.abs(gap) * np.sqrt(count)
+    rows = np.flatnonzero(asked[group] & ~before)
+    counts = np.bincount(group[rows], minlength=groups)
+    middle = np.lexsort((scaled[rows], group[rows]))[(np.cumsum(counts) - counts + counts // 2)[asked]]
+    spread = np.zeros(groups)
+    spread[asked] = 1.4826 * scaled[rows][middle]
+    far &= scaled > FAR * spread[group]
+    few: Flags = np.bincount(group, far, groups) <= np.maximum(FEW * np.bincount(group, minlength=groups), 1)
+    return far & few[group]

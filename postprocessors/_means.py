@@ -1,0 +1,67 @@
+"""Rows as one mean per unit and size, which noise does not rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.profile import Profile
+    from perfvcs.statistics.regression.strategies import Points
+
+
+SIZES = 5  # fewer of them make no curve of means
+
+
+def first_calls(profile: Profile) -> NDArray[np.bool_]:
+    """Which rows are recorded calls from the beginning of an execution, when nothing is in the caches; shape (rows,)."""
+    import numpy as np
+
+    from perfvcs.statistics.regression.condensed import warm
+    from perfvcs.summary import RECORDER
+
+    rows = profile.resources
+    if profile.job.collector != RECORDER or rows.iteration is None:
+        return np.zeros(len(rows), dtype=bool)
+    columns = (rows.binary, rows.execution, rows.uid)
+    key = np.zeros(len(rows), dtype=np.int64)
+    for column in (np.array(column, dtype=np.int64) for column in columns if column is not None):
+        key = np.unique(key * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
+    return ~warm(rows.integers("iteration"), key)
+
+
+def means(points: Points) -> tuple[Points, NDArray[np.float64], NDArray[np.bool_]]:
+    """The mean of the values at each size of each group, outliers drawn in; of groups of fewer than ``SIZES`` sizes all values.
+
+    Also of how many values (of how much weight) each is, shape (rows,), and which groups became means, shape (groups,). Values weigh
+    that / level^2, as in ``robust.described``; they come in the order of groups and sizes.
+    """
+    import numpy as np
+
+    from perfvcs.postprocessors._groups import by_number
+    from perfvcs.statistics.regression.condensed import BUSY, NEIGHBOURS, drawn_in
+    from perfvcs.statistics.regression.level import running
+    from perfvcs.statistics.regression.strategies import Points
+
+    order = np.argsort(points.x)
+    order = order[by_number(points.group[order])]
+    x, y, group = points.x[order], points.y[order], points.group[order]
+    weight = np.ones(len(x)) if points.weights is None else points.weights[order]
+    changes = np.append(True, (np.diff(x) != 0) | (np.diff(group) != 0))[: len(x)]
+    many = np.bincount(group, changes, points.groups) >= SIZES
+    starts = np.flatnonzero(changes | ~many[group])
+    if not len(starts):
+        return points, weight, many
+    ends = np.searchsorted(group, np.arange(points.groups + 1)).tolist()
+    for number in np.flatnonzero(many & (np.bincount(group, minlength=points.groups) >= NEIGHBOURS)).tolist():
+        rows = slice(ends[number], ends[number + 1])
+        y[rows] = drawn_in(x[rows], y[rows], BUSY)
+    count, first = np.add.reduceat(weight, starts), y[starts]
+    away = y - np.repeat(first, np.diff(np.append(starts, len(x))))  # of equal values the mean is exact
+    mean, of = first + np.add.reduceat(weight * away, starts) / count, group[starts]
+    most = np.zeros(points.groups)
+    np.maximum.at(most, of, np.abs(mean))
+    scale = np.where(most > 0, most, 1.0)[of]  # so that no weight is more than a float holds
+    return Points(x[starts], mean, of, points.groups, count / running(np.abs(mean) / scale, of) ** 2), count, many
