@@ -39,12 +39,12 @@ test: .venv-test/installed
 lint: .venv-test/installed
 	@failed=; $(CHECKS); $(VERDICT)
 
-demo/built: examples/demo/build.py examples/demo/perf.toml examples/demo/bench/sql.py .venv-demo/installed
+demo/built: examples/building.py examples/demo/build.py examples/demo/perf.toml examples/demo/bench/sql.py .venv-demo/installed
 	@rm -rf demo/sqlparse demo/pages
 	@.venv-demo/bin/python examples/demo/build.py demo/sqlparse --downloads demo/downloads
 	@touch $@
 
-demo/skiplist/built: examples/skiplist/build.py $(wildcard examples/skiplist/cpp/*) $(wildcard examples/skiplist/python/*.*) .venv-demo/installed
+demo/skiplist/built: examples/building.py examples/skiplist/build.py $(wildcard examples/skiplist/cpp/*) $(wildcard examples/skiplist/python/*.*) .venv-demo/installed
 	@rm -rf demo/skiplist
 	@.venv-demo/bin/python examples/skiplist/build.py python demo/skiplist/python
 	@.venv-demo/bin/python examples/skiplist/build.py cpp demo/skiplist/cpp

@@ -1,8 +1,8 @@
-"""What recording a call of a Python function costs: ``python benchmarks/complexity_python.py [INTERPRETER...]``.
+"""What recording a call of a Python function costs: ``python benchmarks/complexity_python.py [--loop CALLS] [INTERPRETER...]``.
 
 A program calls a function of one line in a loop and reports its own CPU time per call, the least of 7 blocks of 200,000 calls. It is
 run as it is, and with the function recorded (its size given, or guessed) or another one; the difference is what a call costs more, in
-nanoseconds.
+nanoseconds. With ``--loop``, what so many calls of one function take in all, how much memory, and how large the file of its rows is.
 """
 
 from __future__ import annotations
@@ -82,10 +82,52 @@ def recorded(interpreter: str, folder: Path, case: Case) -> float:
     return float((folder / "recorded").read_text())
 
 
+LOOP = """
+import sys, time
+
+def f(n): return n
+
+start = time.process_time()
+for i in range(int(sys.argv[1])):
+    f(i % 100)
+used = time.process_time() - start
+most = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+open(sys.argv[2], "w").write(f"{used} {most}")
+"""
+
+
+def loop(interpreter: str, folder: Path, calls: int) -> None:
+    """Print what a loop of so many calls takes, as it is and recorded."""
+    (folder / "loop.py").write_text(LOOP)
+
+    def told(name: str) -> str:
+        seconds, memory = (folder / name).read_text().split()
+        return f"{float(seconds):.1f} s of CPU time, {int(memory) * 1024 / 1e6:.1f} MB"
+
+    subprocess.run([interpreter, "loop.py", str(calls), "plain"], cwd=folder, check=True)
+    print(f"{calls:,} calls: {told('plain')}")
+    for some in (10_000, calls):
+        with tempfile.TemporaryDirectory() as scratch:
+            run = Run((interpreter, "loop.py", str(some), "recorded"), folder, dict(os.environ), Path(scratch), "all")
+            rows = record(run, Request((Function("loop:f", "n"),)))
+            size = sum(path.stat().st_size for path in Path(scratch).rglob("calls-*.bin"))
+        print(
+            f"{some:,} calls recorded ({rows.engine}): {told('recorded')}, {size / 1e3:.0f} kB of rows;"
+            f" {len(rows.size):,} rows, whose rates add up to {rows.rate.sum():,.0f}"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--loop", type=int, metavar="CALLS", help="a loop of so many calls instead, such as 100000000")
     parser.add_argument("interpreters", nargs="*", default=[sys.executable], metavar="INTERPRETER")
-    names = parser.parse_args().interpreters
+    chosen = parser.parse_args()
+    names = chosen.interpreters
+    if chosen.loop:
+        with tempfile.TemporaryDirectory() as place:
+            for name in names:
+                loop(name, Path(place), chosen.loop)
+        return
     print(f"{'ns per call, added':40}", *(f"{Path(name).parts[-3][:10]:>10}" for name in names))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

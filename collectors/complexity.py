@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isnan
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.collectors import CollectError, Observations, Run
 from perfvcs.complexity import Function, Request, parse
 from perfvcs.errors import UsageError
+from perfvcs.interpreter import is_python
 from perfvcs.profile import Metric
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 METRICS = {"duration": Metric("s"), "cost": Metric("s", "none")}
 RATE, PACE = Metric("", "none"), Metric("s", "none")
-PYTHON = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
 FLAGS = ("-g", "-pg", "-mfentry")
 
 
@@ -109,19 +107,7 @@ class Complexity:
             return self.language
         if self._functions:
             return "python" if self._functions[0].python else "native"
-        return "python" if _is_python(program) else "native"
-
-
-def _is_python(program: str) -> bool:
-    """Whether a command's first word is a Python interpreter or a script that asks for one."""
-    if PYTHON.fullmatch(Path(program).name) or program.endswith(".py"):
-        return True
-    try:
-        with open(program, "rb") as file:
-            first = file.readline(512).decode(errors="replace")
-    except OSError:
-        return False
-    return first.startswith("#!") and any(PYTHON.fullmatch(Path(word).name) for word in first[2:].split())
+        return "python" if is_python(program) else "native"
 
 
 def _observations(calls: Calls) -> Observations:

@@ -63,6 +63,21 @@ def test_what_is_open_says_what_to_do_next() -> None:
     ]
 
 
+def test_what_stays_open_after_measuring_is_not_told_to_be_measured_alike_again() -> None:
+    last = text(report(change("inconclusive")), pairs=30).splitlines()[-2:]
+    assert " ".join(line.strip() for line in last) == (
+        "Open after 30 pairs; four times as many halve an interval: perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b -n 120"
+    )
+    assert max(map(len, last)) <= 80
+
+
+def test_a_size_that_the_name_ends_in_is_not_told_twice() -> None:
+    assert text(report(change(job="sort 200", size=200.0))).splitlines()[0] == "sort 200"
+    assert text(report(change(job="sort 1200", size=200.0))).splitlines()[0] == "sort 1200 [200]"
+    assert text(report(change(job="sort 1000000", size=1e6))).splitlines()[0] == "sort 1000000"
+    assert text(report(change(size=1234567.0))).splitlines()[0] == "sort [1234567]"
+
+
 def test_metrics_which_share_a_reason_share_a_line() -> None:
     reason = "kernel 6.1.0 -> 6.5.2"
     lines = text(

@@ -152,9 +152,10 @@ def test_a_command_that_fails_stores_nothing_and_says_why(project: Project, perf
     project.configure('cmd = "sh work.sh"\ntimeout = "500ms"')
     project.commit(**{"work.sh": script})
     said = perf("collect", code=5)
-    (line,) = [line for line in said.err.splitlines() if line.startswith("perf:")]
+    (line,) = [line for line in said.err.splitlines() if line.startswith("failed: work on ")]
     assert reason in line
-    assert "work" in line
+    assert said.err.count(reason) == line.count(reason)
+    assert said.err.endswith("perf: 1 failure, told above; nothing was stored\n")
     assert stored() == []
 
 
@@ -164,7 +165,8 @@ def test_the_other_jobs_finish_when_one_fails(project: Project, perf: Perf) -> N
     )
     project.commit(**{"perf.toml": jobs})
     said = perf("collect", code=5)
-    assert "bad on " in said.err
+    assert said.err.count("bad on ") == 1
+    assert said.err.endswith("perf: 1 failure, told above; the rest was stored\n")
     assert [profile.job.name for profile in stored()] == ["good"]
     assert "  missing   bad" in perf("status").out
 
@@ -252,9 +254,22 @@ def test_json_says_what_was_stored_and_what_failed(project: Project, perf: Perf)
         f'[[job]]\nname = "{name}"\ncmd = "{cmd}"\nexecutions = 1\n' for name, cmd in (("good", "true"), ("bad", "false"))
     )
     head = project.commit(**{"perf.toml": jobs})
-    found = json.loads(perf("collect", "--json", code=5).out)
+    said = perf("collect", "--json", code=5)
+    found = json.loads(said.out)
     assert [(row["commit"], row["job"]) for row in found["stored"]] == [(head, "good")]
     assert found["failed"][0]["job"] == "bad"
+    assert said.err.count("failed: bad on ") == 1
+
+
+def test_a_job_is_asked_for_by_its_name_or_its_whole_label(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "true"\nworkloads = [{ integers = [10, 20] }]\nexecutions = 1')
+    project.commit()
+    perf("collect", "-j", "work 20")
+    assert [profile.job.label for profile in stored()] == ["work 20"]
+    perf("collect", "-j", "work")
+    assert sorted(profile.job.label for profile in stored()) == ["work 10", "work 20", "work 20"]
+    assert json.loads(perf("export", "-j", "work 10").out)["job"]["workload"] == "10"
+    assert "of a job `work 30`; did you mean `work 20`?" in perf("export", "-j", "work 30", code=2).err
 
 
 def test_a_run_beside_another_is_refused_or_waits(project: Project, perf: Perf) -> None:

@@ -22,6 +22,7 @@ from perfvcs.complexity import Request, parse, python
 from perfvcs.complexity.python import notes, place
 from perfvcs.complexity.recording import read
 from perfvcs.native.tracing import perfvcs_hook as hook
+from perfvcs.native.tracing import perfvcs_script as script
 
 compiled = recorders.compiled
 
@@ -63,7 +64,7 @@ def test_sizes_are_exact_inside_too(inside, tmp_path):
     )
     installed = inside(*(f"corpus_inside:{case.entry}" for case in CORPUS.values()))
     import_module("corpus_inside").main()
-    installed.recorder.save()
+    installed.instruments.recorder.save()
     found = read(tmp_path / "calls", len(CORPUS))
     for number, case in enumerate(CORPUS.values()):
         assert found.size[found.function == number].tolist() == case.sizes, case
@@ -77,7 +78,7 @@ def test_sizes_are_exact_inside_too_with_the_compiled_recorder(inside, compiled,
     for n in range(4):
         module.f([0] * n)
         list(module.g(n))
-    assert installed.recorder.engine == "rewrite-c/1"
+    assert installed.instruments.recorder.engine == "rewrite-c/1"
     assert read(tmp_path / "calls", 2).size.tolist() == [0, 1, 2, 3] * 2
 
 
@@ -112,7 +113,7 @@ def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_pa
         finally:
             signal.signal(signal.SIGUSR1, before)
     assert (module.f([1]), module.g([1]), module.h([1])) == (1, 2, 3)
-    installed.recorder.save()
+    installed.instruments.recorder.save()
     assert read(tmp_path / "calls", 3).size.tolist() == [1, 1, 1]
 
 
@@ -122,7 +123,7 @@ def test_sizes_that_fail_are_told_inside_too(inside, tmp_path):
     module = import_module("corpus_inside")
     for n in (1, "text", float("inf"), None, 10**400):
         assert (module.f(n), module.g(n), module.h(n)) == (1, 2, 3)
-    installed.recorder.save()
+    installed.instruments.recorder.save()
     found = read(tmp_path / "calls", 3)
     np.testing.assert_equal(found.size, [nan, 4, nan, nan, nan, 1, nan, nan, nan, nan, *[nan] * 5])
     errors = notes.read_notes(tmp_path / "calls").errors
@@ -158,8 +159,8 @@ def test_functions_are_timed_inside_too(tmp_path, monkeypatch):
 
 def test_functions_are_put_among_the_constants_of_code():
     code = compile("def f(): return 4\nanswer = f()", "x", "exec")
-    assert not hook.transplant(code, compile("def f(): return 5\nother = f() + f()", "x", "exec"))
-    assert hook.transplant(code, compile("def f(): return 5\nanswer = f()", "x", "exec"))
+    assert not script.transplant(code, compile("def f(): return 5\nother = f() + f()", "x", "exec"))
+    assert script.transplant(code, compile("def f(): return 5\nanswer = f()", "x", "exec"))
     space: dict[str, object] = {}
     exec(code, space)
     assert space["answer"] == 5
@@ -225,7 +226,7 @@ def test_suspended_calls_are_followed_inside_too(inside, tmp_path):
     names = ("f", "count", "waits", "delegate", "generate", "wrong", "thrown")
     installed = inside(*(f"awaits_inside:{name}=n" for name in names))
     import_module("awaits_inside").main()
-    installed.recorder.save()
+    installed.instruments.recorder.save()
     found = read(tmp_path / "calls", len(names))
     sizes = {name: found.size[found.function == number].tolist() for number, name in enumerate(names)}
     assert sizes == {"f": [2], "count": [2], "waits": [1, 1], "delegate": [2], "generate": [2], "wrong": [1], "thrown": [3]}
@@ -236,10 +237,10 @@ def test_the_main_program_gets_its_probes_at_its_first_step(inside, tmp_path):
     path = tmp_path / "main_inside.py"
     path.write_text("def f(n): return n\nf(3)\n")
     installed = inside("main_inside:f")
-    sys.setprofile(installed._wait)
+    sys.setprofile(installed.script.wait)
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "__main__"})
     assert sys.getprofile() is None
-    installed.recorder.save()
+    installed.instruments.recorder.save()
     assert read(tmp_path / "calls", 1).size.tolist() == [3]
 
 
@@ -247,7 +248,7 @@ def test_a_main_program_that_is_not_its_file_is_left_alone(inside, tmp_path):
     path = tmp_path / "main_inside.py"
     path.write_text("def f(n): return n\nf(3)\nf(4)")
     installed = inside("main_inside:f")
-    sys.setprofile(installed._wait)
+    sys.setprofile(installed.script.wait)
     exec(compile("def f(n): return n\nf(5)", str(path), "exec"), {"__name__": "__main__"})
     assert notes.read_notes(tmp_path / "calls").failed == {"__main__": "the file is not what runs"}
 
@@ -261,7 +262,7 @@ def test_rows_are_thinned_written_and_forgotten(inside, tmp_path):
         list(module.g(8))
     kept = module.g(4)
     next(kept)
-    recorder = installed.recorder
+    recorder = installed.instruments.recorder
     recorder.keep_house(1.0)
     assert recorder.due > 1.0
     found = read(tmp_path / "calls", 2)
@@ -287,8 +288,8 @@ def test_a_lock_that_nobody_gives_back_does_not_keep_a_program_from_ending(insid
     installed = inside("corpus_inside:f=n")
     import_module("corpus_inside").f(3)
     monkeypatch.setattr(hook._module("perfvcs_recorder"), "PATIENCE", 0.01)
-    installed.recorder.lock.acquire()
-    installed.recorder.save()
+    installed.instruments.recorder.lock.acquire()
+    installed.instruments.recorder.save()
     assert read(tmp_path / "calls", 1).size.tolist() == [3]
 
 
@@ -308,7 +309,7 @@ def test_a_lock_that_nobody_gives_back_does_not_keep_a_program_from_ending(insid
 )
 def test_what_an_interpreter_runs_is_read_off_its_arguments(monkeypatch, line, said):
     monkeypatch.setattr(sys, "orig_argv", line)
-    assert hook.command_line() == said
+    assert script.command_line() == said
 
 
 def test_a_request_that_is_gone_asks_for_nothing(tmp_path):

@@ -304,6 +304,30 @@ def test_the_skip_lists_configuration_asks_for_the_three_functions(language: str
     assert set(sizes) == {{"cpp": "this->count", "python": "len(self)"}[language]}
 
 
+# what runs them
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(0, 0), (3, 0), (4, 0), (5, 5)])
+def test_an_example_goes_on_after_a_verdict_and_ends_where_a_command_fails(
+    skiplist: ModuleType, tmp_path: Path, verdict: int, status: int
+) -> None:
+    skiplist.build("python", tmp_path / "de mo" / "skiplist" / "python")
+    skiplist.build("cpp", tmp_path / "de mo" / "skiplist" / "cpp")
+    stand_in = tmp_path / "bin" / "perf"
+    stand_in.parent.mkdir()
+    stand_in.write_text(f'#!/bin/sh\n[ "$1" != check ] || exit {verdict}\n[ "$1" != show ] || touch "$6"\n')
+    stand_in.chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", str(SKIPLIST / "run.sh"), "de mo"],
+        cwd=tmp_path, env=os.environ | {"PATH": f"{stand_in.parent}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (status, "")
+    assert "$ perf collect v1 v2 v3 v4 v5 v6 v7\n" in done.stdout
+    pages = sorted(path.name for path in (tmp_path / "de mo" / "pages").iterdir())
+    assert pages[-3:] == ([f"skiplist-python-{slip}.html" for slip in ("constant", "linear", "quadratic")] if not status else [])
+    assert (f"The pages are in {tmp_path / 'de mo' / 'pages'}:" in done.stdout) is not bool(status)
+
+
 # the set-up
 
 

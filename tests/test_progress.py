@@ -1,3 +1,4 @@
+import io
 import os
 import pty
 import subprocess
@@ -6,8 +7,10 @@ from collections.abc import Callable
 
 import pytest
 from conftest import Project, Said
+from rich.console import Console
+from rich.progress import Progress
 
-from perfvcs.measure.progress import Lines
+from perfvcs.measure.progress import Lines, Terminal
 
 Perf = Callable[..., Said]
 
@@ -54,3 +57,27 @@ def test_quiet_prints_nothing_but_errors(project: Project, perf: Perf) -> None:
     project.commit()
     said = perf("collect", "--quiet")
     assert (said.out, said.err) == ("", "")
+
+
+def test_quiet_tells_every_failure_once_and_on_one_line(project: Project, perf: Perf) -> None:
+    jobs = "".join(
+        f'[[job]]\nname = "{name}"\ncmd = "{cmd}"\n' for name, cmd in (("one", "false"), ("two", "no-such"), ("three", "true"))
+    )
+    project.commit(**{"perf.toml": jobs})
+    said = perf("collect", "--quiet", "-n", "1", code=5)
+    first, second, last = sorted(said.err.splitlines())
+    assert first.startswith("failed: one on ")
+    assert second.startswith("failed: two on ")
+    assert last == "perf: 2 failures, told above; the rest was stored"
+
+
+def test_a_failure_obeys_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    Lines().fail("job\x1b[31m on\na commit: why")
+    assert capsys.readouterr().err == "failed: job␛[31m on␊a commit: why\n"
+
+
+def test_on_a_terminal_a_failure_stands_above_the_bar() -> None:
+    told = io.StringIO()
+    with Progress(console=Console(file=told, width=80)) as bar:
+        Terminal(bar, "measuring").fail("sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text")
+    assert told.getvalue().startswith("failed: sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text\n")

@@ -24,8 +24,9 @@ from perfvcs.profile import REPEATED, Collected, Design, Job, Metric, Profile, R
 from perfvcs.statistics.regression.course import course
 from perfvcs.store import Store
 from perfvcs.views import Subject
-from perfvcs.views._samples import Sample, samples
-from perfvcs.views.curves import Curves, equation, growth
+from perfvcs.views._samples import Sample, Unit, samples
+from perfvcs.views._sides import equation, growth
+from perfvcs.views.curves import Curves
 
 Array = NDArray[np.float64]
 COMMITS = (pictures.BASELINE, pictures.TARGET)
@@ -280,3 +281,17 @@ def test_an_equation_has_the_sign_of_its_slope() -> None:
     found = course(sample.size, sample.values, sample.execution)
     assert equation(found, "linear", "s").startswith("1") and " - 2" in equation(found, "linear", "s")
     assert equation(found, "constant", "s").endswith(" ns")
+
+
+@pytest.mark.parametrize(
+    ("job", "uid", "size", "title"),
+    [
+        ("sort 200", "sort", 200.0, "sort 200"),
+        ("sort 1000000", "sort", 1e6, "sort 1000000"),
+        ("sort 200", "sort", 20.0, "sort 200 · size 20"),
+        ("sort", "insert", 1234567.0, "sort · insert · size 1,234,567"),
+        ("sort", "sort", None, "sort"),
+    ],
+)
+def test_a_size_that_the_label_ends_in_is_not_told_twice(job: str, uid: str, size: float | None, title: str) -> None:
+    assert Unit(job, "time", uid, size).title == title

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -23,13 +21,11 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from building import AUTHOR, BuildError, git, repository, told  # noqa: E402
+
 PACKAGE = "sqlparse"
-AUTHOR = ("perfvcs demo", "demo@example.org")
 OVERLAY = ("bench/sql.py", "perf.toml")
-
-
-class BuildError(Exception):
-    """What went wrong and its cure, in one line."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def contents(archive: Path) -> dict[str, bytes]:
 
 def commit(message: str, seconds: str, files: Mapping[str, bytes], *, clear: bool, tag: str | None = None) -> bytes:
     """One commit in git fast-import's language; ``seconds`` is its date as git writes it; ``clear`` drops what was there before."""
-    who = f"{AUTHOR[0]} <{AUTHOR[1]}> {seconds}".encode()
+    who = f"{AUTHOR['NAME']} <{AUTHOR['EMAIL']}> {seconds}".encode()
     text = f"{message}\n".encode()
     lines = [b"commit refs/heads/main\nauthor %b\ncommitter %b\ndata %d\n%b\n" % (who, who, len(text), text)]
     lines += [b"deleteall\n"] if clear else []
@@ -101,38 +97,19 @@ def noon(day: str) -> str:
     return f"{int(datetime.fromisoformat(f'{day}T12:00:00').replace(tzinfo=UTC).timestamp())} +0000"
 
 
-def git(folder: Path, *args: str, feed: bytes | None = None) -> str:
-    """Run git in ``folder``, deaf to the caller's own repository and settings."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    try:
-        done = subprocess.run(["git", *args], cwd=folder, env=env, input=feed, capture_output=True, check=False)
-    except FileNotFoundError:
-        raise BuildError("git is missing: install it (on Debian: apt-get install git)") from None
-    if done.returncode:
-        raise BuildError(f"git {args[0]} failed in {folder}: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout.decode().strip()
-
-
 def build(folder: Path, downloads: Path) -> str:
     """Make the repository in ``folder``, which is missing or empty; returns the id of its newest commit."""
-    if folder.exists() and any(folder.iterdir()):
-        raise BuildError(f"{folder} is not empty: delete it, or name another folder")
-    archives = [(release, wheel(release, downloads)) for release in RELEASES]
-    stream = b"".join(
-        commit(f"{PACKAGE} {release.version}", noon(release.day), contents(archive), clear=True, tag=release.version)
-        for release, archive in archives
-    )
-    overlay = {name: (HERE / name).read_bytes() for name in OVERLAY}
-    overlay[".gitignore"] = b"__pycache__/\n"
-    stream += commit("Measure it: a benchmark and perf.toml", noon(RELEASES[-1].day), overlay, clear=False)
-    part = folder.with_name(f"{folder.name}.part")  # an interrupted build leaves nothing under the final name
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    git(part, "init", "--quiet", "--initial-branch=main")
-    git(part, "fast-import", "--quiet", feed=stream)
-    git(part, "reset", "--quiet", "--hard", "main")
-    part.replace(folder)
+    with repository(folder) as part:
+        archives = [(release, wheel(release, downloads)) for release in RELEASES]
+        stream = b"".join(
+            commit(f"{PACKAGE} {release.version}", noon(release.day), contents(archive), clear=True, tag=release.version)
+            for release, archive in archives
+        )
+        overlay = {name: (HERE / name).read_bytes() for name in OVERLAY}
+        overlay[".gitignore"] = b"__pycache__/\n"
+        stream += commit("Measure it: a benchmark and perf.toml", noon(RELEASES[-1].day), overlay, clear=False)
+        git(part, "fast-import", "--quiet", feed=stream)
+        git(part, "reset", "--quiet", "--hard", "main")
     return git(folder, "rev-parse", "HEAD")
 
 
@@ -142,15 +119,13 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where the repository is made; missing or empty")
     parser.add_argument("--downloads", type=Path, default=Path("demo/downloads"), help="where downloads are kept (%(default)s)")
     chosen = parser.parse_args()
-    try:
+
+    def made() -> str:
         head = build(chosen.folder, chosen.downloads)
-    except BuildError as error:
-        print(f"build: {error}", file=sys.stderr)
-        return 1
-    print(
-        f"{chosen.folder}: {len(RELEASES)} releases of {PACKAGE}, {RELEASES[0].version} to {RELEASES[-1].version}, HEAD {head[:12]}"
-    )
-    return 0
+        first, last = RELEASES[0].version, RELEASES[-1].version
+        return f"{chosen.folder}: {len(RELEASES)} releases of {PACKAGE}, {first} to {last}, HEAD {head[:12]}"
+
+    return told(made)
 
 
 if __name__ == "__main__":

@@ -10,18 +10,18 @@ the commit ids are the same on every machine.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from building import git, repository, told  # noqa: E402
+
 SOURCES = {
     "cpp": ("Makefile", "perf.toml", "skiplist.cpp", "skiplist.hpp", "work.cpp"),
     "python": ("perf.toml", "skiplist.py", "work.py"),
 }
-AUTHOR = {"NAME": "perfvcs demo", "EMAIL": "demo@example.org"}
 IGNORED = {"cpp": "*.o\nwork\n", "python": "__pycache__/\n"}
 SLIPS = {"v2": "constant", "v4": "linear", "v6": "quadratic"}
 MESSAGES = {
@@ -35,43 +35,18 @@ MESSAGES = {
 }
 
 
-class BuildError(Exception):
-    """What went wrong and its cure, in one line."""
-
-
-def git(folder: Path, *args: str, date: str = "") -> str:
-    """Run git in ``folder``, deaf to the caller's own repository and settings; a commit gets this date and a fixed author."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    for role in ("AUTHOR", "COMMITTER"):
-        env |= {f"GIT_{role}_{part}": value for part, value in AUTHOR.items()} | {f"GIT_{role}_DATE": date}
-    try:
-        done = subprocess.run(["git", *args], cwd=folder, env=env, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise BuildError("git is missing: install it (on Debian: apt-get install git)") from None
-    if done.returncode:
-        raise BuildError(f"git {args[0]} failed in {folder}: {done.stderr.strip()}")
-    return done.stdout.strip()
-
-
 def build(language: str, folder: Path) -> str:
     """Make the repository in ``folder``, which is missing or empty; returns the id of its newest commit."""
-    if folder.exists() and any(folder.iterdir()):
-        raise BuildError(f"{folder} is not empty: delete it, or name another folder")
-    part = folder.with_name(f"{folder.name}.part")  # an interrupted build leaves nothing under the final name
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    git(part, "init", "--quiet", "--initial-branch=main")
-    (part / ".gitignore").write_text(IGNORED[language])
-    for day, (tag, message) in enumerate(MESSAGES.items(), start=5):
-        for name in SOURCES[language]:
-            shutil.copyfile(HERE / language / name, part / name)
-        if tag in SLIPS:
-            git(part, "apply", "-p0", str(HERE / language / f"{SLIPS[tag]}.patch"))
-        git(part, "add", "--all")
-        git(part, "commit", "--quiet", "--message", message, date=f"2026-01-{day:02}T12:00:00+00:00")
-        git(part, "tag", tag)
-    part.replace(folder)
+    with repository(folder) as part:
+        (part / ".gitignore").write_text(IGNORED[language])
+        for day, (tag, message) in enumerate(MESSAGES.items(), start=5):
+            for name in SOURCES[language]:
+                shutil.copyfile(HERE / language / name, part / name)
+            if tag in SLIPS:
+                git(part, "apply", "-p0", str(HERE / language / f"{SLIPS[tag]}.patch"))
+            git(part, "add", "--all")
+            git(part, "commit", "--quiet", "--message", message, date=f"2026-01-{day:02}T12:00:00+00:00")
+            git(part, "tag", tag)
     return git(folder, "rev-parse", "HEAD")
 
 
@@ -81,13 +56,12 @@ def main() -> int:
     parser.add_argument("language", choices=SOURCES)
     parser.add_argument("folder", type=Path, help="where the repository is made; missing or empty")
     chosen = parser.parse_args()
-    try:
+
+    def made() -> str:
         head = build(chosen.language, chosen.folder)
-    except BuildError as error:
-        print(f"build: {error}", file=sys.stderr)
-        return 1
-    print(f"{chosen.folder}: {len(MESSAGES)} versions of a skip list, v1 to v{len(MESSAGES)}, HEAD {head[:12]}")
-    return 0
+        return f"{chosen.folder}: {len(MESSAGES)} versions of a skip list, v1 to v{len(MESSAGES)}, HEAD {head[:12]}"
+
+    return told(made)
 
 
 if __name__ == "__main__":

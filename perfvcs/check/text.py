@@ -38,9 +38,10 @@ FOREIGN = (
 )
 
 
-def text(report: Report, *, width: int = 80, verbose: bool = False) -> str:
+def text(report: Report, *, width: int = 80, verbose: bool = False, pairs: int = 0) -> str:
     """The whole report, what is accepted at its end; ``verbose`` lists also the benchmarks whose every metric is the same.
 
+    ``pairs`` is how many were just measured in turns to reach it, 0 where it comes from what is stored.
     Lines end without a newline at the last.
     """
     groups = grouped(change for change in report.changes if change.accepted is None)
@@ -59,7 +60,7 @@ def text(report: Report, *, width: int = 80, verbose: bool = False) -> str:
         lines += [*_indented("same", f"{len(folded)} benchmarks ({', '.join(metrics)})", width), ""]
     for name, changes in grouped(change for change in report.changes if change.accepted is not None).items():
         lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, several, width, verbose=verbose), ""]
-    return "\n".join([*lines, *_ending(report, width)])
+    return "\n".join([*lines, *_ending(report, width, pairs)])
 
 
 def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:
@@ -71,9 +72,19 @@ def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:
 
 
 def benchmark(change: Change) -> str:
-    """The name of what was measured: the job's label, with the unit where that says more, and its size; safe for a terminal."""
-    name = change.job if change.uid in ("", change.job, change.job.split(" ")[0]) else f"{change.job}: {change.uid}"
-    return shorten(name if change.size is None else f"{name} [{change.size:g}]", LONGEST)
+    """The name of what was measured; safe for a terminal."""
+    return shorten(labelled(change.job, change.uid, change.size), LONGEST)
+
+
+def labelled(job: str, uid: str, size: float | None) -> str:
+    """The job's label, with the unit where that says more, and the size where the label does not end in it.
+
+    >>> labelled("sort", "sort", 1e6), labelled("sort 200", "sort", 200.0), labelled("sort", "insert", None)
+    ('sort [1000000]', 'sort 200', 'sort: insert')
+    """
+    name = job if uid in ("", job, job.partition(" ")[0]) else f"{job}: {uid}"
+    told = "" if size is None else f"{size:.10g}"
+    return f"{name} [{told}]" if told and name.rpartition(" ")[2] != told else name
 
 
 def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
@@ -195,7 +206,7 @@ def _indented(word: str, rest: str, width: int) -> list[str]:
     return [line] if len(line) <= width else wrap(line, width, subsequent_indent=" " * (WORD + 5), drop_whitespace=True)
 
 
-def _ending(report: Report, width: int) -> list[str]:
+def _ending(report: Report, width: int, pairs: int) -> list[str]:
     old, new = revision(report.baseline), revision(report.target)
     lines = wrap(title(report), width, subsequent_indent="  ")
     counts = tally(report.changes)
@@ -206,7 +217,10 @@ def _ending(report: Report, width: int) -> list[str]:
         here = " HEAD HEAD" if old == new else ""
         named = here if new.endswith("+") else f" {old.rstrip('+')} {new}"
         series = {change.series for change in report.changes if change.word in dict(MEANINGS) and change.accepted is None}
-        if series - {*report.foreign}:
+        if pairs:
+            lines += [f"Open after {pairs} pairs; four times as many halve an interval:"]
+            lines += wrap(f"perf check --measure{named} -n {4 * pairs}", width, initial_indent="  ", subsequent_indent="    ")
+        elif series - {*report.foreign}:
             lines.append(f"To settle it: perf check --measure{named}".rstrip())
         if series & {*report.foreign}:
             lines += wrap(FOREIGN, width, subsequent_indent="  ")

@@ -43,6 +43,10 @@ def parse(text: str) -> Function:
     name, size = (text[: found.start()].strip(), text[found.end() :].strip()) if found else (text.strip(), None)
     if not name or size == "":
         raise UsageError(f"complexity: functions has {text!r}: write a function's name, or name=size such as f=len(items)")
+    if name.count(":") == 1 and "" in name.split(":"):
+        raise UsageError(
+            f"complexity: functions has {text!r}: write Python's as module:function, those of C and C++ as in the source"
+        )
     return Function(name, size)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import platform
-import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,7 @@ from perfvcs.complexity.binary import Unresolved, reading
 from perfvcs.complexity.recording import Interrupted
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.launcher.pace import Pace
-from perfvcs.native.compiled import NotCompiled, compiled
+from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
 if TYPE_CHECKING:
     from perfvcs.complexity.binary.functions import Functions
@@ -54,19 +53,7 @@ def runtime() -> Path:
         found = compiled("fentry/fentry.c", flags=OPTIONS, shared=True)
     except NotCompiled as error:
         raise CollectError(f"complexity needs a C compiler to make its recorder: {error}") from None
-    return found if " " not in str(found) and ":" not in str(found) else _linked(found)
-
-
-@cache
-def _linked(library: Path) -> Path:
-    """The runtime by a path that LD_PRELOAD can hold: its words are parted by spaces and colons."""
-    import atexit
-
-    folder = tempfile.mkdtemp(prefix="perfvcs-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = Path(folder, library.name)
-    path.symlink_to(library)
-    return path
+    return preloadable(found)
 
 
 def _identity(path: Path) -> Identity:

@@ -91,7 +91,7 @@ def _fill(text: str, bound: Mapping[str, str]) -> str:
 
 
 def matrix(config: Config, only: Iterable[str] = ()) -> list[Cell]:
-    """All cells of the configuration, or those of the jobs named; raises BadConfig where there are none."""
+    """All cells of the configuration, or those of the jobs named, by name or label; raises BadConfig where there are none."""
     if not config.job:
         raise BadConfig(f"{FILE} has no [[job]]: add one with at least a `cmd`")
     cells = [cell for table in config.job for cell in _cells(config, table)]
@@ -101,11 +101,11 @@ def matrix(config: Config, only: Iterable[str] = ()) -> list[Cell]:
     for (label, collector), count in counted.items():
         if count > 1:
             raise BadConfig(f"{count} jobs are all `{label}` under `{collector}`: give them different names (`name = ...`)")
-    known = list(dict.fromkeys(cell.name for cell in cells))
+    known = list(dict.fromkeys(name for cell in cells for name in (cell.name, cell.label)))
     wanted = set(only)
     for name in sorted(wanted.difference(known)):
         raise UsageError(f"there is no job `{name}`{nearest(name, known)}")
-    return [cell for cell in cells if not wanted or cell.name in wanted]
+    return [cell for cell in cells if not wanted or wanted & {cell.name, cell.label}]
 
 
 def _cells(config: Config, table: JobTable) -> list[Cell]:

@@ -69,12 +69,11 @@ class Outcome:
         return msgspec.json.format(msgspec.json.encode(found)).decode()
 
     def raise_failures(self) -> None:
-        """Raise CollectFailed when anything could not be measured."""
+        """Raise CollectFailed when anything could not be measured; what and why was told when it happened."""
         if self.failures:
-            others = len(self.failures) - 1
-            more = f" (and {others} more, above)" if others else ""
-            kept = "" if self.paths else "; nothing was stored"
-            raise CollectFailed(f"{self.failures[0]}{more}{kept}")
+            failures = "1 failure" if len(self.failures) == 1 else f"{len(self.failures)} failures"
+            kept = "the rest was stored" if self.paths else "nothing was stored"
+            raise CollectFailed(f"{failures}, told above; {kept}")
 
 
 def versions(repository: Repository, states: Sequence[State], *, committed: bool = False) -> list[Version]:

@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from perfvcs.quantity import shorten
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from perfvcs.measure.session import Progress
 
 
+LONGEST = 2000  # characters of a failure
+
+
 class Silent:
-    """Shows nothing."""
+    """Shows nothing but failures."""
 
     def begin(self, total: int) -> None:
         """Ignored."""
@@ -24,6 +29,10 @@ class Silent:
 
     def say(self, line: str) -> None:
         """Ignored."""
+
+    def fail(self, failure: str) -> None:
+        """Print it."""
+        print(_failed(failure), file=sys.stderr, flush=True)
 
 
 class Lines:
@@ -46,6 +55,10 @@ class Lines:
         """Print a line."""
         print(line, file=sys.stderr, flush=True)
 
+    def fail(self, failure: str) -> None:
+        """Print it."""
+        self.say(_failed(failure))
+
 
 class Terminal:
     """A bar with the remaining time on standard error."""
@@ -64,6 +77,15 @@ class Terminal:
     def say(self, line: str) -> None:
         """Print a line above the bar."""
         self.bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def fail(self, failure: str) -> None:
+        """Print it above the bar."""
+        self.say(_failed(failure))
+
+
+def _failed(failure: str) -> str:
+    # it may quote names from files: one line, and nothing that a terminal obeys
+    return f"failed: {shorten(failure, LONGEST)}"
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -107,11 +108,10 @@ def _compile(compiler: Path, source: Path, target: Path, options: Sequence[str],
 def _failure(compiler: Path, source: Path, output: str) -> str:
     lines = [line.strip() for line in output.splitlines()]
     telling = next((line for line in lines if "error" in line or "cannot find" in line), lines[0] if lines else "no message")
-    cure = (
-        "install the C library's headers (apt install libc6-dev)"
-        if "stdlib.h" in output or "stdio.h" in output
-        else "check the compiler"
-    )
+    missing = re.search(r"fatal error: '?([\w/.+-]+\.h)\b|cannot find (\S*crt\d|-lc)\b", output)
+    cure = "check the compiler" if missing is None else "install the C library's headers (apt install libc6-dev)"
+    if missing is not None and missing[1] == "Python.h":
+        cure = "install the interpreter's headers (apt install python3-dev)"
     return f"{compiler} cannot compile {source.name}: {telling[:200]}: {cure}"
 
 
@@ -139,3 +139,14 @@ def _temporary() -> Path:
     folder = tempfile.mkdtemp(prefix="perfvcs-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
+
+
+@cache
+def preloadable(library: Path) -> Path:
+    """A path of a shared object that LD_PRELOAD can hold, whose words are parted by spaces and colons."""
+    if " " not in str(library) and ":" not in str(library):
+        return library
+    path = _temporary() / library.name
+    if not path.exists():
+        path.symlink_to(library)
+    return path

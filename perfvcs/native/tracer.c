@@ -126,6 +126,14 @@ static int open_file(void)
     return file;
 }
 
+/* Have the next rows go into a file that is made for them. */
+static void begin_file(void)
+{
+    window = NULL;
+    file_size = 0;
+    broken = 0;
+}
+
 /* Map more of the file; NULL where that fails. On a full disk writing into a hole would kill the program, hence fallocate. */
 static char *map_file(size_t size)
 {
@@ -243,14 +251,24 @@ static Thread *new_thread(void)
     this_thread = calloc(1, sizeof(Thread));
     if (this_thread)
         pthread_setspecific(thread_key, this_thread);
+    else
+        PyErr_NoMemory();
     return this_thread;
+}
+
+/* The thread that runs this; NULL with MemoryError. */
+static inline Thread *running_thread(void)
+{
+    return this_thread ? this_thread : new_thread();
 }
 
 /* Room for one more entry of a function; NULL with MemoryError. */
 static Entry *push(Function *function)
 {
-    Thread *thread = this_thread ? this_thread : new_thread();
-    if (thread && __builtin_expect(thread->top == thread->room, 0)) {
+    Thread *thread = running_thread();
+    if (!thread)
+        return NULL;
+    if (__builtin_expect(thread->top == thread->room, 0)) {
         size_t room = thread->room ? 2 * thread->room : 64;
         Entry *stack = realloc(thread->stack, room * sizeof(Entry));
         if (!stack)
@@ -258,7 +276,7 @@ static Entry *push(Function *function)
         thread->stack = stack;
         thread->room = room;
     }
-    if (thread && __builtin_expect(function->place >= thread->functions, 0)) {
+    if (__builtin_expect(function->place >= thread->functions, 0)) {
         uint32_t *depth = realloc(thread->depth, function_count * sizeof(uint32_t));
         if (!depth)
             return (Entry *)PyErr_NoMemory();
@@ -266,8 +284,6 @@ static Entry *push(Function *function)
         thread->depth = depth;
         thread->functions = function_count;
     }
-    if (!thread)
-        return (Entry *)PyErr_NoMemory();
     Entry *entry = &thread->stack[thread->top++];
     entry->function = function;
     entry->handle = NULL;
@@ -386,9 +402,9 @@ static PyObject *enter_call(PyObject *self, PyObject *size)
 static PyObject *guess(PyObject *self, PyObject *const *values, Py_ssize_t count)
 {
     Function *function = (Function *)self;
-    Thread *thread = this_thread ? this_thread : new_thread();
+    Thread *thread = running_thread();
     if (!thread)
-        return PyErr_NoMemory();
+        return NULL;
     int held = thread->held;
     thread->held = 1;
     PyObject *found = NULL;
@@ -809,9 +825,7 @@ static PyObject *probe(PyObject *module, PyObject *args)
 static void forked(void)
 {
     generation++;
-    window = NULL; /* the parent's */
-    file_size = 0;
-    broken = 0;
+    begin_file(); /* the other one is the parent's */
     seed ^= (uint64_t)getpid() << 32 ^ now();
     for (uint32_t number = 0; number < function_count; number++) {
         if (functions[number]->stored) {
@@ -833,9 +847,7 @@ static PyObject *configure(PyObject *module, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "the folder's path is too long");
     strcpy(folder, place);
     strcpy(start_mark, mark);
-    window = NULL;
-    file_size = 0;
-    broken = 0;
+    begin_file();
     Py_RETURN_NONE;
 }
 
@@ -853,8 +865,8 @@ static PyObject *charge(PyObject *module, PyObject *cost)
     double value = PyFloat_AsDouble(cost);
     if (value == -1.0 && PyErr_Occurred())
         return NULL;
-    if (!this_thread && !new_thread())
-        return PyErr_NoMemory();
+    if (!running_thread())
+        return NULL;
     account(value);
     Py_RETURN_NONE;
 }
@@ -868,9 +880,9 @@ static PyObject *last_duration(PyObject *module, PyObject *unused)
 static PyObject *hold(PyObject *module, PyObject *held)
 {
     (void)module;
-    Thread *thread = this_thread ? this_thread : new_thread();
+    Thread *thread = running_thread();
     if (!thread)
-        return PyErr_NoMemory();
+        return NULL;
     int before = thread->held;
     thread->held = held == Py_True;
     return PyBool_FromLong(before);

@@ -91,7 +91,7 @@ class Audit:
         bounds = f"between {100 * self.low:.1f} and {100 * self.high:.1f} %"
         yield f"  false alarms: {100 * self.rate:.1f} %, {bounds} (each with 95 % confidence)"
         for one in self.suspects[:LISTED]:
-            unit = one.uid if one.size is None else f"{one.uid} [{one.size:g}]"
+            unit = one.uid if one.size is None else f"{one.uid} [{one.size:.10g}]"
             name = one.job if one.uid in one.job.split(" ")[0] else f"{one.job}: {unit}"
             effect = "" if one.effect is None else f" ({100 * one.effect:+.1f} %)"
             line = (

@@ -17,7 +17,7 @@ from perfvcs.check import register
 from perfvcs.check.acceptance import ID, SERIES, Acceptance, identity, is_committed
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.document import decode
-from perfvcs.check.text import benchmark
+from perfvcs.check.text import benchmark, labelled
 from perfvcs.errors import UsageError, nearest
 from perfvcs.lock import hold
 from perfvcs.profile import Malformed
@@ -125,10 +125,8 @@ def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:
 
 def described(one: Acceptance) -> str:
     """``sort: wall time +10.0 %, 1f0e2a3b4c -> 8c7f6a1d0e``."""
-    unit = f": {one.uid}" if one.uid and one.uid not in (one.benchmark, one.benchmark.split(" ")[0]) else ""
-    size = "" if one.size is None else f" [{one.size:g}]"
     amount = percent(one.effect) if one.effect is not None else "" if one.shift is None else f"by {quantity(one.shift, one.unit)}"
-    name = shorten(f"{one.benchmark}{unit}{size}", LABEL)
+    name = shorten(labelled(one.benchmark, one.uid, one.size), LABEL)
     return f"{name}: {shorten(metric_name(one.metric), LABEL)} {amount}".rstrip() + f", {one.baseline[:10]} -> {one.target[:10]}"
 
 

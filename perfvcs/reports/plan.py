@@ -149,7 +149,7 @@ def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[st
         yield f"  {'':{NAME}}{'':{MEAN}}{'varies':>{VARIES}}{'finds':>{FINDS}}{columns}"
     notes: dict[str, None] = {}
     for uid, size in kept:
-        named = uid if size is None else f"{uid} [{size:g}]"
+        named = uid if size is None else f"{uid} [{size:.10g}]"
         if uid != survey.name:
             yield f"  {shorten(named, COLUMNS - 4)}:"
         prefix, looked = "" if uid == survey.name else f"{shorten(named, 30)}, ", False

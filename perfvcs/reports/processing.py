@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -112,6 +113,13 @@ def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield from (f"  column {shorten(column, LABEL)}" for column in outcome.columns)
 
 
+def notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Why profiles were left as they are, in lines of 80 columns."""
+    for outcome in outcomes:
+        if outcome.refused:
+            yield from wrap(f"note: left as it is: {outcome.refused}", 80, subsequent_indent="      ")
+
+
 def _row(entry: dict[str, Any], units: dict[str, str], *, several: bool) -> Iterator[str]:
     """One entry; the range of x where a unit has ``several``."""
     names = f"  {shorten(str(entry['uid']), UNIT):{UNIT}} {shorten(metric_name(entry['metric']), METRIC):{METRIC}}"
@@ -127,7 +135,8 @@ def _row(entry: dict[str, Any], units: dict[str, str], *, several: bool) -> Iter
         return
     within = "{} to {}: ".format(*map(number, entry["x"])) if several else ""
     curve = equation(entry, units.get(entry["metric"], ""))
-    yield f"{names} {entry['order']:12} {fit}".rstrip()
+    low, high = entry.get("x", (None, ""))
+    yield f"{names} {'one size' if low == high else entry['order']:12} {fit}".rstrip()
     yield f"    {within}{curve}"
 
 

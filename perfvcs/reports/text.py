@@ -32,7 +32,8 @@ def stored(outcome: Outcome) -> Iterator[str]:
         centres = "  ".join(
             f"{metric_name(metric)} {text}" for metric, text in sorted(shown, key=lambda row: metric_rank(row[0]))
         )
-        name, values = f"{version} {shorten(profile.job.label, LABEL):{width}}", f"{centres}  n={profile.design.executions}"
+        name = f"{version} {shorten(profile.job.label, LABEL):{width}}"
+        values = f"{centres}  n={profile.design.executions}".lstrip()
         yield from [f"{name}  {values}"] if len(name) + len(values) + 2 <= COLUMNS else [name.rstrip(), f"{'':12}{values}"]
         if not shown:
             yield from _units(profile)
@@ -55,14 +56,20 @@ def _units(profile: Profile) -> Iterator[str]:
     order = [number for number in np.argsort(-counts, kind="stable").tolist() if counts[number]]
     metric = next((name for name, about in profile.metrics.items() if about.better != "none"), None)
     width = max((len(shorten(rows.names[number], LABEL)) for number in order[:UNITS]), default=0)
+    lines = []
     for number in order[:UNITS]:
         own = unit == number
-        parts = [f"{'':12}{shorten(rows.names[number], LABEL):{width}}", f"{counts[number]:,} rows"]
+        parts = [
+            f"{shorten(rows.names[number], LABEL):{width}}",
+            f"{counts[number]:,} {'row' if counts[number] == 1 else 'rows'}",
+        ]
         if rows.size is not None and np.isfinite(sizes := rows.array("size")[own]).any():
             low, high = np.nanmin(sizes), np.nanmax(sizes)
             parts.append(f"size {low:g}" if low == high else f"sizes {low:g} to {high:g}")
         if metric and np.isfinite(values := rows.array(metric)[own]).any():
             parts.append(f"median {quantity(float(np.nanmedian(values)), profile.metrics[metric].unit)}")
-        yield "  ".join(parts)
+        lines.append("  ".join(parts))
     if len(order) > UNITS:
-        yield f"{'':12}and {len(order) - UNITS} more: perf show {profile.commit[:10]}"
+        lines.append(f"and {len(order) - UNITS} more: perf show {profile.commit[:10]}")
+    indent = max(2, min(12, COLUMNS - max(map(len, lines), default=0)))
+    yield from (f"{'':{indent}}{line}" for line in lines)

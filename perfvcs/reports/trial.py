@@ -70,7 +70,11 @@ class Trial:
         if form == "repeat":
             when = f"{datetime.fromisoformat(self.told).astimezone():%Y-%m-%d %H:%M}"
             return "\n".join(wrap(f"{title(self.report)}, as told on {when} (--again: in full)", 80))
-        return summary(self.report) if form == "line" else text(self.report, verbose=verbose)
+        if form == "line":
+            return summary(self.report)
+        measured = self.outcome.profiles if self.outcome else ()
+        pairs = max((profile.design.executions for profile in measured), default=0)
+        return text(self.report, verbose=verbose, pairs=pairs)
 
     def was_told(self, repository: Repository) -> None:
         """Remember that the report was printed in full: asked again, it takes a line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from math import inf, isnan, nan
 from time import perf_counter_ns
 
 TYPE_CHECKING = False
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 INTEGERS = ("n", "size", "count", "length", "len", "num", "number", "total", "limit", "width", "height", "depth")
 BEGINNINGS = ("n_", "num_", "size_", "len_", "count_", "max_")
 ENDINGS = ("_n", "_size", "_count", "_length", "_len", "_num")
-nan = float("nan")
 SHOWN = 200  # characters of an error's text
 
 
@@ -25,6 +25,18 @@ def number(size: Any) -> float:
     if value - value != 0:
         raise ValueError(f"{value} is not a finite number")
     return value
+
+
+def exact(size: Any) -> Any:
+    """A size as a number whose hash and comparison are not the program's; raises what the conversion raises, ValueError for infinity."""
+    if type(size) is int:
+        return size
+    if isinstance(size, (str, bytes, bytearray)):
+        raise TypeError(f"{type(size).__name__} is not a number")
+    value = float(size)
+    if value in (inf, -inf):
+        raise ValueError(f"{value} is not a finite number")
+    return nan if isnan(value) else value  # always the same one, so that it is found again
 
 
 def describe(error: BaseException) -> str:

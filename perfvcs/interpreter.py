@@ -1,0 +1,21 @@
+"""What a command's first word is: a Python interpreter, a script that asks for one, or neither."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PYTHON = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
+FIRST = 512  # bytes of a script's first line
+
+
+def is_python(program: str) -> bool:
+    """Whether it runs in Python: an interpreter, a ``.py`` file, or a script whose first line names one."""
+    if PYTHON.fullmatch(Path(program).name) or program.endswith(".py"):
+        return True
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(FIRST).decode(errors="replace")
+    except OSError:
+        return False
+    return first.startswith("#!") and any(PYTHON.fullmatch(Path(word).name) for word in first[2:].split())
