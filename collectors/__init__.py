@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from perfvcs.errors import PerfError
-from perfvcs.profile import Metric, Stacks
+from perfvcs.profile import Metric, Reached, Stacks
 
 
 class CollectError(PerfError):
@@ -61,6 +61,7 @@ class Observations:
     warnings: list[str] = field(default_factory=list)
     trace: list[int] = field(default_factory=list)
     stacks: Stacks | None = None
+    reached: Reached | None = None
     engine: str = ""
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from perfvcs.check import compare
 from perfvcs.page import render
-from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
+from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.reports.exhibit import exhibit
 from perfvcs.repository import Repository
 from perfvcs.store import Store
@@ -203,6 +203,31 @@ def skiplist(rng: np.random.Generator, version: int) -> Profile:
     )  # fmt: skip
 
 
+def flame(_: Path) -> Subject:
+    """A program that parses more carefully in the new version."""
+    sides = []
+    for version, counts in enumerate(((300, 2100, 1400, 900, 800, 1500, 200), (300, 2000, 3600, 1700, 800, 1450, 200))):
+        main = ("main (work.py)",)
+        load, parse, report = (*main, "load (io.py)"), (*main, "parse (parser.py)"), (*main, "report (work.py)")
+        stacks = [
+            main, (*load, "read (io.py)"), parse, (*parse, "number (parser.py)"), (*parse, "text (parser.py)"),
+            (*report, "dumps (json/__init__.py)", "encode (json/encoder.py)"), report,
+        ]  # fmt: skip
+        frames = list(dict.fromkeys(frame for stack in stacks for frame in stack))
+        rows = Resources(
+            ["work"], [0] * len(stacks), [0] * len(stacks), trace=list(range(len(stacks))),
+            metrics={"samples": [*map(float, counts)]},
+        )  # fmt: skip
+        when = "2026-11-20T09:30:00Z"
+        made = Profile(
+            commit=(BASELINE, TARGET)[version], job=Job("work", "samples", "python work.py", engine="py-spy/1"), environment=ENVIRONMENT,
+            metrics={"samples": Metric("", "none")}, resources=rows, collected=Collected("20261120T093000-4f2a91", when, when, "perfvcs"),
+            stacks=Stacks(frames, [[frames.index(frame) for frame in stack] for stack in stacks]),
+        )  # fmt: skip
+        sides.append([made])
+    return Subject("a parser", sides[1], sides[0])
+
+
 def demo(folder: Path) -> Subject:
     """Two releases of the demo's package, as `make demo` measured them."""
     return measured(folder, "sqlparse", "0.4.4", "0.5.0")
@@ -232,6 +257,7 @@ PICTURES = {
     "history": Picture(history, "history"),
     "dendrogram": Picture(dendrogram, "dendrogram"),
     "curves": Picture(curves, "curves"),
+    "flame": Picture(flame, "flame"),
     "comparison": Picture(demo, None, width=1200, height=1180, measured=True),
     "slip": Picture(slip, "curves", measured=True),
 }

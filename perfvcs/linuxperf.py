@@ -61,9 +61,14 @@ def hand_over(args: Sequence[str]) -> NoReturn:
     )
 
 
-def _candidates() -> list[str]:
+def find(path: str | None = None) -> str | None:
+    """Linux perf on the search path ``path`` (by default $PATH), or None."""
+    return next(iter(_candidates(path)), None)
+
+
+def _candidates(path: str | None = None) -> list[str]:
     """Every program called ``perf`` on PATH, in its order, that is not this program under whatever name."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep)
     found = [shutil.which("perf", path=folder) for folder in dict.fromkeys(folders) if folder]
     return [path for path in found if path and not _is_ours(path)]
 

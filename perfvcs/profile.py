@@ -126,6 +126,16 @@ class Stacks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stacks: list[list[int]]
 
 
+class Reached(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which functions ran for each unit, as indices into ``functions``; the empty name has those that ran for none of them.
+
+    A function is ``file:qualified name``, its file below the project's root.
+    """
+
+    functions: list[str]
+    units: dict[str, list[int]]
+
+
 class Processed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One postprocessor that was run, with its parameters."""
 
@@ -175,6 +185,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     design: Design = Design()
     dirty: str | None = None
     stacks: Stacks | None = None
+    reached: Reached | None = None
     models: list[dict[str, Any]] = []
     postprocessors: list[Processed] = []
     origin: str | None = None
@@ -195,6 +206,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         document["resources"] = columns
         if self.stacks is not None:
             document["stacks"] = self.stacks
+        if self.reached is not None:
+            document["reached"] = self.reached
         document |= {"models": self.models, "postprocessors": self.postprocessors}
         if self.origin is not None:  # what was stored before there were origins stays as it is
             document["origin"] = self.origin
@@ -227,6 +240,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     design: Design = Design()
     dirty: str | None = None
     stacks: Stacks | None = None
+    reached: Reached | None = None
     models: list[dict[str, Any]] = []
     postprocessors: list[Processed] = []
     origin: str | None = None
@@ -276,11 +290,11 @@ def decode(document: bytes) -> Profile:
 def _check_sizes(document: bytes) -> None:
     """Refuse a document whose header alone would fill the memory, before any of it becomes objects."""
     sizes = {name: len(memoryview(raw)) for name, raw in _fields.decode(document).items()}
-    rest = sum(size for name, size in sizes.items() if name not in ("resources", "stacks"))
+    rest = sum(size for name, size in sizes.items() if name not in ("resources", "stacks", "reached"))
     _require(rest <= MAX_HEADER, f"the fields other than $.resources have {rest:,} bytes, over the limit of {MAX_HEADER:,}")
-    _require(
-        sizes.get("stacks", 0) <= MAX_STACKS, f"$.stacks has {sizes.get('stacks', 0):,} bytes, over the limit of {MAX_STACKS:,}"
-    )
+    for name in ("stacks", "reached"):
+        size = sizes.get(name, 0)
+        _require(size <= MAX_STACKS, f"$.{name} has {size:,} bytes, over the limit of {MAX_STACKS:,}")
 
 
 def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> Any:
@@ -332,6 +346,12 @@ def _check(profile: Profile) -> None:
         frames = len(profile.stacks.frames)
         valid = all(0 <= frame < frames for stack in profile.stacks.stacks for frame in stack)
         _require(valid, "$.stacks.stacks points outside $.stacks.frames")
+    if profile.reached is not None:
+        count_of = len(profile.reached.functions)
+        valid = all(0 <= one < count_of for some in profile.reached.units.values() for one in some)
+        _require(valid, "$.reached.units points outside $.reached.functions")
+        named = all(len(name) <= MAX_NAME for names in (profile.reached.functions, profile.reached.units) for name in names)
+        _require(named, f"$.reached has a name over {MAX_NAME} characters")
     _require(rows.size is None or len(rows.size) == count, "$.resources.size has another length than uid")
     for name in ("binaries", "executions", "warmup", "version"):
         _require(0 <= getattr(profile.design, name) <= MAX_INTEGER, f"$.design.{name} is not between 0 and {MAX_INTEGER}")

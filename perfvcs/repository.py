@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.errors import UsageError
+from perfvcs.errors import UsageError, nearest
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
 from perfvcs.rules import FILE, Rules
@@ -228,7 +228,10 @@ class Repository:
         return fallback
 
     def select(self, name: str, jobs: Sequence[str] = ()) -> list[str]:
-        """Paths of profiles: all of the revision ``name``, else those that begin with it; raises UsageError without any."""
+        """Paths of profiles: all of the revision ``name``, else those that begin with it; ``jobs`` are names or labels.
+
+        Raises UsageError without any.
+        """
         try:
             paths = self.store.paths(self.project.resolve(name))
         except UnknownRevision:
@@ -236,12 +239,15 @@ class Repository:
             if not paths:
                 raise
         if jobs:
-            wanted = {
-                header.path for header in self.index.headers({path.split("/")[1] for path in paths}) if header.job.name in jobs
-            }
-            paths = [path for path in paths if path in wanted]
+            measured = self.index.headers({path.split("/")[1] for path in paths})
+            known = {header.path: {header.job.name, header.job.label} for header in measured if header.path in paths}
+            named = set().union(*known.values())
+            unknown = [job for job in jobs if job not in named]
+            if named and unknown:
+                raise UsageError(f"`{name}` has no profiles of a job `{unknown[0]}`{nearest(unknown[0], sorted(named))}")
+            paths = [path for path in paths if not known.get(path, set()).isdisjoint(jobs)]
         if not paths:
-            raise UsageError(f"`{name}` has no such profiles: `perf log` shows what there is")
+            raise UsageError(f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what there is")
         return paths
 
     @contextmanager

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from samples import sample_profile
 
 from perfvcs.check import Report, Word, compare
-from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
+from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.views import Point, Series, Subject
 
 BASELINE, TARGET = "1f0e" * 10, "8c7f" * 10
@@ -24,6 +24,12 @@ ATTACKS = (
     "`; drop table", "' onmouseover='alert(2)", "\u202egnp.exe", " ", "'%s{{7*7}}",
 )  # fmt: skip
 WORDS: tuple[Word, ...] = ("degradation", "improvement", "suspected", "inconclusive", "same", "not comparable", "new", "missing")
+
+Folded = Mapping[tuple[str, ...], float]
+STACK_METRICS = {"busy": Metric("s"), "samples": Metric("", "none"), "share": Metric("", "none")}
+MAIN: Folded = {
+    ("main (a.py)",): 5, ("main (a.py)", "f (a.py)"): 10, ("main (a.py)", "f (a.py)", "g (b.py)"): 25, ("main (a.py)", "h (b.py)"): 60,
+}  # fmt: skip
 
 
 def measured(
@@ -59,6 +65,32 @@ def measured(
             {"cpu": "AMD EPYC 7B13", "kernel": "6.1.0", "machine": "x86_64", "libc": "glibc 2.36"}, "9b1c6d0f42aa",
             {"load": "0.12"}, ["the load was 1.7 on 2 processors: stop other programs"],
         ),
+    }  # fmt: skip
+    return sample_profile(**(fields | overrides))
+
+
+def sampled(*executions: Folded, commit: str = TARGET, metric: str = "samples", **overrides: Any) -> Profile:
+    """A profile as the collector `samples` gives it, of one folded set of stacks per execution."""
+    known = list(dict.fromkeys(stack for folded in executions for stack in folded))
+    frames = list(dict.fromkeys(frame for stack in known for frame in stack))
+    names = ["work", *dict.fromkeys(stack[-1] for stack in known)]
+    rows = [(number, stack) for number, folded in enumerate(executions) for stack in (None, *folded)]
+    totals = [sum(folded.values()) for folded in executions]
+    metrics = STACK_METRICS if metric == "samples" else {metric: Metric("", "none", "deterministic")}
+    values: dict[str, list[float | None]] = {
+        "busy": [totals[number] / 100 if stack is None else None for number, stack in rows],
+        metric: [totals[number] if stack is None else executions[number][stack] for number, stack in rows],
+        "share": [None if stack is None else executions[number][stack] / totals[number] for number, stack in rows],
+    }
+    resources = Resources(
+        names, [0 if stack is None else names.index(stack[-1]) for _, stack in rows], [number for number, _ in rows],
+        trace=[-1 if stack is None else known.index(stack) for _, stack in rows],
+        metrics={name: values[name] for name in metrics},
+    )  # fmt: skip
+    fields: dict[str, Any] = {
+        "commit": commit, "metrics": metrics, "resources": resources, "design": Design(executions=len(executions)),
+        "stacks": Stacks(frames, [[frames.index(frame) for frame in stack] for stack in known]),
+        "job": Job("work", "samples", "./work", engine="perf-dwarf/1"),
     }  # fmt: skip
     return sample_profile(**(fields | overrides))
 

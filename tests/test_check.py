@@ -261,6 +261,23 @@ def test_deterministic_metrics_change_by_a_tenth_of_a_percent() -> None:
     assert verdict(profile([1e-320], metric=count), profile([1e308], 1, metric=count)).effect is None
 
 
+def test_a_single_execution_is_as_exact_as_it_found_itself_to_be() -> None:
+    count = {"wall": Metric("", kind="deterministic"), "repeatability": Metric("", "none")}
+
+    def once(value: float, side: int, found: float | None, executions: int = 1) -> Profile:
+        rows = Resources(
+            names=["sort", "f"], uid=[0, 1] * executions, execution=[place // 2 for place in range(2 * executions)],
+            metrics={"wall": [value] * 2 * executions, "repeatability": [found, None] * executions},
+        )  # fmt: skip
+        return profile([], side, metrics=count, resources=rows)
+
+    for found, word in ((None, "degradation"), (0.0002, "degradation"), (0.002, "same"), (float("inf"), "degradation")):
+        changes = compare([once(1000, 0, 0.0)], [once(1008, 1, found)]).changes
+        assert [change.word for change in changes] == [word, word]
+    report = compare([once(1000, 0, 0.0, 2)], [once(1008, 1, 0.002, 2)])
+    assert {change.word for change in report.changes} == {"degradation"}
+
+
 def test_many_comparisons_are_corrected_for_their_number() -> None:
     rng = np.random.default_rng(9)
     old = {f"unit {place}": np.exp(rng.normal(0, 0.02, 10)).tolist() for place in range(100)}

@@ -44,8 +44,20 @@ def working(name: str, collector: Collector) -> Collector:
     return collector
 
 
+TESTED = """
+def test_work():
+    assert work(1000)
+
+
+if __name__ == "__main__":
+    import pytest
+
+    raise SystemExit(pytest.main([__file__]))
+"""
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Run]:
+def run(name: str, tmp_path: Path) -> Callable[..., Run]:
     """A prepared run of a small Python program, which every collector can measure, in a folder of its own."""
     scratch, cwd = tmp_path / "scratch", tmp_path / "revision"
     scratch.mkdir()
@@ -53,7 +65,7 @@ def run(tmp_path: Path) -> Callable[..., Run]:
 
     def prepare(script: str = "print(work(1000))", **changed: object) -> Run:
         program = cwd / "program.py"
-        program.write_text(f"def work(n):\n    return sum(range(n))\n\n\nwork(10)\n{script}\n")
+        program.write_text(f"def work(n):\n    return sum(range(n))\n\n\nwork(10)\n{script}\n{TESTED * (name == 'pytest')}")
         env = MappingProxyType({"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
         prepared = Run((sys.executable, str(program)), cwd, env, scratch, "whole", timeout=60.0)
         return replace(prepared, **changed)  # type: ignore[arg-type]
@@ -116,7 +128,7 @@ def test_an_execution_gives_columns_of_equal_length_that_can_be_stored(working: 
     prepared = run(size=12.0)
     found = working.collect(prepared)
     rows = len(found.uid)
-    assert rows and (prepared.uid in found.uid or "program:work" in found.uid)
+    assert rows and {prepared.uid, "program:work", "program.py::test_work"} & set(found.uid)
     assert len(found.size) == len(found.iteration) == len(found.mark) == rows
     assert len(found.trace) in (0, rows)
     assert found.values.keys() == found.metrics.keys() >= set(working.metrics)

@@ -15,16 +15,17 @@ PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
     {"errors"},
     {"profile", "native", "statistics", "quantity", "rules"},
-    {"summary", "environment", "process", "plugins"},
+    {"summary", "environment", "process", "plugins", "linuxperf", "interpreter"},
     {"store", "vcs", "launcher"},
-    {"index", "collectors", "complexity", "postprocessors", "formats"},
+    {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}
+    | {"memory", "postprocessors", "formats"},
     {"jobs", "check"},
     {"views", "repository"},
     {"plan"},
     {"measure", "locate"},
     {"page", "hooks"},
     {"reports", "exchange"},
-    {"commands", "linuxperf"},
+    {"commands", "pytestplugin"},
     {"cli"},
 )
 FAMILIES = {"collectors", "postprocessors", "views"}

@@ -139,3 +139,9 @@ def test_started_as_a_module_of_python_it_still_finds_linux_perf(tmp_path):
     environment = os.environ | {"PATH": f"{SCRIPTS}:{linux.parent}"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout == f"linux {linux} 2 stat -a\n"
+
+
+def test_the_kernels_own_is_found_behind_ours(tmp_path):
+    ours, linux = program(tmp_path / "ours", OURS.format(python=sys.executable)), program(tmp_path / "bin", SHOW)
+    assert linuxperf.find(f"{ours.parent}:{linux.parent}") == str(linux)
+    assert linuxperf.find(str(ours.parent)) is None and linuxperf.find("") is None

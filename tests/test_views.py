@@ -84,6 +84,8 @@ SUBJECTS = {
     "a history of one commit": pictures.history(1),
     "a history of nothing": Subject("none", history=[Series("a", "a", None, "wall", "s", "lower", "e", [])]),
     "a history in two places": pictures.history(30, environments=2),
+    "call stacks": Subject("stacks", [pictures.sampled(pictures.MAIN)]),
+    "call stacks of two": Subject("stacks", [pictures.sampled(pictures.MAIN)], [pictures.sampled(pictures.MAIN)]),
     "hostile": pictures.hostile(),
     "hostile history": pictures.hostile_history(),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 A view is a frozen dataclass; its fields are its options. It renders bokeh models and leaves files to the command. The page hands a
 view one benchmark's one metric at a time (``perfvcs.page``), so that figures can be folded; a view must also draw a whole subject. A
 field ``points`` bounds what is drawn, and is lowered for a page of many figures. A view with a true attribute ``whole``
-draws a benchmark over all its sizes. Files with a leading underscore are shared drawing.
+draws a benchmark over all its sizes, one with ``stacks`` all call stacks of a job. Files with a leading underscore are shared drawing.
 """
 
 from __future__ import annotations

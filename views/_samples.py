@@ -41,7 +41,8 @@ class Unit(NamedTuple):
     def title(self) -> str:
         """Job, unit where it is not just the job again, and size."""
         parts = [self.job] + ([self.uid] if not self.whole else [])
-        return " · ".join(parts) + (f" · size {self.size:,.10g}" if self.size is not None else "")
+        told = self.size is None or parts[-1].rpartition(" ")[2] == f"{self.size:.10g}"
+        return " · ".join(parts) + ("" if told else f" · size {self.size:,.10g}")
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,14 @@ class Part:
     def judged(self) -> bool:
         """Whether the metric has a better direction."""
         return any(cut.profile.metrics[self.metric].better != "none" for cut in (*self.baseline, *self.target))
+
+    @property
+    def traced(self) -> bool:
+        """Whether its profiles have call stacks, which tell of all parts of a program together what is not judged of each."""
+        cuts = (*self.baseline, *self.target)
+        if self.unit.whole or any(cut.profile.stacks is None for cut in cuts):
+            return False
+        return not self.judged or not any((cut.columns.floats(self.metric)[cut.rows] > 0).any() for cut in cuts)
 
     @property
     def sizes(self) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.counters import ASIDE
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, shorten
+from perfvcs.summary import has_totals
 from perfvcs.views import Subject
 from perfvcs.views._canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
 from perfvcs.views._samples import Part, Unit, parts
@@ -54,7 +56,8 @@ class Dendrogram:
         """One figure per unit."""
         units: dict[Unit, list[Part]] = {}
         for part in parts(subject):
-            units.setdefault(part.unit, []).append(part)
+            if _is_compared(part):
+                units.setdefault(part.unit, []).append(part)
         # Where some benchmark has nothing but counters, the others, whose metrics are judged one by one, have no place beside it.
         counters = {unit: mine for unit, mine in units.items() if all(map(_is_counter, mine))}
         figures = [self._draw(unit, mine) for unit, mine in (counters or units).items()]
@@ -135,6 +138,13 @@ class Dendrogram:
 def _is_counter(part: Part) -> bool:
     """Whether a metric is neither good nor bad by itself."""
     return all(cut.profile.metrics[part.metric].better == "none" for cut in (*part.baseline, *part.target))
+
+
+def _is_compared(part: Part) -> bool:
+    """Whether `check` compares it as a counter: where there are totals beside samples, neither these nor the machine."""
+    profile = (*part.baseline, *part.target)[0].profile
+    whole = part.unit.whole and _is_counter(part) and part.metric not in ASIDE and "." not in part.metric
+    return whole or not has_totals(profile.job, profile.metrics)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,11 @@ class Effects:
         notes = [f"{metric_name(metric)}: {len(drawn)} of {len(changes)} comparisons"] if len(drawn) < len(changes) else []
         beyond = sum(1 for change in drawn if _reach(change) > edge)
         notes += [f"{beyond} beyond the edge: see the numbers"] if beyond else []
-        title = "\n".join(notes) if notes else f"{metric_name(metric)}: all {len(drawn)} comparisons"
+        title = (
+            "\n".join(notes)
+            if notes
+            else f"{metric_name(metric)}: all {len(drawn)} comparisons".replace("all 1 comparisons", "1 comparison")
+        )
         lower = better != "higher"
         x_label = f"{'better' if lower else 'worse'} ←  change, %  → {'worse' if lower else 'better'}"
         plot = canvas(title, x_label, "", height=ROW * len(drawn) + 130, tools="")

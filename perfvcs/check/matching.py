@@ -9,6 +9,7 @@ from perfvcs.check.case import UNUSABLE, Case, Chosen, Sizes, decided_change
 from perfvcs.check.change import Change, Word
 from perfvcs.check.comparability import Comparable, comparable, differences, redefined
 from perfvcs.profile import is_derived
+from perfvcs.summary import SAMPLER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -128,6 +129,8 @@ def _cases(chosen: Chosen, history: Mapping[Unit, Past], rows: Rows) -> tuple[li
         else:
             cases.append(Case(chosen, new, uid, metric, before[key], after[key], rows, history))
     if before or after:
+        if new.job.collector == SAMPLER:
+            cases.append(Case(chosen, new, "", "", {}, {}, rows, history))
         return cases, decided
     empty = [name for name, about in new.metrics.items() if about.better != "none" and about == old.metrics.get(name)]
     if empty:  # not a single value on either side

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from perfvcs.collectors import Observations
-from perfvcs.profile import Metric, Resources
+from perfvcs.profile import Metric, Reached, Resources, Stacks
 
 
 @dataclass
@@ -18,6 +18,9 @@ class Recording:
     metrics: dict[str, Metric] = field(default_factory=dict)
     executions: int = 0
     engine: str = ""
+    frames: dict[str, int] = field(default_factory=dict)
+    traces: dict[tuple[int, ...], int] = field(default_factory=dict)
+    reached: Reached | None = None
 
     def add(self, seen: Observations, execution: int, binary: int) -> None:
         """Append what one execution gave."""
@@ -27,12 +30,32 @@ class Recording:
         for column, values in (("binary", [binary] * count), ("iteration", seen.iteration), ("mark", seen.mark)):
             setattr(self.rows, column, (getattr(self.rows, column) or []) + list(values))
         self.sizes += seen.size
+        self._add_traces(seen, before, count)
         self.metrics |= seen.metrics
         self.engine = seen.engine
+        self.reached = seen.reached or self.reached
         for name in self.metrics:
             known = self.rows.metrics.setdefault(name, [None] * before)
             known += seen.values.get(name, [None] * count)
         self.executions += 1
+
+    def _add_traces(self, seen: Observations, before: int, count: int) -> None:
+        """Append the rows' stacks, each kept once over all executions."""
+        if seen.stacks is None:
+            if self.rows.trace is not None:
+                self.rows.trace += [-1] * count
+            return
+        frames = [self.frames.setdefault(frame, len(self.frames)) for frame in seen.stacks.frames]
+        numbers = [
+            self.traces.setdefault(tuple(frames[place] for place in stack), len(self.traces)) for stack in seen.stacks.stacks
+        ]
+        if self.rows.trace is None:
+            self.rows.trace = [-1] * before
+        self.rows.trace += [numbers[trace] if trace >= 0 else -1 for trace in seen.trace or [-1] * count]
+
+    def stacks(self) -> Stacks | None:
+        """The stacks of all executions; None where no execution had any."""
+        return None if self.rows.trace is None else Stacks(list(self.frames), [list(stack) for stack in self.traces])
 
     def resources(self) -> Resources:
         """All rows, the columns that hold nothing left out."""

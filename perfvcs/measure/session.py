@@ -56,7 +56,11 @@ class Progress(Protocol):
         ...
 
     def say(self, line: str) -> None:
-        """A line worth reading: a preparation, a warning, a failure."""
+        """A line worth reading: a preparation, a warning."""
+        ...
+
+    def fail(self, failure: str) -> None:
+        """What could not be measured and why; it is told here and nowhere else, whatever is quiet."""
         ...
 
 
@@ -231,7 +235,7 @@ class Session:
     def _give_up(self, label: str, version: Version, reason: str) -> None:
         failure = Failure(label, version.name, reason)
         self.failures.append(failure)
-        self.progress.say(f"failed: {failure}")
+        self.progress.fail(str(failure))
 
     def profiles(self) -> list[Profile]:
         """One profile per cell and version that was measured whole."""
@@ -265,7 +269,8 @@ class Session:
         job = cell.job(source)
         return Profile(
             commit=version.commit, dirty=version.dirty, job=structs.replace(job, engine=recording.engine or job.engine),
-            metrics=recording.metrics, resources=recording.resources(),
+            metrics=recording.metrics, resources=recording.resources(), stacks=recording.stacks(),
+            reached=recording.reached,
             collected=Collected(self.id, _iso(self.started), _iso(ended), f"perfvcs {__version__}"),
             environment=environment.describe(
                 self.knobs, site.environ(cell.env), python=label, built=site.built,

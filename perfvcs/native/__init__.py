@@ -18,3 +18,8 @@ def python_folder() -> Path:
 def tracing_folder() -> Path:
     """The folder for the PYTHONPATH of programs whose calls are recorded; its ``sitecustomize`` starts that."""
     return Path(__file__).parent / "tracing"
+
+
+def testing_folder() -> Path:
+    """The folder for the PYTHONPATH of a pytest whose tests are measured, where its plugin is found."""
+    return Path(__file__).parent / "testing"

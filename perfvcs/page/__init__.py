@@ -21,7 +21,8 @@ from perfvcs.quantity import FIRST, metric_name, metric_rank, shorten
 from perfvcs.summary import MAX_SIZES, RECORDER
 from perfvcs.views import Subject, View
 from perfvcs.views._samples import Part, parts
-from perfvcs.views.curves import FEWEST
+from perfvcs.views._sides import FEWEST
+from perfvcs.views._stacks import groups
 from perfvcs.views.history import grouped
 
 if TYPE_CHECKING:
@@ -68,13 +69,21 @@ class Section:
 
 
 class Place(NamedTuple):
-    """A piece of the subject that becomes one block: which section, under which heading, and what to draw; ``whole``: over all sizes."""
+    """A piece of the subject that becomes one block: which section, under which heading, and what to draw.
+
+    ``whole``: over all sizes; ``stacks``: of all call stacks of one job.
+    """
 
     section: str
     key: Key | None
     metric: str
     narrow: Callable[[], Subject]
     whole: bool = False
+    stacks: bool = False
+
+    def suits(self, view: View) -> bool:
+        """Whether a view draws pieces of this kind."""
+        return all(getattr(view, kind, False) == getattr(self, kind) for kind in ("whole", "stacks"))
 
 
 def render(subject: Subject, view: str | None = None) -> str:
@@ -136,10 +145,12 @@ def _places(subject: Subject, curves: bool) -> Iterator[Place]:
     for group in grouped(subject.history):
         key = (group[0].label, group[0].uid, group[0].size)
         yield Place(title(key), key, group[0].metric, partial(Subject, subject.title, history=group))
+    for stacks, whole in groups(subject).items():
+        yield Place(title((stacks.job, "", None)), None, "call stacks", partial(replace, whole), stacks=True)
     ranks: dict[Key, int] = {}
     for change in subject.report.changes if subject.report else ():
         ranks.setdefault((change.job, change.uid, change.size), len(ranks))
-    found = [(part, (part.unit.job, part.unit.uid, part.unit.size)) for part in parts(subject)]
+    found = [(part, (part.unit.job, part.unit.uid, part.unit.size)) for part in parts(subject) if not part.traced]
     if curves:
         along = [part for part in parts(subject, whole=True) if part.judged and part.sizes >= FEWEST]
         yield from _whole(subject, along, ranks)
@@ -164,17 +175,14 @@ def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Sectio
     """Sections with their figures, the anchor of every benchmark that has one, and what was left out in words."""
     sections: dict[str, Section] = {}
     anchors: dict[Key, str] = {}
-    wholes = {name for name, view in chosen.items() if getattr(view, "whole", False)}
-    places = list(_places(subject, bool(wholes)))
-    if not any(
-        view.fits(place.narrow()) is None for name, view in chosen.items() for place in places if place.whole == (name in wholes)
-    ):
+    places = list(_places(subject, any(getattr(view, "whole", False) for view in chosen.values())))
+    if not any(view.fits(place.narrow()) is None for view in chosen.values() for place in places if place.suits(view)):
         places = [Place(subject.title, None, "", lambda: subject)] if chosen else []
     points = max(100, POINTS // max(1, min(FIGURES, len(places) * len(chosen))))
     drawn, left_out, number = 0, 0, 0
     for place in places:
         narrowed = place.narrow() if drawn < FIGURES else None
-        able = {name: view for name, view in chosen.items() if place.whole == (name in wholes)}
+        able = {name: view for name, view in chosen.items() if place.suits(view)}
         fitting = {name: view for name, view in able.items() if narrowed is not None and view.fits(narrowed) is None}
         left_out += narrowed is None
         if narrowed is None or not fitting:
@@ -191,7 +199,7 @@ def _sections(subject: Subject, chosen: Mapping[str, View]) -> tuple[list[Sectio
             drawn += plots
             label = f"{name}, {metric_name(place.metric)}: {section.title}"
             figures.append(Figure(f"f{number}", name, label, int(getattr(layout, "height", None) or 0), packed))
-        folded = place.metric not in FIRST and len(section.blocks) >= 1
+        folded = place.metric not in FIRST and not place.stacks and len(section.blocks) >= 1
         (section.rest if folded else section.blocks).append(Block(metric_name(place.metric), figures))
     ordered = list(sections.values())
     for section in ordered[:OPEN]:

@@ -15,7 +15,7 @@ from perfvcs.sparkline import sparkline
 from perfvcs.views import Series, Subject
 from perfvcs.views._canvas import SEEN, seen
 from perfvcs.views._samples import Unit, samples
-from perfvcs.views.curves import growth, sized
+from perfvcs.views._sides import growth, sized
 
 ROWS = 1000
 COLUMNS = 3  # metrics with a column of their own

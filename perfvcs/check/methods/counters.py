@@ -10,7 +10,9 @@ from perfvcs.check.case import decided_change, prepare
 from perfvcs.check.change import Change, Cluster, Word
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import finite
+from perfvcs.counters import ASIDE
 from perfvcs.profile import is_derived
+from perfvcs.summary import has_totals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +62,8 @@ def _judge(case: Case) -> Iterator[Change]:
     if case.counters:
         yield from _alone(case)
     units = [list(dict.fromkeys(uid for one in side for uid in case.rows.units(one))) for side in sides]
+    if has_totals(case.header.job, case.header.metrics):  # beside the job itself are the machine and what the program reported
+        units = [[uid for uid in side if uid == case.header.job.name] for side in units]
     for uid in dict.fromkeys([*units[0], *units[1]]):
         if uid not in units[0] or uid not in units[1]:
             yield _change(case, uid, "missing" if uid in units[0] else "new")
@@ -75,7 +79,10 @@ def _alone(case: Case) -> Iterator[Change]:
     before, after = ({name: one.header for one in side for name in one.header.metrics} for side in case.chosen.sides)
     for ours, theirs, word in zip((before, after), (after, before), words, strict=True):
         for name in ours:
-            if name not in theirs and not is_derived(name, ours):
+            told = (
+                has_totals(case.header.job, case.header.metrics) and ours[name].metrics[name].better != "none"
+            )  # by what judges totals
+            if name not in theirs and not is_derived(name, ours) and not told:
                 yield decided_change(ours[name], "", None, name, word, series=case.series)
 
 
@@ -86,6 +93,12 @@ def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
 
     old, new = ([run for one in side for run in _runs(case, one, uid, names)] for side in case.chosen.sides)
     counts = len(old), len(new)
+    if has_totals(case.header.job, case.header.metrics):  # totals and the machine's counters are in other rows
+        there = np.isfinite(np.concatenate([np.empty((0, len(names))), *old, *new])).any(axis=0)
+        # a group is part of the whole and would foretell it
+        places = [place for place, name in enumerate(names) if there[place] and name not in ASIDE and "." not in name]
+        names = [names[place] for place in places]
+        old, new = [run[:, places] for run in old], [run[:, places] for run in new]
     try:
         found = compare(old, np.concatenate([np.empty((0, len(names))), *new]), names)
     except ValueError:  # a version without a complete observation
@@ -108,9 +121,13 @@ def _runs(case: Case, one: Measured, uid: str, names: Sequence[str]) -> list[NDA
     import numpy as np
 
     table: Table = case.rows.table(one, uid)
-    values = np.stack([table.metrics[name] for name in names], axis=1)
-    keys, place = np.unique(np.stack([table.binary, table.execution], axis=1), axis=0, return_inverse=True)
-    order = np.lexsort((table.iteration, place.reshape(-1)))
+    values, places = np.stack([table.metrics[name] for name in names], axis=1), np.stack([table.binary, table.execution], axis=1)
+    iteration = table.iteration
+    if has_totals(case.header.job, case.header.metrics):
+        sampled = iteration > 0  # its totals are number 0
+        values, places, iteration = values[sampled], places[sampled], iteration[sampled]
+    keys, place = np.unique(places, axis=0, return_inverse=True)
+    order = np.lexsort((iteration, place.reshape(-1)))
     if len(values) < 2 * len(keys):
         return [values[order]] if len(values) else []
     return np.split(values[order], np.cumsum(np.bincount(place.reshape(-1)))[:-1])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from statistics import median, stdev
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.check.case import prepare
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.samples.scale import flatten
 from perfvcs.check.statement import direction, finite, state
@@ -21,25 +23,29 @@ if TYPE_CHECKING:
 SMALLEST = 0.001
 REPEATABILITY = 5
 LARGEST = 1e9  # a repeatability beyond is no better than this one
+WITHIN = "repeatability"  # the metric in which an execution that was repeated inside says how well, as a share
 
 
 @dataclass(frozen=True)
 class Deterministic(PairMethod):
     """Changed where the medians differ by more than .1 % and five times the metric's own repeatability.
 
-    The repeatability is the larger relative standard deviation of the two sides' executions; a single execution shows none.
-    Neither ``delta`` nor a p-value enters: such a metric has no noise to tell from, the code path changed.
+    The repeatability is the larger relative standard deviation of the two sides' executions. A single execution shows none, but may
+    have measured it inside (the metric ``repeatability``); the largest of these counts then. Neither ``delta`` nor a p-value enters:
+    such a metric has no noise to tell from, the code path changed.
     """
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
-        return [_judge(pair) for pair in pairs]
+        single = [min(pair.executions) == 1 and WITHIN in pair.case.header.metrics for pair in pairs]
+        prepare([pair.case for pair, alone in zip(pairs, single, strict=True) if alone])
+        return [_judge(pair, _within(pair) if alone else 0.0) for pair, alone in zip(pairs, single, strict=True)]
 
 
-def _judge(pair: Pair) -> Change:
+def _judge(pair: Pair, within: float) -> Change:
     sides = [flatten(pair.baseline), flatten(pair.target)]
     old, new = (2 * median(value / 2 for value in side) for side in sides)  # halves, since median adds two values
-    bar = max(SMALLEST, REPEATABILITY * max(map(_repeatability, sides)))
+    bar = max(SMALLEST, REPEATABILITY * max(within, *map(_repeatability, sides)))
     effect = new / old - 1 if old > 0 else None
     # Relative to the smaller side, so that a change and its way back have the same size.
     moved = abs(new - old) > bar * min(old, new) if min(old, new) > 0 else new != old
@@ -50,6 +56,14 @@ def _judge(pair: Pair) -> Change:
     )  # fmt: skip
     # exact also where a share of the baseline has no meaning
     return msgspec.structs.replace(change, shift=finite(new - old))
+
+
+def _within(pair: Pair) -> float:
+    """The largest repeatability that executions of the job found inside themselves; 0 where none did."""
+    job, rows = pair.case.header.job.name, pair.case.rows
+    tables = [rows.table(one, job).metrics for side in pair.case.chosen.sides for one in side]
+    found = [value for metrics in tables if WITHIN in metrics for value in metrics[WITHIN].tolist() if isfinite(value)]
+    return min(max(found, default=0.0), LARGEST)
 
 
 def _repeatability(values: list[float]) -> float:

@@ -1,0 +1,81 @@
+"""Instructions that a program executed: by function and along calls, as the engines count them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Context(NamedTuple):
+    """A function as an engine tells it apart: ``level`` is 1 for its outermost activations, 2 for those inside one of itself."""
+
+    name: str
+    image: str
+    level: int = 1
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one execution gave.
+
+    ``exclusive`` (contexts,): the instructions of each context itself. An edge is all calls of one context by another: ``caller``,
+    ``callee``, how many ``calls``, and the instructions until they returned, ``inclusive``. Calls inside a call of the same edge count in
+    it again, so that edges between contexts of level 2 are too large. ``engine`` tells the way, ``warnings`` are lines for the user.
+    """
+
+    contexts: list[Context]
+    exclusive: NDArray[np.float64]
+    caller: NDArray[np.int64]
+    callee: NDArray[np.int64]
+    calls: NDArray[np.float64]
+    inclusive: NDArray[np.float64]
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> float:
+        """All instructions."""
+        return float(self.exclusive.sum())
+
+
+def combine(parts: Iterable[Counts]) -> Counts:
+    """The counts of all processes as one: the same function of the same program is one context."""
+    import numpy as np
+
+    numbers: dict[Context, int] = {}
+    exclusive, edges, warnings = [], [], []
+    for part in parts:
+        place = np.array([numbers.setdefault(context, len(numbers)) for context in part.contexts], np.int64)
+        exclusive.append((place, part.exclusive))
+        edges.append((place[part.caller], place[part.callee], part.calls, part.inclusive))
+        warnings += part.warnings
+    places, values = (np.concatenate(column) for column in zip(*exclusive, strict=True))
+    own = sums(places, values, len(numbers))
+    caller, callee, calls, inclusive = (np.concatenate(column) for column in zip(*edges, strict=True))
+    return Counts(list(numbers), own, *joined(caller, callee, calls, inclusive, len(numbers)), warnings)
+
+
+def joined(
+    caller: NDArray[np.int64],
+    callee: NDArray[np.int64],
+    calls: NDArray[np.float64],
+    inclusive: NDArray[np.float64],
+    contexts: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Edges between the same two of so many contexts as one edge."""
+    import numpy as np
+
+    pairs, which = np.unique(caller * contexts + callee, return_inverse=True)
+    which, own = which.ravel(), max(1, contexts)
+    return pairs // own, pairs % own, sums(which, calls, len(pairs)), sums(which, inclusive, len(pairs))
+
+
+def sums(place: NDArray[np.int64], values: NDArray[np.float64], places: int) -> NDArray[np.float64]:
+    """The sum of the values at each of so many places."""
+    import numpy as np
+
+    return np.bincount(place, values, places).astype(np.float64)

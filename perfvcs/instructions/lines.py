@@ -1,0 +1,134 @@
+"""A text of very many lines as arrays: where lines of each kind are, and the numbers in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+WIDEST = 15  # digits of a number, which a float holds exactly
+KIND = 4  # bytes by which lines are told apart
+IGNORED = (b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=")  # source files, which are many and tell nothing of functions
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines from ``starts`` to ``ends`` in ``text``; the other arrays are numbers of lines from 0, in order.
+
+    ``counted`` begin with a position. ``functions`` are ``fn=``, ``callees`` ``cfn=``, ``calls`` ``calls=``, ``jumps`` ``jump=`` and
+    ``jcnd=``. ``words`` have to be read one by one: what else says something, and functions that are written out.
+    """
+
+    text: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    counted: NDArray[np.int64]
+    functions: NDArray[np.int64]
+    callees: NDArray[np.int64]
+    calls: NDArray[np.int64]
+    jumps: NDArray[np.int64]
+    words: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, content: bytes) -> Lines:
+        """The lines of a content."""
+        import numpy as np
+
+        text = np.frombuffer(content + b"\n" + bytes(KIND), np.uint8)  # so that there are so many bytes from any place on
+        ends = np.flatnonzero(text == ord("\n"))
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        first = text[starts]
+        counts = ((first >= ord("0")) & (first <= ord("9"))) | (first == ord("+")) | (first == ord("-")) | (first == ord("*"))
+        telling = np.flatnonzero(~counts & (ends > starts) & (first != ord("#")))
+        begins = np.stack([text[starts[telling] + place] for place in range(KIND)], axis=1).copy().view(f"S{KIND}").ravel()
+        functions, callees, calls, jumps, ignored = (
+            np.flatnonzero(_begins(begins, names)) for names in ((b"fn=",), (b"cfn=",), (b"call",), (b"jump", b"jcnd"), IGNORED)
+        )
+        made = cls(
+            text, starts, ends, counted=np.flatnonzero(counts), functions=telling[functions], callees=telling[callees],
+            calls=telling[calls], jumps=telling[jumps], words=telling,
+        )  # fmt: skip
+        read = np.ones(len(telling), bool)
+        read[np.concatenate([calls, jumps, ignored])] = False
+        for kind in (functions, callees):
+            read[kind] = np.isnan(made.references(telling[kind]))
+        return replace(made, words=telling[read])
+
+    def counts(self, place: int) -> NDArray[np.float64]:
+        """The number in field ``place`` (from 0) of each line of counts, 0 where it ends before, NaN where there is no number."""
+        import numpy as np
+
+        starts, ends, spaces = self.starts[self.counted], self.ends[self.counted], self._spaces
+        before = np.searchsorted(spaces, starts) + place - 1
+        begin = spaces[np.minimum(before, len(spaces) - 1)]
+        end = spaces[np.minimum(before + 1, len(spaces) - 1)]
+        return self._numbers(np.where(begin < ends, begin + 1, ends), np.minimum(end, ends))
+
+    def called(self) -> NDArray[np.float64]:
+        """How often, of the lines ``calls=3 16``; NaN where there is no number."""
+        import numpy as np
+
+        begin, ends, spaces = self.starts[self.calls] + len("calls="), self.ends[self.calls], self._spaces
+        numbers = self._numbers(begin, np.minimum(spaces[np.searchsorted(spaces, begin)], ends))
+        return np.where(begin < ends, numbers, np.nan)
+
+    def references(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The number of each line that ends in ``=(12)``, NaN for others; of lines ``fn=`` or ``cfn=``."""
+        import numpy as np
+
+        begin, end = self.starts[lines] + 3, self.ends[lines] - 1
+        begin = begin + (self.text[begin] == ord("="))  # cfn=
+        fits = (end > begin + 1) & (self.text[begin] == ord("(")) & (self.text[end] == ord(")"))
+        return np.where(fits, self._numbers(begin + 1, np.where(fits, end, begin)), np.nan)
+
+    def position(self, lines: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The place among ``others`` of the last that is not behind each of the ``lines``; -1 for none."""
+        import numpy as np
+
+        passed = np.zeros(len(self.starts), np.int64)
+        passed[others] = 1
+        found: NDArray[np.int64] = np.where(lines < 0, 0, passed.cumsum()[lines]) - 1
+        return found
+
+    def follows(self, others: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which lines of counts come right behind one of ``others``."""
+        import numpy as np
+
+        behind = np.zeros(len(self.starts) + 1, bool)
+        behind[others + 1] = True
+        found: NDArray[np.bool_] = behind[self.counted]
+        return found
+
+    @cached_property
+    def _spaces(self) -> NDArray[np.int64]:
+        """Where the spaces are, and one behind all."""
+        import numpy as np
+
+        return np.append(np.flatnonzero(self.text == ord(" ")), len(self.text))
+
+    def _numbers(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.float64]:
+        import numpy as np
+
+        width, values = end - begin, np.zeros(len(begin))
+        left = np.flatnonzero(width > 0)
+        for digit in range(min(int(width.max(initial=0)), WIDEST)):
+            left = left[width[left] > digit]
+            read = self.text[begin[left] + digit].astype(np.int16) - ord("0")
+            values[left] = np.where((read >= 0) & (read <= 9), 10 * values[left] + read, np.nan)
+        values[width > WIDEST] = np.nan
+        return values
+
+
+def _begins(begins: NDArray[np.bytes_], names: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Which begin with one of the names; all names are of as many bytes as they begin with, or fewer."""
+    import numpy as np
+
+    found = np.zeros(len(begins), bool)
+    for name in names:
+        found |= begins.astype(f"S{len(name)}") == name
+    return found

@@ -1,0 +1,32 @@
+"""The program that is to be counted, looked at before a tool starts it: what the system would refuse, a tool tells less clearly."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from perfvcs.collectors import CollectError
+from perfvcs.launcher.execution import not_started
+
+FIRST = 512  # bytes in which a script names its interpreter
+
+
+def check_program(argv: Sequence[str]) -> None:
+    """Raises CollectError, in the launcher's own words, where the system would not start ``argv``."""
+    program = Path(argv[0])
+    if not program.exists():
+        raise CollectError(str(not_started(argv, errno.ENOENT)))
+    if program.is_dir() or not os.access(program, os.X_OK):
+        raise CollectError(str(not_started(argv, errno.EACCES)))
+    try:
+        with program.open("rb") as file:
+            first = file.readline(FIRST)
+    except OSError:  # one that may be executed but not read
+        return
+    named = first[2:].split(maxsplit=1)
+    if first[:2] == b"#!" and named and not os.path.exists(named[0]):  # noqa: PTH110
+        raise CollectError(str(not_started(argv, errno.ENOENT)))
+    if first[:2] != b"#!" and first[:4] != b"\x7fELF":  # a tool would give it to a shell
+        raise CollectError(str(not_started(argv, errno.ENOEXEC)))

@@ -1,0 +1,74 @@
+"""The program whose allocations are recorded: what can be told before it starts, and its execution."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from perfvcs import launcher
+from perfvcs.collectors import CollectError, Run
+from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+
+LARGEST = 1 << 31  # bytes of a program that is looked into
+
+
+def execute(run: Run, variables: Mapping[str, str], prefix: Sequence[str] = ()) -> Execution:
+    """Execute the command with more environment variables, behind a ``prefix`` of words; raises CollectError when it fails."""
+    try:
+        execution = launcher.launch(
+            (*prefix, *run.argv), cwd=run.cwd, env={**run.env, **variables}, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
+        )
+    except LaunchError as error:
+        raise CollectError(str(error)) from None
+    if reason := failure(run.argv, execution, run.timeout):
+        raise CollectError(reason)
+    return execution
+
+
+def check(program: str) -> list[str]:
+    """What is to be told of a program into which something shall be loaded; raises CollectError for what nothing can be loaded into."""
+    try:
+        about = Path(program).stat()
+    except OSError:
+        return []  # starting it gives the better message
+    name = name_command([program])
+    if about.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != about.st_uid:
+        raise CollectError(
+            f"{name} runs with another user's rights (setuid), which forbids to load anything: measure a copy of it"
+        )
+    linked, own = _looked(program, about.st_size, about.st_mtime_ns)
+    if not linked:
+        raise CollectError(f"{name} is linked statically, so that nothing can be loaded into it: link it without -static")
+    return [f"memory: {name} contains a malloc of its own: what it allocates by that is not seen"] if own else []
+
+
+@cache
+def _looked(path: str, size: int, _changed: int) -> tuple[bool, bool]:
+    """Whether a file can load libraries, and whether it defines malloc; scripts and what cannot be read are taken for good."""
+    from elftools.common.exceptions import ELFError
+    from elftools.construct import ConstructError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        with open(path, "rb") as file:
+            if file.read(4) != b"\x7fELF" or size > LARGEST:
+                return True, False
+            elf = ELFFile(file)
+            linked = any(segment["p_type"] in ("PT_INTERP", "PT_DYNAMIC") for segment in elf.iter_segments())
+            return linked, linked and _defines(elf, "malloc")
+    except (OSError, ELFError, ConstructError, struct.error, LookupError, ValueError, TypeError, AttributeError, AssertionError):
+        return True, False
+
+
+def _defines(elf: Any, name: str) -> bool:
+    for table in (".symtab", ".dynsym"):
+        section: Any = elf.get_section_by_name(table)
+        symbols = section.get_symbol_by_name(name) if section is not None else None
+        if any(one["st_shndx"] != "SHN_UNDEF" and one["st_info"]["type"] == "STT_FUNC" for one in symbols or ()):
+            return True
+    return False

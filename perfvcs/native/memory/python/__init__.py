@@ -1,0 +1,1 @@
+"""What records allocations inside measured Python interpreters, with nothing but the standard library and memray where it is."""

@@ -1,0 +1,103 @@
+"""Records what this interpreter allocates from here on: with memray where it can be imported, else with tracemalloc.
+
+Environment: PERFVCS_HEAP is the folder for the files, PERFVCS_HEAP_RECORDER is ``memray``, ``tracemalloc`` or ``auto``,
+PERFVCS_HEAP_EXACT is 1 to trace Python's own allocators, PERFVCS_HEAP_SITES how many sites tracemalloc tells, PERFVCS_HEAP_MEMRAY is the
+tag of the interpreters that can import perfvcs' own memray and the folder with it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+PREFIX = "PERFVCS_HEAP"
+
+
+def install(environ: Mapping[str, str]) -> None:
+    """Start what can be started, and note which that is."""
+    folder = environ.get(PREFIX, "")
+    if not os.access(folder, os.W_OK):
+        return
+    name, recorder = f"{os.getpid()}-{time.monotonic_ns()}", environ.get(f"{PREFIX}_RECORDER")
+    tracker, place = None, ""
+    if recorder != "tracemalloc":
+        tag, _, borrowed = environ.get(f"{PREFIX}_MEMRAY", "").partition(":")
+        path, exact = f"{folder}/memray-{name}.bin", environ.get(f"{PREFIX}_EXACT") == "1"
+        tracker, place = _tracker(borrowed if tag == sys.implementation.cache_tag else "", path, exact)
+    _write(f"{folder}/python-{name}.json", {"executable": sys.executable, "memray": place})
+    if tracker is not None:
+        _trace_with_memray(tracker)
+    elif recorder != "memray":
+        _trace(f"{folder}/tracemalloc-{name}", int(environ.get(f"{PREFIX}_SITES", "1000")))
+
+
+def _tracker(borrowed: str, path: str, exact: bool) -> tuple[Any, str]:
+    """A tracker of memray, this interpreter's own or a borrowed one, and the folder with it; None where it can load none.
+
+    What a borrowed one brings along is hidden from the program, which may have its own of the same names.
+    """
+    before = set(sys.modules)
+    try:
+        try:
+            import memray
+        except ImportError:
+            if not borrowed:
+                return None, ""
+            sys.path.append(borrowed)
+            import memray
+        tracker = memray.Tracker(
+            destination=memray.FileDestination(path, overwrite=True, compress_on_exit=False),
+            trace_python_allocators=exact,
+            follow_fork=True,
+        )
+    except ImportError:
+        return None, ""
+    finally:
+        if borrowed and borrowed in sys.path:
+            sys.path.remove(borrowed)
+            for name in set(sys.modules) - before:
+                file = getattr(sys.modules[name], "__file__", None) or ""
+                if file.startswith(borrowed + os.sep) and name.partition(".")[0] != "memray":
+                    del sys.modules[name]
+    return tracker, os.path.realpath(memray.__file__ + "/../..")
+
+
+def _trace_with_memray(tracker: Any) -> None:
+    process = os.getpid()
+
+    def end() -> None:
+        if os.getpid() == process:
+            tracker.__exit__(None, None, None)
+
+    atexit.register(end)
+    tracker.__enter__()
+
+
+def _trace(path: str, sites: int) -> None:
+    import tracemalloc
+
+    def end() -> None:
+        current, peak = tracemalloc.get_traced_memory()
+        found = tracemalloc.take_snapshot().statistics("lineno")[:sites]
+        tracemalloc.stop()
+        rows = [[one.traceback[0].filename, one.traceback[0].lineno, one.size, one.count] for one in found]
+        _write(f"{path}-{os.getpid()}.json", {"peak": peak, "leaked": current, "sites": rows})
+
+    atexit.register(end)
+    tracemalloc.start(1)
+
+
+def _write(path: str, content: object) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+            json.dump(content, file)
+    except OSError:
+        return  # the folder is gone: this process outlived the measurement

@@ -1,0 +1,96 @@
+"""How tests end, by pytest's reports, and the file with what is found."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+LONGEST = 300  # characters of a reason
+
+
+class Notes:
+    """The file with what is found; opened anew for each line, since tests may close all descriptors."""
+
+    def __init__(self, folder: str) -> None:
+        self._process = os.getpid()
+        self._path = f"{folder}/notes-{self._process}.jsonl"
+        self._system = os.open, os.write, os.close, os.getpid
+
+    def add(self, kind: str, **fields: object) -> None:
+        """Append a line; forked processes add none."""
+        opened, write, close, process = self._system
+        if process() != self._process:
+            return
+        data = (json.dumps({"kind": kind, **fields}) + "\n").encode()
+        descriptor = opened(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while data:
+                data = data[write(descriptor, data) :]
+        finally:
+            close(descriptor)
+
+
+class Reports:
+    """How tests end, by the reports that are logged."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.logged: list[Any] = []
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """A file that cannot be collected."""
+        if report.failed:
+            self.notes.add("problem", id=clean(report.nodeid), why=reason(report))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """How many tests there are, after deselection."""
+        self.notes.add("collected", count=len(items))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """One phase of a test, or of a part of it."""
+        self.logged.append(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """The end."""
+        self.notes.add("finished", status=int(exitstatus))
+
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        """An error in pytest or a plugin."""
+        lines = str(excrepr).strip().splitlines()
+        self.notes.add("problem", id="", why=clean(lines[-1] if lines else "")[:LONGEST])
+
+
+def ending(reports: Iterable[Any]) -> tuple[str, str]:
+    """How a test ended, by the reports of its phases, and why, in one line."""
+    phases = list(reports)
+    for report in phases:
+        if report.failed:
+            return "failed", reason(report)
+    for report in phases:
+        if report.skipped:
+            return ("xfailed" if hasattr(report, "wasxfail") else "skipped"), ""
+    called = any(report.when == "call" and report.passed for report in phases)
+    return ("passed", "") if called else ("unrun", "")
+
+
+def reason(report: Any) -> str:
+    """The first line of an error."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    lines = (crash.message if crash is not None else str(report.longrepr or "")).strip().splitlines()
+    errors = [line[1:].strip() for line in lines if line.startswith("E ")]  # where pytest shows sources
+    chosen = lines[0] if crash is not None and lines else (errors or lines or [""])[-1]
+    return clean(chosen)[:LONGEST]
+
+
+def clean(text: object) -> str:
+    """Text that can be written as UTF-8."""
+    return str(text).encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,116 @@
+"""Stacks of Python functions, by py-spy: it reads the interpreter's memory from outside, so that the program runs as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from perfvcs.collectors import CollectError, Run
+from perfvcs.launcher.execution import name_command
+from perfvcs.sampling import LARGEST_REPORT, Folded, last
+from perfvcs.sampling.frames import python
+
+RATE = 100
+REPORT = "py-spy.txt"
+CURE = "pip install 'perfvcs[samples]'"
+PROCESS = re.compile(r'process \d+:".*?"(?=;|$)', re.DOTALL)
+FRAME = re.compile(r"(.*) \((.*)\)", re.DOTALL)
+SAID = re.compile(r"Samples: (\d+) Errors: (\d+)")
+IMPORTING = "<frozen importlib."
+IMPORT = "[import]"
+NO_FRAME = "[interpreter]"
+REFUSED = re.compile(r"permission denied|operation not permitted|EPERM|ptrace", re.IGNORECASE)
+TOO_SHORT = re.compile(r"no python processes found|no such process|failed to open process|process.*exited|ESRCH", re.IGNORECASE)
+MANY_ERRORS = 0.05  # of the samples
+
+
+@dataclass(frozen=True)
+class PySpy:
+    """``per_second`` samples; None: 100, which costs some percent."""
+
+    per_second: int | None = None
+
+    @property
+    def engine(self) -> str:
+        """``py-spy/1``."""
+        return "py-spy/1"
+
+    @property
+    def rate(self) -> int:
+        """Samples per second of one running thread."""
+        return self.per_second or RATE
+
+    def missing(self) -> str | None:
+        """Why it cannot run, with the cure."""
+        return None if _tool() else f"samples needs py-spy for Python programs: {CURE}"
+
+    def command(self, scratch: Path) -> Sequence[str]:
+        """The program and what it starts, running threads only."""
+        output = str(scratch / REPORT)
+        return [
+            _tool() or "py-spy", "record", "--pid", "{pid}", "--subprocesses", "--rate", str(self.rate), "--format", "raw", "--nolineno",
+            "--full-filenames", "--output", output,
+        ]  # fmt: skip
+
+    def read(self, run: Run, scratch: Path, said: str) -> Folded:
+        """Its raw format: one line per stack, root first, frames between semicolons, the count behind a space."""
+        path, found = scratch / REPORT, Folded()
+        if not path.exists():
+            return _nothing(run, said)
+        if path.stat().st_size > LARGEST_REPORT:
+            raise CollectError(
+                f"samples: py-spy wrote over {LARGEST_REPORT >> 30} GiB: lower rate, or give the program less to do"
+            )
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                stack, _, count = line.rstrip("\n").rpartition(" ")
+                if not count.isdecimal():
+                    raise CollectError(f"samples: py-spy wrote a line without a count: update it: {CURE}")
+                found.add(_frames(stack, str(run.cwd)), int(count))
+        if match := SAID.search(said):
+            taken, errors = int(match[1]), int(match[2])
+            found.lost = errors
+            if errors > MANY_ERRORS * max(1, taken):
+                found.warnings.append(f"samples: py-spy could not read {errors:,} of {taken + errors:,} samples")
+        return found
+
+
+def _tool() -> str | None:
+    """py-spy beside this interpreter, else on PATH."""
+    folders = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    return shutil.which("py-spy", path=folders)
+
+
+def _frames(stack: str, cwd: str) -> tuple[str, ...]:
+    """A line's stack; the machinery of imports is one frame, and processes are not told apart."""
+    frames = []
+    for importing, group in groupby(PROCESS.sub("", stack).split(";"), key=lambda frame: IMPORTING in frame):
+        if importing:
+            frames.append(IMPORT)
+            continue
+        frames += [_frame(frame, cwd) for frame in group if frame]
+    return tuple(frames) or (NO_FRAME,)
+
+
+def _frame(frame: str, cwd: str) -> str:
+    match = FRAME.fullmatch(frame)
+    return python(match[1], match[2], cwd) if match else python(frame, "<unknown>", cwd)
+
+
+def _nothing(run: Run, said: str) -> Folded:
+    """No report: the program was too short, which is no failure, or py-spy was not let in, which is one."""
+    reason = next((line for line in said.splitlines() if line.startswith("Error:")), said)
+    if REFUSED.search(said):
+        raise CollectError(
+            f"{name_command(run.argv)}: py-spy may not look into it: sysctl kernel.yama.ptrace_scope=0, or add the capability SYS_PTRACE "
+            "to the container"
+        )
+    if TOO_SHORT.search(said) or not said.strip():
+        return Folded()
+    raise CollectError(f"{name_command(run.argv)}: py-spy failed: {last(reason)}: is it a Python program?")
