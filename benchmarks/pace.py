@@ -70,7 +70,7 @@ def scatter(profile: Profile) -> None:
         value, pace, numbers = rows.array("duration")[here], rows.array("pace")[here], execution[here]
         cell = np.round(4 * np.log2(rows.array("size")[here])).astype(int)
         found = []
-        for one in (value, adjusted(value, pace, cell)):
+        for one in (value, adjusted(value, pace, cell, numbers)):
             logs = np.log(one)
             away = logs - (np.bincount(cell, logs) / np.maximum(np.bincount(cell), 1))[cell]
             away = np.clip(away, *np.percentile(away, [2, 98]))

@@ -21,7 +21,7 @@ def test_what_the_machine_did_is_taken_out_of_the_values() -> None:
     random = np.random.default_rng(1)
     pace, execution = modes(random, 20, 500)
     value = 2.0 * pace**0.8 * np.exp(random.normal(0, 0.02, len(pace)))
-    found = adjusted(value, pace, np.zeros(len(pace), dtype=int))
+    found = adjusted(value, pace, np.zeros(len(pace), dtype=int), execution)
     before, after = (np.std(np.bincount(execution, np.log(one)) / 500) for one in (value, found))
     assert before > 0.15
     assert after < 0.01
@@ -37,23 +37,32 @@ def test_the_slope_is_that_of_ordinary_least_squares_with_a_level_for_each_cell(
     y = np.array([0.0, 1.0, 5.0])[cell] + 0.7 * np.log(pace) + np.clip(random.normal(0, 0.001, len(pace)), -2e-3, 2e-3)
     design = np.column_stack([np.log(pace), *(cell == one for one in range(3))]).astype(float)
     slope = sm.OLS(y, design).fit().params[0]
-    found = adjusted(np.exp(y), pace, cell)
+    found = adjusted(np.exp(y), pace, cell, np.zeros(len(pace), dtype=int))
     assert np.polyfit(np.log(pace), y - np.log(found), 1)[0] == pytest.approx(slope, rel=5e-3)  # the tails are cut
+
+
+def test_readings_that_are_inexact_do_not_flatten_the_slope() -> None:
+    random = np.random.default_rng(6)
+    pace, execution = modes(random, 20, 400)
+    read = pace * np.exp(0.3 * random.standard_normal(len(pace)))
+    found = adjusted(pace**0.9, read, np.zeros(len(pace), dtype=int), execution)
+    before, after = (np.std(np.bincount(execution, np.log(one)) / 400) for one in (pace, found))
+    assert after < 0.1 * before
 
 
 def test_a_change_between_cells_is_none_of_the_machine() -> None:
     pace, execution = modes(np.random.default_rng(3), 40, 100)
     cell = (execution >= 20).astype(int)
-    found = adjusted(np.where(cell, 1.3, 1.0) * pace, pace, cell)
+    found = adjusted(np.where(cell, 1.3, 1.0) * pace, pace, cell, execution)
     assert np.median(found[cell == 1]) / np.median(found[cell == 0]) == pytest.approx(1.3, rel=1e-3)
 
 
 def test_calls_that_were_interrupted_do_not_rule_the_slope() -> None:
     random = np.random.default_rng(4)
-    pace, _ = modes(random, 20, 200)
+    pace, execution = modes(random, 20, 200)
     value = pace * np.exp(random.normal(0, 0.02, len(pace)))
     struck = (pace > 1.3) & (random.random(len(pace)) < 0.02)
-    found = adjusted(np.where(struck, 1000 * value, value), pace, np.zeros(len(pace), dtype=int))[~struck]
+    found = adjusted(np.where(struck, 1000 * value, value), pace, np.zeros(len(pace), dtype=int), execution)[~struck]
     assert np.median(found[pace[~struck] > 1.3]) == pytest.approx(np.median(found[pace[~struck] < 1.3]), rel=0.02)
 
 
@@ -61,15 +70,15 @@ def test_a_pace_that_tells_nothing_changes_nothing() -> None:
     random = np.random.default_rng(5)
     pace, _ = modes(random, 20, 50)
     against = 1 / pace  # faster on a slow machine: chance, or it measures something else
-    assert adjusted(against, pace, np.zeros(len(pace), dtype=int)) == pytest.approx(against, rel=1e-12)
+    assert adjusted(against, pace, np.zeros(len(pace), dtype=int), np.arange(len(pace))) == pytest.approx(against, rel=1e-12)
     value = random.lognormal(size=100)
-    assert adjusted(value, np.full(100, 1e-6), np.zeros(100, dtype=int)).tolist() == value.tolist()
-    assert adjusted(value, np.full(100, np.nan), np.zeros(100, dtype=int)).tolist() == value.tolist()
+    assert adjusted(value, np.full(100, 1e-6), np.zeros(100, dtype=int), np.arange(100)).tolist() == value.tolist()
+    assert adjusted(value, np.full(100, np.nan), np.zeros(100, dtype=int), np.arange(100)).tolist() == value.tolist()
 
 
 def test_the_slope_is_bounded() -> None:
     pace = np.array([1.0, 2.0] * 50)
-    found = adjusted(pace**4, pace, np.zeros(100, dtype=int))
+    found = adjusted(pace**4, pace, np.zeros(100, dtype=int), np.arange(100))
     assert found[1] / found[0] == pytest.approx(2 ** (4 - 1.5))
 
 
@@ -81,7 +90,7 @@ def test_the_slope_is_bounded() -> None:
 )
 def test_odd_values_stay_and_none_is_lost(rows: list[tuple[float, float]]) -> None:
     value, pace = np.array(rows, dtype=float).reshape(-1, 2).T
-    found = adjusted(value, pace, np.zeros(len(value), dtype=int))
+    found = adjusted(value, pace, np.zeros(len(value), dtype=int), np.arange(len(value)))
     odd = ~((value > 0) & (pace > 0))
     assert len(found) == len(value)
     assert np.array_equal(found[odd], value[odd], equal_nan=True)

@@ -67,7 +67,7 @@ def points(case: Case) -> tuple[Points, Points]:
     sided, profiles, builds, executions, size, value, pace = (np.concatenate(column) for column in zip(*columns, strict=True))
     code, keys = _numbered_rows(profiles, builds, executions)
     if ((pace > 0) & (pace < np.inf)).all() and not uneven(pace, sided, code):
-        value = adjusted(value, pace, _cells(sided, size))
+        value = adjusted(value, pace, _cells(sided, size), code)
     on = np.zeros((2, len(keys)), dtype=bool)
     on[sided, code] = True
     sides = []
