@@ -1,8 +1,8 @@
 """What reading the machine's pace costs, how much of the scatter between executions it explains, and what that does to verdicts.
 
-    python benchmarks/pace.py [--executions 20] [--language python] [--language cpp] [--runs 15] [--draws 100]
+    python benchmarks/pace.py [--executions 20] [--language python] [--language cpp] [--seconds 10] [--draws 100]
 
-1. A program that counts for about half a second runs with and without readings, in turns; printed is the median ratio of their CPU times.
+1. A program sleeps for some seconds with and without readings; printed is the processor time that the launcher takes for each of them.
 2. The skip list of examples/skiplist is recorded; printed is, of each function, the standard deviation between executions of the mean
    logarithm of its calls' durations (within quarters of a doubling of the size), as they were and at one pace (statistics/covariate.py).
 3. Simulated: revisions of a program, and of five functions of O(log n) with 400 calls, in ten and fifteen executions a side. In half of the
@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +25,7 @@ import numpy as np
 
 from perfvcs import launcher
 from perfvcs.check import compare
+from perfvcs.launcher.pace import READING
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.statistics.covariate import adjusted
@@ -35,16 +36,16 @@ FUNCTIONS, CALLS = 5, 400
 SLOW, SLOPE = 1.6, 0.85  # how much slower the fixed work is, and the exponent by which a function follows
 
 
-def cost(runs: int) -> float:
-    """CPU time with readings over CPU time without."""
-    count = "n = 0\nwhile n < 6_000_000: n += 1"
-    times: dict[bool, list[float]] = {True: [], False: []}
-    for _ in range(runs):
-        for pace, seen in times.items():
-            argv = [sys.executable, "-I", "-c", count]
-            found = launcher.launch(argv, cwd=Path.cwd(), env={}, timeout=60, cpus=[min(os.sched_getaffinity(0))], pace=pace)
-            seen.append(found.cpu)
-    return float(np.median(np.array(times[True]) / np.array(times[False])))
+def cost(seconds: int) -> tuple[float, int]:
+    """Processor time of a reading, in s, and how many there were."""
+    spent, count = [], 0
+    for pace in (False, True):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found = launcher.launch(["/bin/sleep", str(seconds)], cwd=Path.cwd(), env={}, timeout=60, pace=pace)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        count = len(found.pace.readings) // READING if found.pace else 0
+    return (spent[1] - spent[0]) / count, count
 
 
 def recorded(language: str, executions: int) -> Profile:
@@ -128,10 +129,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--executions", type=int, default=20)
     parser.add_argument("--language", action="append", choices=("python", "cpp"))
-    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--draws", type=int, default=100)
     options = parser.parse_args()
-    print(f"readings: CPU time x {cost(options.runs):.4f}")
+    each, count = cost(options.seconds)
+    print(f"a reading takes {1e6 * each:.1f} us of processor time (mean of {count})")
     for language in options.language or ("python", "cpp"):
         print(f"{language}, standard deviation between {options.executions} executions:")
         scatter(recorded(language, options.executions))

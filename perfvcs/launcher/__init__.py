@@ -79,7 +79,7 @@ def launch(
     ``argv[0]`` is an absolute path. Standard input is empty, standard output is thrown away, of standard error the end is kept.
     The command leads a session of its own; signals are as by default. After ``timeout`` seconds it is killed with all its
     descendants. What it leaves running is given ``grace`` seconds and then killed, daemons included. ``cpus`` pins it to processors,
-    ``aslr=False`` switches address space randomisation off. With ``pace`` the machine's pace is read meanwhile, every 10 ms.
+    ``aslr=False`` switches address space randomisation off. With ``pace`` the machine's pace is read meanwhile, every 20 ms.
     ``output`` is a descriptor that gets standard output and error instead. ``started`` is told the process at the top of all that runs
     as soon as there is one: the launcher, or under engine ``wait4/1`` the command. When this
     process ends, in whatever way, so do the command and its descendants. Raises NotStarted where the system refuses to start the

@@ -1,4 +1,4 @@
-"""The machine's pace while a command ran: how long a fixed piece of work took on its processor, every 10 ms."""
+"""The machine's pace while a command ran: how long a fixed piece of work took on its processor, every 20 ms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 READING = 16  # bytes: time and duration, ns as int64
-LARGEST = 1 << 20  # bytes of readings; two days have 0.6 MB
+LARGEST = 1 << 20  # bytes of readings; a month has .7 MB
 SMOOTH = 5  # readings that are averaged: one alone says little about the calls beside it
 
 
