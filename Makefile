@@ -1,4 +1,4 @@
-# make demo    measure eight releases of a real package and a skip list in Python and C++, check neighbours, write the pages (about five minutes)
+# make demo    measure eight releases of a real package and a skip list in Python and C++, check neighbours, write the pages (about ten minutes)
 # make test    lint, types, tests and their coverage
 # make lint    ruff and mypy only
 # make clean   remove what these made

@@ -11,12 +11,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from conftest import Project, Said
 from samples import sample_profile
 
 from perfvcs import plugins
 from perfvcs.collectors import CollectError, Collector, Observations, Run
 from perfvcs.errors import UsageError
 from perfvcs.profile import DELAYED, FINE, METRIC_NAME, REPEATED, RESERVED, Metric, Profile, Resources, decode
+from perfvcs.repository import Repository
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -170,3 +172,20 @@ def test_a_command_that_cannot_be_started_is_one_line(working: Collector, run: C
     with pytest.raises(CollectError, match="/no/such/program") as caught:
         working.collect(run(argv=("/no/such/program",)))
     assert "\n" not in str(caught.value)
+
+
+def test_several_on_one_job_give_a_profile_and_a_series_each(project: Project, perf: Callable[..., Said]) -> None:
+    project.write("work.py", "def f(n): return sum(range(n))\nfor n in range(50): f(n)\nimport time; time.sleep(0.3)\n")
+    project.write(
+        "perf.toml",
+        '[[job]]\nname = "w"\ncmd = "python work.py"\nexecutions = 2\nwarmup = 0\n'
+        'collectors = ["time", { name = "complexity", functions = ["work:f=n"] }, "counters"]\n',
+    )
+    project.commit("work")
+    perf("init")
+    assert "stored 3 profiles" in perf("collect").out
+    repository = Repository.find(project.root)
+    repository.refresh()
+    headers = repository.index.headers()
+    assert sorted(header.job.collector for header in headers) == ["complexity", "counters", "time"]
+    assert len({header.job.key for header in headers}) == 3

@@ -214,6 +214,16 @@ def test_a_child_counts_from_its_fork_on(program, collect):
     assert forked == pytest.approx(1.5 * alone, rel=1e-4)
 
 
+def test_a_child_counts_from_its_fork_on_wherever_the_cache_is(program, collect, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "with a space"))
+    valgrind._zero.cache_clear()
+    try:
+        alone, forked = (rows(collect(program, what), "exclusive")["work"] for what in ("", "fork"))
+    finally:
+        valgrind._zero.cache_clear()
+    assert forked == pytest.approx(1.5 * alone, rel=1e-4)
+
+
 def test_a_child_with_another_program_is_counted_though_nothing_is_left_of_the_environment(program, collect):
     found = collect(program, "clear", program)
     assert rows(found, "exclusive")["work"] == pytest.approx(2 * rows(collect(program), "exclusive")["work"], rel=1e-4)

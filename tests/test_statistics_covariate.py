@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfvcs.statistics.covariate import adjusted, uneven
+from perfvcs.statistics.covariate import adjusted, far_apart
 
 
 def modes(random: np.random.Generator, executions: int, calls: int) -> tuple[np.ndarray, np.ndarray]:
@@ -97,18 +97,18 @@ def test_odd_values_stay_and_none_is_lost(rows: list[tuple[float, float]]) -> No
     assert np.isfinite(found[~odd]).all()
 
 
-def test_a_pace_that_differs_between_the_sides_by_more_than_chance_is_uneven() -> None:
+def test_a_pace_that_differs_between_the_sides_by_more_than_chance_is_found() -> None:
     chance, doing = 0, 0
     for seed in range(200):
         random = np.random.default_rng(seed)
-        pace, execution = modes(random, 20, 5)
-        side = (execution >= 10).astype(int)
-        chance += uneven(pace, side, execution)
-        doing += uneven(np.where(side, 1.3, 1.0) * np.exp(0.05 * random.standard_normal(20))[execution], side, execution)
+        pace = np.log(np.where(random.random(20) < 0.5, 1.0, 1.6))
+        chance += far_apart(pace[:10].tolist(), pace[10:].tolist())
+        other = 0.05 * random.standard_normal(20)
+        doing += far_apart(other[:10].tolist(), (np.log(1.3) + other[10:]).tolist())
     assert chance <= 2
     assert doing == 200
 
 
 def test_one_execution_a_side_tells_nothing_about_the_pace() -> None:
-    assert not uneven([1.0, 1.0, 5.0, 5.0], [0, 0, 1, 1], [0, 0, 1, 1])
-    assert not uneven([1.0] * 4, [0, 0, 1, 1], [0, 1, 2, 3])
+    assert not far_apart([1.0], [5.0])
+    assert not far_apart([1.0, 1.0], [1.0, 1.0])

@@ -47,7 +47,7 @@ def points(case: Case) -> tuple[Points, Points]:
     """
     import numpy as np
 
-    from perfvcs.statistics.covariate import adjusted, uneven
+    from perfvcs.statistics.covariate import adjusted, far_apart
     from perfvcs.statistics.regression.condensed import warm
 
     tables = [[case.rows.table(one, case.uid) for one in side] for side in case.chosen.sides]
@@ -66,7 +66,7 @@ def points(case: Case) -> tuple[Points, Points]:
             columns.append((*place, table.size[usable], value[usable], pace[usable]))
     sided, profiles, builds, executions, size, value, pace = (np.concatenate(column) for column in zip(*columns, strict=True))
     code, keys = _numbered_rows(profiles, builds, executions)
-    if ((pace > 0) & (pace < np.inf)).all() and not uneven(pace, sided, code):
+    if ((pace > 0) & (pace < np.inf)).all() and not far_apart(*_levels(pace, sided, code)):
         value = adjusted(value, pace, _cells(sided, size), code)
     on = np.zeros((2, len(keys)), dtype=bool)
     on[sided, code] = True
@@ -76,6 +76,18 @@ def points(case: Case) -> tuple[Points, Points]:
         rows = (sided == number) & kept[code]
         numbers = np.cumsum(kept) - 1
         sides.append(Points(size[rows], value[rows], numbers[code[rows]], keys[kept, :2]))
+    return sides[0], sides[1]
+
+
+def _levels(pace: NDArray[np.float64], sided: NDArray[np.int64], execution: NDArray[np.int64]) -> tuple[list[float], list[float]]:
+    """The mean logarithm of the pace in each execution of either side."""
+    import numpy as np
+
+    log, sides = np.log(pace), []
+    for number in (0, 1):
+        rows = sided == number
+        count = np.bincount(execution[rows])
+        sides.append((np.bincount(execution[rows], log[rows])[count > 0] / count[count > 0]).tolist())
     return sides[0], sides[1]
 
 

@@ -21,7 +21,7 @@ from perfvcs.instructions import Counts, callgrind, combine
 from perfvcs.instructions.program import check_program
 from perfvcs.instructions.setting import addresses_can_be_fixed, environment
 from perfvcs.launcher.execution import LaunchError, failure, name_command
-from perfvcs.native.compiled import NotCompiled, compiled
+from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
 Tool = Literal["callgrind", "cachegrind"]
 
@@ -121,13 +121,13 @@ def _check(argv: Sequence[str]) -> None:
 def _zero() -> Path | None:
     """What makes forked children begin at zero; None without a compiler or valgrind's headers."""
     try:
-        return compiled("forks.c", shared=True)
+        return preloadable(compiled("forks.c", shared=True))
     except NotCompiled:
         return None
 
 
 def _has(part: Counts, zero: Path) -> bool:
-    return any(context.image == str(zero) for context in part.contexts)
+    return any(context.image == str(zero.resolve()) for context in part.contexts)
 
 
 def _command(file: Path) -> bytes:

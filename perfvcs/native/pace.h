@@ -4,7 +4,7 @@
  * twice as long while that one is busy, and neither steal time nor run-queue delay tells. */
 #pragma once
 
-#define BETWEEN (20 * MILLISECOND) /* readings; each takes 40 to 70 microseconds of the processor, most of it to wake up and to find out where */
+#define BETWEEN (20 * MILLISECOND) /* readings; most of what one takes is to wake up and to find out where */
 #define THINNING 4096              /* later a reading every 4096th part of the time until then */
 #define ROUNDS 48
 #define CELLS 256

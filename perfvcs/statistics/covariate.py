@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from math import sqrt
+from statistics import fmean, variance
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
@@ -41,27 +45,22 @@ def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike, execution:
     weight = np.ones(len(away))
     if len(calls) >= SEVERAL:
         away, found, weight = np.bincount(run, away) / calls, np.bincount(run, found) / calls, calls.astype(np.float64)
-    spread = float((weight * away**2).sum())
-    if spread <= UNMOVED**2 * weight.sum():
-        return values
-    slope = min(STEEPEST, max(0.0, float((weight * away * found).sum()) / spread))
-    values[known] *= np.exp(-slope * (x - x.mean()))
+    found_slope = slope(float((weight * away * found).sum()), float((weight * away**2).sum()), float(weight.sum()))
+    values[known] *= np.exp(-found_slope * (x - x.mean()))
     return values
 
 
-def uneven(covariate: ArrayLike, side: ArrayLike, execution: ArrayLike) -> bool:
-    """Whether the covariate differs between the two sides by more than chance, so that it may be a part of what is compared.
+def slope(products: float, squares: float, count: float) -> float:
+    """The slope by the sums of products and squares of ``count`` distances from the means; from 0 to 1.5, 0 where nothing moved."""
+    return min(STEEPEST, max(0.0, products / squares)) if squares > UNMOVED**2 * count else 0.0
 
-    Columns of equal length; ``side`` is 0 or 1, the numbers of executions are of both sides together. Welch's t of the executions' means
-    of logarithms, beyond 4; False where a side has one execution.
+
+def far_apart(first: Sequence[float], second: Sequence[float]) -> bool:
+    """Whether the executions' logarithms of the covariate on two sides differ by more than chance: Welch's t beyond 4.
+
+    Then it may be a part of what is compared. False where a side has one execution.
     """
-    import numpy as np
-
-    known, place = np.unique(np.stack([np.asarray(side), np.asarray(execution)]), axis=1, return_inverse=True)
-    place = place.reshape(-1)
-    means = np.bincount(place, np.log(np.asarray(covariate, dtype=np.float64))) / np.bincount(place)
-    first, second = means[known[0] == 0], means[known[0] == 1]
     if min(len(first), len(second)) < 2:
         return False
-    error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-    return bool(abs(second.mean() - first.mean()) > FAR * error + UNMOVED)
+    error = sqrt(variance(first) / len(first) + variance(second) / len(second))
+    return abs(fmean(second) - fmean(first)) > FAR * error + UNMOVED

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import exp, inf, log, sqrt
-from statistics import fmean, variance
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.covariate import FAR, STEEPEST, UNMOVED
+from perfvcs.statistics.covariate import far_apart, slope
 
 if TYPE_CHECKING:
     from perfvcs.check.case import Execution, Executions, Pair
@@ -22,9 +22,9 @@ def at_one_pace(pair: Pair) -> Pair:
     """The pair with the values of a time at the mean pace of both sides, by analysis of covariance (see ``statistics.covariate``).
 
     The slope is that inside the sessions of each side. It is estimated too: the values' distances from the mean of their session are
-    stretched by as much as that adds to the variance of the difference. Without the pace of every execution, of a metric that is no time
-    or has values of 0 and below, with fewer than eight executions a side, and where the paces of the sides differ by more than chance, it
-    is the pair itself.
+    stretched by as much as that adds to the variance of the difference. It is the pair itself without the pace of every execution, of a
+    metric that is no time or has values of 0 and below, with fewer than eight executions a side, where the paces of the sides differ by
+    more than chance, and where the pace tells nothing.
     """
     sides = pair.before, pair.after
     if pair.about.unit != "s" or min(pair.executions) < FEWEST:
@@ -32,13 +32,15 @@ def at_one_pace(pair: Pair) -> Pair:
     if not all(0 < one.value < inf for side in sides for session in side for one in session):
         return pair
     before, after = (_paces(side, measured) for side, measured in zip(sides, pair.case.chosen.sides, strict=True))
-    if before is None or after is None or _uneven(before, after):
+    if before is None or after is None or far_apart(_flat(before), _flat(after)):
         return pair
-    slope, stretch = _slope((before, after), sides)
-    middle = fmean(fmean(pace for session in known for pace in session) for known in (before, after))
+    steepness, stretch = _slope((before, after), sides)
+    if steepness == 0:
+        return pair
+    middle = fmean(fmean(_flat(known)) for known in (before, after))
     first, second = (
         tuple(
-            _moved(session, [slope * (pace - middle) for pace in along], stretch)
+            _moved(session, [steepness * (pace - middle) for pace in along], stretch)
             for session, along in zip(side, known, strict=True)
         )
         for side, known in zip(sides, (before, after), strict=True)
@@ -60,26 +62,24 @@ def _paces(side: Executions, measured: list[Measured]) -> Logs | None:
     return [[log(pace) for pace in session] for session in found]
 
 
-def _uneven(first: Logs, second: Logs) -> bool:
-    """See ``statistics.covariate.uneven``."""
-    old, new = ([pace for session in side for pace in session] for side in (first, second))
-    error = sqrt(variance(old) / len(old) + variance(new) / len(new))
-    return abs(fmean(new) - fmean(old)) > FAR * error + UNMOVED
+def _flat(side: Logs) -> list[float]:
+    return [pace for session in side for pace in session]
 
 
 def _slope(paces: tuple[Logs, Logs], sides: tuple[Executions, Executions]) -> tuple[float, float]:
-    """The slope, and the factor by which it widens the difference's standard error; 0 and 1 where the pace did not move."""
-    along = across = 0.0
+    """The slope, and the factor by which it widens the difference's standard error."""
+    squares = products = 0.0
     sessions = [pair for known, side in zip(paces, sides, strict=True) for pair in zip(known, side, strict=True)]
     for known, session in sessions:
         values = [log(one.value) for one in session]
         x, y = fmean(known), fmean(values)
-        along += sum((pace - x) ** 2 for pace in known)
-        across += sum((pace - x) * (value - y) for pace, value in zip(known, values, strict=True))
+        squares += sum((pace - x) ** 2 for pace in known)
+        products += sum((pace - x) * (value - y) for pace, value in zip(known, values, strict=True))
     counts = [sum(map(len, side)) for side in sides]
-    if along <= UNMOVED**2 * sum(counts):
+    found = slope(products, squares, sum(counts))
+    if found == 0:
         return 0.0, 1.0
     free = sum(counts) - len(sessions)
-    first, second = (fmean(pace for session in known for pace in session) for known in paces)
-    apart = (second - first) ** 2 / along / sum(1 / count for count in counts)
-    return min(STEEPEST, max(0.0, across / along)), sqrt((1 + apart) * free / (free - 1))
+    first, second = (fmean(_flat(known)) for known in paces)
+    apart = (second - first) ** 2 / squares / sum(1 / count for count in counts)
+    return found, sqrt((1 + apart) * free / (free - 1))
