@@ -171,6 +171,24 @@ def test_an_execution_that_started_slow_does_not_make_a_change() -> None:
     assert verdict(old, new).word == "inconclusive"
 
 
+def test_an_execution_far_from_the_others_hides_no_change() -> None:
+    before, after = noisy(LOG, 1, start=0.005), noisy(LOG * 1.04, 2, start=0.005)
+    before[3] *= 1.6
+    change = verdict(before, after)
+    assert change.word == "degradation"
+    assert change.low is not None
+    assert change.low < 0.04 < (change.high or 0)
+
+
+def test_what_is_far_from_the_others_may_be_a_part_of_a_change() -> None:
+    before, after = noisy(LOG, 1, executions=20), noisy(LOG, 2, executions=20)
+    after[3] *= 1.6
+    change = verdict(before, after, method="curves")
+    assert (change.word, change.reason) == ("inconclusive", "some executions are far from the others: they may be part of a change")
+    assert change.high is not None
+    assert change.high < 0.01
+
+
 def test_false_alarms_under_execution_effects_stay_at_the_level() -> None:
     random = np.random.default_rng(11)
     away = np.log(GEOMETRIC) - np.log(GEOMETRIC).mean()

@@ -47,6 +47,15 @@ def test_the_estimate_and_its_error_are_those_of_statsmodels_with_the_same_scale
         assert found.error[group] == pytest.approx(fitted.bse[0], rel=1e-6)
 
 
+def test_students_standard_error_of_widened_gaps_is_that_of_the_difference() -> None:
+    gaps = contaminated(np.random.default_rng(4), 50, 15)
+    found = paired(np.zeros_like(gaps), gaps)
+    assert 0 < found.drawn.sum() < 50
+    student = difference.paired(np.zeros_like(gaps), found.widened)
+    np.testing.assert_allclose(student.estimate, found.difference.estimate, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(student.error, found.difference.error, rtol=1e-9)
+
+
 def test_an_outlier_neither_moves_nor_widens_it_the_further_it_is() -> None:
     calm = 0.05 + 0.01 * np.array([-1.5, -0.9, -0.5, -0.2, 0.1, 0.3, 0.6, 0.8, 1.1, 0.2])
     calm[9] = 1

@@ -23,11 +23,13 @@ class Shift:
     """What ``paired`` finds: the ``difference``, and the ``gaps`` (groups, n) second minus first with outliers drawn in.
 
     Flips of the gaps' signs are the permutation test that belongs to it: a pair without any difference keeps 0, whose sign says nothing.
-    ``drawn`` (groups,) says where there were outliers.
+    ``widened`` (groups, n) are the gaps further from their mean, so that Student's standard error of theirs is the difference's: for tests
+    of several such columns together. ``drawn`` (groups,) says where there were outliers.
     """
 
     difference: Difference
     gaps: NDArray[np.float64]
+    widened: NDArray[np.float64]
     drawn: NDArray[np.bool_]
 
 
@@ -65,6 +67,7 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
     return Shift(
         combine(estimate, [variance], [about.df], confidence),
         np.where(whole, np.where(equal, 0.0, drawn), np.nan),
+        np.where(whole, about.mean[:, None] + factor[:, None] * (drawn - about.mean[:, None]), np.nan),
         (drawn != gaps).any(axis=1),
     )
 

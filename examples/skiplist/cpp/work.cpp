@@ -4,6 +4,7 @@
 //
 // Prints how often a key was found.
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -15,7 +16,7 @@
 #include "skiplist.hpp"
 
 static constexpr int FEWEST = 10;  // keys, but at the start
-static constexpr int ROUNDS = 8;   // how often all keys are looked up after every step: so little is left in the caches of what insert did
+static constexpr int ROUNDS = 4;   // how often all keys are looked up after every step: so little is left in the caches of what insert did
 
 // So many steps with at most so many keys, the same ones each time; returns how often a key was found.
 // Three of four steps lead towards the next length, one away from it: so calls of all functions mix at every length.
@@ -29,7 +30,8 @@ static long work(int keys, int steps) {
     long found = 0;
     for (int step = 0; step < steps; step++) {
         if (count == length)
-            length = FEWEST + static_cast<int>(random() % (keys - FEWEST + 1));
+            // short ones as often as long ones
+            length = static_cast<int>(std::lround(FEWEST * std::pow(double(keys) / FEWEST, random() / double(random.max()))));
         if (count < FEWEST || (count < keys && (count < length) == (random() % 4 > 0))) {
             std::swap(order[count], order[count + random() % (keys - count)]);
             list.insert(order[count++]);
@@ -49,6 +51,6 @@ static long work(int keys, int steps) {
 }
 
 int main(int count, char **words) {
-    const int keys = count > 1 ? std::atoi(words[1]) : 100, steps = count > 2 ? std::atoi(words[2]) : 15000;
+    const int keys = count > 1 ? std::atoi(words[1]) : 200, steps = count > 2 ? std::atoi(words[2]) : 8000;
     std::printf("%ld\n", work(keys, steps));
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics import difference, sessions
+from perfvcs.statistics import difference, huber, sessions
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ PARTS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all si
 class Contrast:
     """Target minus baseline at the smallest, at the largest and over all sizes, with their intervals, infinite for one execution a side.
 
-    ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it is NaN. ``between`` is what is known
-    of sessions that were apart, and a part of ``error``, the standard errors.
+    ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it is NaN. ``widest`` is how far from 0
+    Student's intervals reach, which are wider where outliers were drawn in. ``between`` is what is known of sessions that were apart,
+    and a part of ``error``, the standard errors.
     """
 
     theta: Three
@@ -42,6 +43,7 @@ class Contrast:
     p: float
     permutation_p: float
     veto: float
+    widest: float
     between: sessions.Spread | None
 
     def stands_out(self, bar: float) -> bool:
@@ -92,17 +94,21 @@ def _bucket(
     first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
     m, k = first.shape[1], second.shape[1]
     between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
-    parts = [_difference(first[..., part], second[..., part], paired, between, confidence) for part in PARTS]
+    parts, student = _parts(first, second, paired, between, confidence)
+    widest = np.max([np.maximum(-part.low, part.high) for part in student], axis=0)
     p = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
-    first, second = first[..., :2], second[..., :2]
+    gaps = [huber.paired(first[..., column], second[..., column]) for column in range(2)] if paired else []
     if min(m, k) >= FEWEST:
         alone = np.array([one is None for one in between])
-        p = np.where(alone, hotelling(first, second, paired), p)
+        p = np.where(alone, _together(gaps) if gaps else hotelling(first[..., :2], second[..., :2]), p)
     permuted = np.full(len(lines), np.nan)
     promising = np.flatnonzero(p <= alpha)
     if len(promising):
-        old, new = first[promising], second[promising]
-        permuted[promising] = sign_flips(new - old) if paired else two_sample(old, new)
+        permuted[promising] = (
+            sign_flips(np.stack([gap.gaps[promising] for gap in gaps], axis=2))
+            if gaps
+            else two_sample(first[promising, :, :2], second[promising, :, :2])
+        )
     veto = max(VETO, smallest(m) if paired else smallest(m, k))
     found = []
     for place, spread in enumerate(between):
@@ -110,24 +116,42 @@ def _bucket(
             (float(column[0][place]), float(column[1][place]), float(column[2][place]))
             for column in ([getattr(part, name) for part in parts] for name in ("estimate", "low", "high", "error"))
         )
-        found.append(Contrast(theta, low, high, error, float(p[place]), float(permuted[place]), veto, spread))
+        found.append(
+            Contrast(theta, low, high, error, float(p[place]), float(permuted[place]), veto, float(widest[place]), spread)
+        )
     return found
 
 
-def _difference(
+def _parts(
     first: NDArray[np.float64],
     second: NDArray[np.float64],
     paired: bool,
     between: Sequence[sessions.Spread | None],
     confidence: float,
-) -> difference.Difference:
+) -> tuple[list[difference.Difference], list[difference.Difference]]:
+    """The differences of ``PARTS``, in pairs with outliers drawn in, and Student's."""
     import numpy as np
 
+    columns = [(first[..., part], second[..., part]) for part in PARTS]
     if paired:
-        return difference.paired(first, second, confidence)
+        return [huber.paired(*both, confidence).difference for both in columns], [
+            difference.paired(*both, confidence) for both in columns
+        ]
     # what sessions differ by comes once from each side
     extra = np.array([2 * one.variance if one else 0.0 for one in between])
-    return difference.welch(first, second, confidence, extra, np.array([one.df if one else 1.0 for one in between]))
+    free = np.array([one.df if one else 1.0 for one in between])
+    found = [difference.welch(*both, confidence, extra, free) for both in columns]
+    return found, found
+
+
+def _together(gaps: Sequence[huber.Shift]) -> NDArray[np.float64]:
+    """Hotelling's p of the paired gaps of offset and slope, outliers drawn in."""
+    import numpy as np
+
+    from perfvcs.statistics.hotelling import hotelling
+
+    away = np.stack([gap.widened for gap in gaps], axis=2)
+    return hotelling(np.zeros_like(away), away, paired=True)
 
 
 def _between(pasts: Sequence[Past], lines: Lines) -> sessions.Spread | None:

@@ -16,7 +16,7 @@ from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
 from perfvcs.check.curves.finding import orders, sentence
 from perfvcs.check.curves.replication import Lines, coefficients, lines
 from perfvcs.check.methods import Method
-from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FEW, FEWEST, WIDE, LogMedian
+from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FAR, FEW, FEWEST, WIDE, LogMedian
 from perfvcs.check.past import Past, Unit
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import direction, finite
@@ -75,8 +75,9 @@ class Curves(Method):
     of error comes from the means at each size, its coefficient and interval from the executions. Where a value is 0 or below, shares
     of the common curve take the place of logarithms; cases of fewer than three common sizes, or whose curve is not above 0, are judged
     by ``log-median``.
-    Outliers are drawn in and near sizes put together before (``statistics.regression.condensed``). Where builds were repeated, they take
-    the place of executions. Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
+    Of eight pairs or more the executions far from the others are drawn in as by ``log-median``, and ``same`` needs Student's intervals
+    within ``delta`` as well. Outliers among calls are drawn in and near sizes put together before (``statistics.regression.condensed``).
+    Where builds were repeated, they take the place of executions. Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -145,6 +146,8 @@ class Curves(Method):
         if changed:
             return direction(one.sides.case.about, contrast.theta[contrast.part(bar)]), ""
         if -bar <= min(contrast.low) and max(contrast.high) <= bar:
+            if contrast.widest > bar:
+                return "inconclusive", FAR
             return ("inconclusive", APART) if apart else ("same", "")
         if contrast.stands_out(bar):
             return "suspected", UNSURE
