@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -50,6 +51,16 @@ def build(family: str, name: str, options: Mapping[str, Any], place: str) -> Any
     try:
         return msgspec.convert(dict(options), member)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{place}: {family.removesuffix('s')} `{name}`: {error}") from None
+        raise UsageError(f"{place}: {family.removesuffix('s')} `{name}`: {_explained(str(error), member)}") from None
     except UsageError as error:  # of an option that is out of range
         raise UsageError(f"{place}: {error}") from None
+
+
+def _explained(message: str, member: type[Any]) -> str:
+    """msgspec's message; of a key that a table in the options does not have, with the nearest one that it has."""
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)` - at `\$\.(\w+)`", message)
+    if unknown is None:
+        return message
+    kinds = get_args(get_type_hints(member)[unknown[2]])
+    known = next(kind.__struct_fields__ for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct))
+    return f"{unknown[2]} has no key `{unknown[1]}`{nearest(unknown[1], known)}"

@@ -295,7 +295,7 @@ def test_a_table_of_perf_toml_is_a_service(project, perf) -> None:  # type: igno
     assert "startup" in perf("collect").out
     assert "counters" in perf("check", "HEAD", "HEAD", code=None).out + perf("status").out
     project.configure('cmd = "true"\ncollectors = [{ name = "counters", service = { cmd = "x", prot = 0 } }]')
-    assert "unknown field `prot` - at `$.service`" in perf("collect", code=2).err
+    assert "service has no key `prot`; did you mean `port`?" in perf("collect", code=2).err
 
 
 def test_a_listening_port_is_seen_without_connecting() -> None:

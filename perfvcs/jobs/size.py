@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from difflib import get_close_matches
 
-from perfvcs.errors import UsageError
+from perfvcs.errors import UsageError, nearest
 
 MAX_FILE = 10 * 1024**3
 MAX_STEPS = 1000
@@ -80,8 +79,3 @@ def only(entry: Mapping[str, object], known: Collection[str], place: str) -> Non
     for key in entry:
         if key not in known:
             raise UsageError(f"{place}: there is no key `{key}`{nearest(key, known)}")
-
-
-def nearest(word: str, known: Collection[str]) -> str:
-    close = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"; did you mean `{close[0]}`?" if close else f"; there are: {', '.join(known)}"

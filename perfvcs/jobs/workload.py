@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from perfvcs.errors import PerfError, UsageError
+from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.jobs.config import seconds, words
-from perfvcs.jobs.size import MAX_FILE, TIMEOUT, integer, length_of, nearest, only, readable, seed_of, values
+from perfvcs.jobs.size import MAX_FILE, TIMEOUT, integer, length_of, only, readable, seed_of, values
 from perfvcs.process import run
 from perfvcs.profile import Value
 
