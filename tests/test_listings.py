@@ -11,6 +11,15 @@ from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
 
+TWO = """
+[[job]]
+name = "work"
+cmd = "python3 work.py"
+executions = 1
+warmup = 0
+collectors = ["memory", "time"]
+"""
+
 
 def store(*profiles: Profile) -> Repository:
     repository = Repository.find(create=True)
@@ -35,6 +44,20 @@ def test_the_log_shows_measured_commits_with_trends(project: Project, perf: Perf
     assert "not measured" in perf("log", "--all").out
     assert one[:10] not in perf("log", "-n1").out
     assert perf("log", f"{one}..HEAD").out.count("profile") == 1
+
+
+def test_collectors_of_one_job_are_told_apart(project: Project, perf: Perf) -> None:
+    project.write("work.py", "print(len(bytearray(5_000_000)))\n")
+    project.write("perf.toml", TWO)
+    project.commit("one")
+    collected = perf("collect").out
+    log = perf("log").out
+    assert "work (time)" in collected
+    assert "work (memory)  bytes" in collected
+    assert log.index("work (time)    wall time") < log.index("work (memory)  bytes")
+    rows = [line.split() for line in perf("status").out.splitlines() if line.startswith("  measured")]
+    assert {row[2]: row[5] for row in rows} == {"memory": "MB", "time": "ms"}
+    assert [trend["collector"] for trend in json.loads(perf("log", "--json").out)["trends"]] == ["time", "time", "memory"]
 
 
 def test_the_log_of_nothing_says_what_to_do(project: Project, perf: Perf) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perfvcs.vcs import Commit
 
 METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
+FIRST = "time"  # the collector whose trends come first
 TRENDS = 12  # benchmarks drawn before the rest is only counted
 WIDTH = 24  # points of a sparkline
 
@@ -29,6 +30,7 @@ class Trend:
     """One benchmark's metric along the commits, oldest first; None where it was not measured."""
 
     label: str
+    collector: str
     metric: str
     unit: str
     values: Sequence[float | None]
@@ -38,9 +40,9 @@ class Trend:
         """The last value there is."""
         return next(value for value in reversed(self.values) if value is not None)
 
-    def line(self, width: int) -> str:
-        """Label, metric, newest value, sparkline."""
-        name = f"{shorten(self.label, width):{width}}  {metric_name(self.metric):9}"
+    def line(self, name: str, width: int) -> str:
+        """Name, metric, newest value, sparkline."""
+        name = f"{shorten(name, width):{width}}  {metric_name(self.metric):9}"
         return f"{name}  {quantity(self.newest, self.unit):>10}  {sparkline(self.values, width=WIDTH)}"
 
 
@@ -64,8 +66,9 @@ class Chronicle:
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
-            width = max(len(shorten(trend.label, 28)) for trend in drawn)
-            yield from (trend.line(width) for trend in drawn)
+            names = named([(trend.label, trend.collector) for trend in drawn])
+            width = max(len(shorten(name, 28)) for name in names)
+            yield from (trend.line(name, width) for trend, name in zip(drawn, names, strict=True))
             if len(self.trends) > TRENDS:
                 yield f"and {len(self.trends) - TRENDS} more: perf show HEAD"
         if not self.commits:
@@ -78,7 +81,10 @@ class Chronicle:
              "verdict": self.verdicts.get(one.id)}
             for one in self.commits
         ]  # fmt: skip
-        trends = [{"job": one.label, "metric": one.metric, "unit": one.unit, "values": one.values} for one in self.trends]
+        trends = [
+            {"job": one.label, "collector": one.collector, "metric": one.metric, "unit": one.unit, "values": one.values}
+            for one in self.trends
+        ]
         return escaped(msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode())
 
 
@@ -106,19 +112,30 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[Trend]:
     if not measured:
         return []
     newest = measured[-1].header.commit
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    units: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    units: dict[tuple[str, str, str], str] = {}
     for one in measured:
-        for name, summary in leading(one):
+        own = leading(one)
+        metrics = {summary.metric for _, summary in own if one.header.metrics[summary.metric].better != "none"}
+        drawn = metrics.intersection(METRICS) or set(sorted(metrics, key=metric_rank)[:1])
+        for name, summary in own:
             positive = [value for value in summary.medians if value > 0]
-            if summary.metric in METRICS and positive:
-                key = (name, summary.metric)
+            if summary.metric in drawn and positive:
+                key = (name, one.header.job.collector, summary.metric)
                 found.setdefault(key, {})[one.header.commit] = geometric_mean(positive)
                 units[key] = one.header.metrics[summary.metric].unit
     keys = [key for key, values in found.items() if newest in values]
-    keys.sort(key=lambda key: (key[0], metric_rank(key[1])))
+    keys.sort(key=lambda key: (key[0], key[1] != FIRST, key[1], metric_rank(key[2])))
     order = list(reversed(commits))
     return [Trend(*key, units[key], [found[key].get(commit) for commit in order]) for key in keys]
+
+
+def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
+    """Names of benchmarks, given as label and collector: with the collector in brackets where a label has several of these."""
+    collectors: dict[str, set[str]] = {}
+    for label, collector in benchmarks:
+        collectors.setdefault(label, set()).add(collector)
+    return [f"{label} ({collector})" if len(collectors[label]) > 1 else label for label, collector in benchmarks]
 
 
 def leading(measured: Measured) -> list[tuple[str, Summary]]:

@@ -57,15 +57,16 @@ class Standing:
         measured = [row for row in self.rows if row.executions]
         missing = [row for row in self.rows if not row.executions]
         width = max((len(shorten(row.label, 30)) for row in self.rows[:FEW]), default=0)
+        wide = max((len(shorten(row.collector, 20)) for row in self.rows[:FEW]), default=0)
         for row in [*measured, *missing][:FEW]:
-            name = f"{shorten(row.label, 30):{width}}  {shorten(row.collector, 20)}"
+            name = f"{shorten(row.label, 30):{width}}  {shorten(row.collector, 20):{wide}}".rstrip()
             if not row.executions:
                 yield f"  missing   {name}"
             else:
                 value, line = "", ""
                 if row.trend:
                     value, line = quantity(row.trend.newest, row.trend.unit), sparkline(row.trend.values, width=POINTS)
-                yield f"  measured  {name}  n={row.executions:<4} {value:>9}  {line}".rstrip()
+                yield f"  measured  {name:{width + wide + 2}}  n={row.executions:<4} {value:>9}  {line}".rstrip()
         if len(self.rows) > FEW:
             yield f"  and {len(self.rows) - FEW} more: {len(measured)} are measured, {len(missing)} missing"
         if missing:
@@ -103,8 +104,10 @@ def standing(repository: Repository) -> Standing:
     except UsageError as error:
         problem = str(error)
     ids = [state.commit, *islice(repository.with_profiles(project.ancestors(state.commit)), BACK - 1)]
-    drawn = {trend.label: trend for trend in reversed(trends(repository, ids))}  # the first metric of each wins
-    rows = [Row(*key, executions.get(key, 0), drawn.get(key[0])) for key in dict.fromkeys([*wanted, *executions])]
+    drawn = {
+        (trend.label, trend.collector): trend for trend in reversed(trends(repository, ids))
+    }  # the first metric of each wins
+    rows = [Row(*key, executions.get(key, 0), drawn.get(key)) for key in dict.fromkeys([*wanted, *executions])]
     head = project.describe([state.commit])[state.commit]
     verdict = index.verdicts([state.commit]).get(state.commit)
     return Standing(state.commit, head.title, bool(project.dirty()), rows, verdict, index.total(), len(index.damaged()), problem)

@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.quantity import metric_name, metric_rank, quantity, shorten
+from perfvcs.reports.chronicle import named
 from perfvcs.summary import summarise
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ UNITS = 8  # functions of one profile that are told
 
 def stored(outcome: Outcome) -> Iterator[str]:
     """What a campaign stored: per version and job the centres of the judged metrics; then warnings."""
-    width = max((len(shorten(profile.job.label, LABEL)) for profile in outcome.profiles), default=0)
-    for profile in outcome.profiles:
+    names = named([(profile.job.label, profile.job.collector) for profile in outcome.profiles])
+    width = max((len(shorten(name, LABEL)) for name in names), default=0)
+    for profile, benchmark in zip(outcome.profiles, names, strict=True):
         version = profile.commit[:10] + ("+" if profile.dirty else " ")
         shown = [
             (summary.metric, quantity(geometric_mean(positive), profile.metrics[summary.metric].unit))
@@ -32,7 +34,7 @@ def stored(outcome: Outcome) -> Iterator[str]:
         centres = "  ".join(
             f"{metric_name(metric)} {text}" for metric, text in sorted(shown, key=lambda row: metric_rank(row[0]))
         )
-        name = f"{version} {shorten(profile.job.label, LABEL):{width}}"
+        name = f"{version} {shorten(benchmark, LABEL):{width}}"
         values = f"{centres}  n={profile.design.executions}".lstrip()
         yield from [f"{name}  {values}"] if len(name) + len(values) + 2 <= COLUMNS else [name.rstrip(), f"{'':12}{values}"]
         if not shown:
