@@ -39,11 +39,11 @@ def run(*command: str, folder: Path, fine: tuple[int, ...] = (0,)) -> str:
 
 
 def repetition(language: str, folder: Path) -> dict[tuple[str, str, str], Said]:
-    """One fresh measurement of the whole history; what was said of each pair and function, with the report kept in ``folder``."""
-    repository = folder / language
-    run(sys.executable, str(BUILD), language, str(repository), folder=folder)
-    perf = str(Path(sys.executable).with_name("perf"))
-    run(perf, "collect", "--quiet", *VERSIONS, folder=repository)
+    """One measurement of the whole history; what was said of each pair and function, with the report kept in ``folder``."""
+    repository, perf = folder / language, str(Path(sys.executable).with_name("perf"))
+    if not repository.exists():
+        run(sys.executable, str(BUILD), language, str(repository), folder=folder)
+        run(perf, "collect", "--quiet", *VERSIONS, folder=repository)
     found = {}
     for before, after in PAIRS:
         text = run(perf, "check", "--json", before, after, folder=repository, fine=(0, 3, 4))
@@ -78,7 +78,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--language", action="append", choices=("python", "cpp"))
-    parser.add_argument("--folder", type=Path, help="keep repositories and reports there; a temporary folder otherwise")
+    parser.add_argument("--folder", type=Path, help="keep repositories and reports there; those that are there are only checked")
     options = parser.parse_args()
     every = True
     with tempfile.TemporaryDirectory() as temporary:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics import difference
 from perfvcs.statistics.difference import Difference, combine, moments, settle
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ FEWEST = 8  # pairs from which their standard deviation is known well enough for
 NORMAL = 1.0483  # a normal standard deviation in medians of the distance of two values
 NEIGHBOURS = 50  # distances of a value to that many others are enough
 ROUNDS = 200
+EQUIVALENCE = 0.9  # two one-sided tests at 5 %
 
 
 @dataclass(frozen=True)
@@ -24,13 +26,15 @@ class Shift:
 
     Flips of the gaps' signs are the permutation test that belongs to it: a pair without any difference keeps 0, whose sign says nothing.
     ``widened`` (groups, n) are the gaps further from their mean, so that Student's standard error of theirs is the difference's: for tests
-    of several such columns together. ``drawn`` (groups,) says where there were outliers.
+    of several such columns together. ``drawn`` (groups,) says where there were outliers, and ``reach`` (groups,) how far from 0 Student's
+    interval of ``EQUIVALENCE`` reaches of the gaps as they are: within a bound it is the test at 5 % that the mean is, outliers and all.
     """
 
     difference: Difference
     gaps: NDArray[np.float64]
     widened: NDArray[np.float64]
     drawn: NDArray[np.bool_]
+    reach: NDArray[np.float64]
 
 
 def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: float = BEND) -> Shift:
@@ -42,7 +46,7 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
     which up to 29 % of outliers leave finite. So without outliers this is exactly Student's test; with them its interval is not
     stretched by what a burst did to one pair. Of fewer than ``FEWEST`` pairs, or where most are equal, none is drawn in. A NaN or
     infinity makes its group unknown: NaN, its interval infinite; as does a single pair.
-    Sources: Huber 1964; Huber 1981, sections 6.4-6.5 (K); Bickel, Lehmann 1979 (the median distance).
+    Sources: Huber 1964; Huber 1981, sections 6.4-6.5 (K); Bickel, Lehmann 1979 (the median distance); Schuirmann 1987 (equivalence).
     """
     import numpy as np
 
@@ -64,11 +68,13 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
     variance = np.where(about.variance <= rounding**2, 0.0, about.variance) * factor**2 / n
     estimate = np.where(known, settle(about.mean, a, b), np.nan)
     equal = np.abs(gaps) <= np.expand_dims(rounding, 1)
+    student = difference.paired(a, b, EQUIVALENCE)
     return Shift(
         combine(estimate, [variance], [about.df], confidence),
         np.where(whole, np.where(equal, 0.0, drawn), np.nan),
         np.where(whole, about.mean[:, None] + factor[:, None] * (drawn - about.mean[:, None]), np.nan),
         (drawn != gaps).any(axis=1),
+        np.where(known, np.maximum(-student.low, student.high), np.inf),
     )
 
 

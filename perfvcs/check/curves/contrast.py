@@ -32,7 +32,7 @@ class Contrast:
     """Target minus baseline at the smallest, at the largest and over all sizes, with their intervals, infinite for one execution a side.
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it is NaN. ``widest`` is how far from 0
-    Student's intervals reach, which are wider where outliers were drawn in. ``between`` is what is known of sessions that were apart,
+    Student's intervals (90 %) reach where outliers were drawn in. ``between`` is what is known of sessions that were apart,
     and a part of ``error``, the standard errors.
     """
 
@@ -94,8 +94,7 @@ def _bucket(
     first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
     m, k = first.shape[1], second.shape[1]
     between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
-    parts, student = _parts(first, second, paired, between, confidence)
-    widest = np.max([np.maximum(-part.low, part.high) for part in student], axis=0)
+    parts, widest = _parts(first, second, paired, between, confidence)
     p = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
     gaps = [huber.paired(first[..., column], second[..., column]) for column in range(2)] if paired else []
     if min(m, k) >= FEWEST:
@@ -128,20 +127,18 @@ def _parts(
     paired: bool,
     between: Sequence[sessions.Spread | None],
     confidence: float,
-) -> tuple[list[difference.Difference], list[difference.Difference]]:
-    """The differences of ``PARTS``, in pairs with outliers drawn in, and Student's."""
+) -> tuple[list[difference.Difference], NDArray[np.float64]]:
+    """The differences of ``PARTS``, in pairs with outliers drawn in, and how far Student's reach where there were any."""
     import numpy as np
 
     columns = [(first[..., part], second[..., part]) for part in PARTS]
     if paired:
-        return [huber.paired(*both, confidence).difference for both in columns], [
-            difference.paired(*both, confidence) for both in columns
-        ]
+        shifts = [huber.paired(*both, confidence) for both in columns]
+        return [one.difference for one in shifts], np.max([np.where(one.drawn, one.reach, 0.0) for one in shifts], axis=0)
     # what sessions differ by comes once from each side
     extra = np.array([2 * one.variance if one else 0.0 for one in between])
     free = np.array([one.df if one else 1.0 for one in between])
-    found = [difference.welch(*both, confidence, extra, free) for both in columns]
-    return found, found
+    return [difference.welch(*both, confidence, extra, free) for both in columns], np.zeros(len(first))
 
 
 def _together(gaps: Sequence[huber.Shift]) -> NDArray[np.float64]:

@@ -76,8 +76,9 @@ class Curves(Method):
     of the common curve take the place of logarithms; cases of fewer than three common sizes, or whose curve is not above 0, are judged
     by ``log-median``.
     Of eight pairs or more the executions far from the others are drawn in as by ``log-median``, and ``same`` needs Student's intervals
-    within ``delta`` as well. Outliers among calls are drawn in and near sizes put together before (``statistics.regression.condensed``).
-    Where builds were repeated, they take the place of executions. Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
+    (90 %) within ``delta`` as well. Outliers among calls are drawn in and near sizes put together before
+    (``statistics.regression.condensed``). Where builds were repeated, they take the place of executions. Sources: Hotelling 1931;
+    Stupinsky 2018, 5.1; Kalibera, Jones 2013.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:

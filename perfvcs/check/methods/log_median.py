@@ -43,7 +43,8 @@ class LogMedian(PairMethod):
     Where builds were repeated, they take the place of executions: each counts with the mean of its executions.
     Of eight pairs or more, those further than 2.5 standard deviations from the others are drawn in to that distance, so that what
     else the machine did to one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
-    of the executions is an outlier, too, so that ``same`` needs Student's interval of all pairs within ``delta`` as well.
+    of the executions is an outlier, too, so that ``same`` needs Student's interval of all pairs within ``delta`` as well, that of
+    90 %: an equivalence test at 5 %.
     Times are compared as they would have been at one pace of the machine, where that was read.
     Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
     """

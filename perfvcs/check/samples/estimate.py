@@ -29,8 +29,8 @@ class Estimate:
     """Target minus baseline of one pair, on the pair's scale; NaN and infinite where a side has one execution.
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 %, or the smallest that so few executions
-    can reach; nothing was permuted where it is NaN. ``widest`` is how far from 0 Student's interval reaches where outliers were
-    drawn in, None where there were none.
+    can reach; nothing was permuted where it is NaN. ``widest`` is how far from 0 Student's interval (90 %) reaches where
+    outliers were drawn in, None where there were none.
     """
 
     theta: float
@@ -71,9 +71,9 @@ def _bucket(
     if together:
         difference, gaps, veto = paired(first, second, confidence), second - first, smallest(sum(before))
         if robust:
-            student, shift = difference, huber.paired(first, second, confidence)
+            shift = huber.paired(first, second, confidence)
             difference, gaps = shift.difference, shift.gaps
-            widest = np.where(shift.drawn, np.maximum(-student.low, student.high), np.nan)
+            widest = np.where(shift.drawn, shift.reach, np.nan)
     else:
         difference, veto = _apart(members, first, second, before, after, confidence), smallest(sum(before), sum(after))
     promising = np.flatnonzero(difference.p <= alpha)
