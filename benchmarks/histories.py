@@ -197,12 +197,12 @@ def git(folder: Path, *args: str, data: bytes | None = None) -> str:
     return subprocess.run(command, input=data, capture_output=True, check=True).stdout.decode().strip()
 
 
-def build(folder: Path, stepping: int) -> None:
-    """A project of 2,000 commits, each measured; of the jobs, ``stepping`` step two to eight times, the others never."""
+def build_commits(folder: Path, count: int) -> None:
+    """A project of so many commits in a straight line."""
     folder.mkdir(parents=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
     stream = []
-    for number in range(COMMITS):
+    for number in range(count):
         message, text = b"Change number %d" % number, b"%d\n" % number
         stream.append(b"commit refs/heads/main\ncommitter Ada <ada@example.org> %d +0000\n" % (1_700_000_000 + 600 * number))
         stream.append(b"data %d\n%s\nM 100644 inline file.txt\ndata %d\n%s\n" % (len(message), message, len(text), text))
@@ -210,6 +210,11 @@ def build(folder: Path, stepping: int) -> None:
     git(folder, "reset", "--quiet", "--hard", "main")
     with (folder / ".git/info/exclude").open("a") as exclude:
         exclude.write(".perf/\n")
+
+
+def build(folder: Path, stepping: int) -> None:
+    """A project of 2,000 commits, each measured; of the jobs, ``stepping`` step two to eight times, the others never."""
+    build_commits(folder, COMMITS)
     rng = np.random.default_rng(1)
     levels = log(0.01) + NOISE * rng.standard_normal((COMMITS, JOBS))
     for number in range(stepping):

@@ -3,7 +3,7 @@
 A C++ and a Python program, each of more than half a second of processor time, are run in pairs, alone and sampled, in random order. The
 program itself says how much processor time it used, so that the sampler's own and the start of both do not count. The cost is the geometric
 mean of the ratios, with Student's 99 % interval over the pairs; shown with it is how far the sampled time is from the program's own, what
-share of the stacks lacks its beginning, and how long reading the samples took. Then the view: CPU time and bytes for 100,000 stacks.
+share of the stacks lacks its beginning, and how long reading the samples took.
 """
 
 from __future__ import annotations
@@ -19,16 +19,12 @@ import time
 from pathlib import Path
 from statistics import mean, stdev
 
-import numpy as np
-
-from perfvcs import launcher, page
+from perfvcs import launcher
 from perfvcs.collectors import Run
-from perfvcs.profile import Collected, Job, Metric, Profile, Resources, Stacks
 from perfvcs.sampling import TRUNCATED, Sampler
 from perfvcs.sampling.linux import LinuxPerf
 from perfvcs.sampling.pyspy import PySpy
 from perfvcs.sampling.recording import record
-from perfvcs.views import Subject
 
 CPP = """
 #include <algorithm>
@@ -123,27 +119,6 @@ def pairs(argv: tuple[str, ...], sampler: Sampler, folder: Path, count: int, cwd
     ]  # fmt: skip
 
 
-def picture(stacks: int) -> None:
-    """Time and size of the view for that many stacks."""
-    generator = np.random.default_rng(3)
-    frames = [f"function{number} (file{number % 50}.c)" for number in range(3000)]
-    table = [[0, *row] for row in generator.integers(1, 3000, (stacks, 20)).tolist()]
-    when = "2026-11-20T09:30:00Z"
-    rows = Resources(
-        ["work"], [0] * stacks, [0] * stacks, trace=list(range(stacks)), metrics={"samples": [*map(float, range(stacks))]}
-    )
-    profile = Profile(
-        commit="8c7f" * 10, job=Job("work", "samples", "./work"), metrics={"samples": Metric("", "none")}, resources=rows,
-        collected=Collected("x", when, when, "perfvcs"), stacks=Stacks(frames, table),
-    )  # fmt: skip
-    page.render(Subject("x", [profile]), "flame")  # what is imported once does not count
-    began = time.process_time()
-    html = page.render(Subject("x", [profile]), "flame")
-    print(
-        f"\nview of {stacks:,} stacks of 21 frames: {time.process_time() - began:.2f} s of CPU, {len(html.encode()) / 1e6:.2f} MB"
-    )
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -161,7 +136,6 @@ def main() -> None:
         ]  # fmt: skip
         for language, sampler in cases:
             print(f"| {language} | {' | '.join(pairs(argv[language], sampler, folder, count, folder))} |", flush=True)
-    picture(100_000)
 
 
 if __name__ == "__main__":

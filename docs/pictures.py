@@ -24,6 +24,7 @@ from perfvcs.page import render
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.reports.exhibit import exhibit
 from perfvcs.repository import Repository
+from perfvcs.site.publication import publish
 from perfvcs.store import Store
 from perfvcs.vcs import git
 from perfvcs.views import Subject
@@ -34,7 +35,7 @@ IMAGES = Path(__file__).parent / "images"
 BASELINE, TARGET = "1f0e2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b", "8c7f6a1d0e5b4c3f2a1908172635445362718090"
 SECONDS = {"wall": Metric("s")}
 ENVIRONMENT = Environment({"cpu": "AMD EPYC 7B13", "kernel": "6.1.0"}, "9b1c6d0f42aa")
-COLOURS = 128  # of a picture: it looks the same, and the file has a third of the size
+COLOURS = (128, 64, 32, 16)  # of a picture, as many as its size allows: it looks the same, and the file has a third of the size
 LARGEST = 80_000  # bytes
 
 
@@ -122,18 +123,41 @@ def effects(_: Path) -> Subject:
 
 def history(folder: Path) -> Subject:
     """Forty commits, each measured in turns with the one before it, with one that is slower for good."""
+    commits = grown(folder)
+    rng = np.random.default_rng(14)
+    repository = Repository.find(folder, create=True)
+    Store.create(folder / ".perf/store").add(list(sessions(commits, rng)), "A history")
+    repository.refresh()
+    return exhibit(repository, ["sort"])
+
+
+def grown(folder: Path) -> list[str]:
+    """A repository of forty commits, oldest first."""
     git(folder, "init", "--quiet", "--initial-branch=main")
     for number in range(40):
         when = f"2026-{1 + number // 20:02}-{1 + number % 20:02}T10:00:00Z"
         person = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
         dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
         git(folder, *person, "commit", "--quiet", "--allow-empty", "-m", f"Change {number}", extra=dates)
-    commits = git(folder, "rev-list", "--reverse", "HEAD").split()
-    rng = np.random.default_rng(14)
+    return git(folder, "rev-list", "--reverse", "HEAD").split()
+
+
+def site(folder: Path) -> Path:
+    """A site of six benchmarks over forty commits; one became slower, one faster, and one slower and faster again."""
+    rng, commits = np.random.default_rng(4), grown(folder)
+    factors = {"sort": {32: 1.07}, "parse": {14: 0.94}, "render": {}, "merge": {10: 1.05, 26: 1 / 1.05}, "search": {}, "load": {}}
+    made = []
+    for name, steps in factors.items():
+        levels = 0.0131 * rng.uniform(0.5, 3) * np.cumprod([steps.get(number, 1.0) for number in range(len(commits))])
+        for number, (commit, level) in enumerate(zip(commits, levels, strict=True)):
+            found = level * np.exp(0.004 * rng.standard_normal() + 0.006 * rng.standard_normal((10, 1)))
+            session = f"20260{1 + number // 20}{1 + number % 20:02}T100000-{number:06x}"
+            made.append(profile(name, found, commit=commit, session=session))
     repository = Repository.find(folder, create=True)
-    Store.create(folder / ".perf/store").add(list(sessions(commits, rng)), "A history")
+    Store.create(folder / ".perf/store").add(made, "A history")
     repository.refresh()
-    return exhibit(repository, ["sort"])
+    publish(repository, folder / "site", title="sorter")
+    return folder / "site"
 
 
 def sessions(commits: Sequence[str], rng: np.random.Generator) -> Iterator[Profile]:
@@ -257,19 +281,28 @@ PICTURES = {
     "history": Picture(history, "history"),
     "dendrogram": Picture(dendrogram, "dendrogram"),
     "curves": Picture(curves, "curves"),
-    "flame": Picture(flame, "flame"),
+    "flame": Picture(flame, "flamediff"),
     "comparison": Picture(demo, None, width=1200, height=1180, measured=True),
     "slip": Picture(slip, "curves", measured=True),
 }
+SITE = {"site": ("index.html", 780), "site-series": ("series/sort-*.html", 950)}  # pages and their heights
 SIGHT = """
 const seen = [...document.querySelectorAll(".figure")].filter(one => one.getBoundingClientRect().top < innerHeight);
 return seen.length && seen.every(one => one.classList.contains("drawn"));
 """
+DRAWN = """
+const one = document.querySelector(arguments[0]);
+one.scrollIntoView({behavior: "instant"});
+return !one.matches(".figure") || one.classList.contains("drawn");
+"""
 FIGURE = """
-const box = document.querySelector(".figure").getBoundingClientRect();
+const box = document.querySelector(arguments[0]).getBoundingClientRect();
 return {x: box.x + scrollX + 1, y: box.y + scrollY, width: box.width - 1, height: box.height};
 """
-QUIET = "for (const one of Bokeh.documents) for (const root of one.roots()) if (root.toolbar) root.toolbar.visible = false;"
+QUIET = """
+const models = (window.Bokeh?.documents ?? []).flatMap(one => one.roots()).flatMap(root => [...root.references()]);
+for (const model of models) if (model.toolbar) model.toolbar.visible = false;
+"""
 SETTLED = "return new Promise(done => requestAnimationFrame(() => setTimeout(done, 300)));"
 
 
@@ -285,45 +318,65 @@ def browser(folder: Path) -> Any:
     return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
 
 
-def shoot(driver: Any, picture: Picture, folder: Path) -> bytes:
+def shoot(driver: Any, name: str, folder: Path) -> bytes:
     """A picture as PNG; a single figure twice as fine as the page, without its tools."""
-    from PIL import Image
-    from selenium.webdriver.support.ui import WebDriverWait
-
+    picture = PICTURES[name]
     folder.mkdir()
     page = folder / "page.html"
     page.write_text(render(picture.subject(folder), picture.view), encoding="utf-8")
-    metrics = {"width": picture.width, "height": picture.height, "deviceScaleFactor": 2 if picture.view else 1, "mobile": False}
+    return photograph(driver, page, picture.width, picture.height, ".figure" if picture.view else "")
+
+
+def visit(driver: Any, name: str, folder: Path) -> bytes:
+    """The top of a page of the site as PNG."""
+    folder.mkdir()
+    page, height = SITE[name]
+    return photograph(driver, next(site(folder).glob(page)), 1200, height, sight="return document.readyState === 'complete';")
+
+
+def photograph(driver: Any, page: Path, width: int, height: int, part: str = "", sight: str = SIGHT) -> bytes:
+    """The top of a page in a window of so many pixels, or only the ``part`` that a selector finds, twice as fine; a PNG of few colours.
+
+    ``sight``: a script that says when all is there at the top.
+    """
+    from PIL import Image
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 2 if part else 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     light = {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", light)
     driver.get(page.as_uri())
-    WebDriverWait(driver, 60).until(lambda page: page.execute_script(SIGHT))
-    box = {"x": 0, "y": 0, "width": picture.width, "height": picture.height}
-    if picture.view:
+    WebDriverWait(driver, 60).until(lambda page: page.execute_script(DRAWN if part else sight, part))
+    box = {"x": 0, "y": 0, "width": width, "height": height}
+    if part:
         driver.execute_script(QUIET)
         driver.execute_script(SETTLED)
-        box = driver.execute_script(FIGURE)
+        box = driver.execute_script(FIGURE, part)
     driver.execute_script(SETTLED)
     shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": box | {"scale": 1}, "captureBeyondViewport": True})
-    small = io.BytesIO()
     whole = Image.open(io.BytesIO(b64decode(shot["data"]))).convert("RGB")
-    whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    for colours in COLOURS:
+        small = io.BytesIO()
+        whole.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+        if small.tell() <= LARGEST:
+            break
     return small.getvalue()
 
 
 def main() -> None:
     """Draw the named pictures, or all."""
-    chosen = sys.argv[1:] or list(PICTURES)
-    if wrong := [name for name in chosen if name not in PICTURES]:
-        sys.exit(f"there is no picture {', '.join(wrong)}; there are {', '.join(PICTURES)}")
+    known = [*PICTURES, *SITE]
+    chosen = sys.argv[1:] or known
+    if wrong := [name for name in chosen if name not in known]:
+        sys.exit(f"there is no picture {', '.join(wrong)}; there are {', '.join(known)}")
     with TemporaryDirectory() as folder:
         driver = browser(Path(folder))
         try:
             for name in chosen:
-                found = shoot(driver, PICTURES[name], Path(folder) / name)
+                found = (visit if name in SITE else shoot)(driver, name, Path(folder) / name)
                 if len(found) > LARGEST:
-                    sys.exit(f"{name}: {len(found):,} bytes, over {LARGEST:,}: draw less, or lower COLOURS")
+                    sys.exit(f"{name}: {len(found):,} bytes, over {LARGEST:,}: draw less")
                 (IMAGES / f"{name}.png").write_bytes(found)
                 print(f"{name}: {len(found):,} bytes")
         finally:

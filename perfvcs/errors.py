@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 MOST = 20  # known names that a message lists
+FEWEST = 3  # letters that begin a name
+FEW = 3  # names that begin alike and are all suggested
 
 
 class PerfError(Exception):
@@ -18,14 +20,16 @@ class UsageError(PerfError):
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the closest known one, or all of them.
+    """The end of a message about an unknown name: the known ones that begin with it, else the closest one, or all of them.
 
-    >>> nearest("tiem", ["time", "memory"])
-    '; did you mean `time`?'
+    >>> nearest("tiem", ["time", "memory"]), nearest("flame", ["flamegraph", "flamediff", "flow"])
+    ('; did you mean `time`?', '; did you mean `flamegraph` or `flamediff`?')
     """
     from difflib import get_close_matches
 
     names = list(known)
-    close = get_close_matches(wrong, names, n=1, cutoff=0.5)
+    begun = [name for name in names if name.startswith(wrong)] if len(wrong) >= FEWEST else []
+    close = begun if 0 < len(begun) <= FEW else get_close_matches(wrong, names, n=1, cutoff=0.5)
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return f"; did you mean `{close[0]}`?" if close else f"; there are: {', '.join(names[:MOST]) or 'none'}{more}"
+    hint = " or ".join(f"`{name}`" for name in close)
+    return f"; did you mean {hint}?" if close else f"; there are: {', '.join(names[:MOST]) or 'none'}{more}"

@@ -41,15 +41,18 @@ def find(family: str, name: str) -> type[Any]:
     raise UsageError(f"there is no {family.removesuffix('s')} `{name}`{nearest(name, names(family))}")
 
 
-def build(family: str, name: str, options: Mapping[str, Any], place: str) -> Any:
-    """A member with its options, which are the fields of its dataclass; raises UsageError naming the place."""
+def build(family: str, name: str, options: Mapping[str, Any], place: str, *, text: bool = False) -> Any:
+    """A member with its options, which are the fields of its dataclass; with ``text`` values may be numbers written as text.
+
+    Raises UsageError naming the place.
+    """
     member = find(family, name)
     known = [field.name for field in fields(member)]
     for option in options:
         if option not in known:
             raise UsageError(f"{place}: {family.removesuffix('s')} `{name}` has no option `{option}`{nearest(option, known)}")
     try:
-        return msgspec.convert(dict(options), member)
+        return msgspec.convert(dict(options), member, strict=not text)
     except msgspec.ValidationError as error:
         raise UsageError(f"{place}: {family.removesuffix('s')} `{name}`: {_explained(str(error), member)}") from None
     except UsageError as error:  # of an option that is out of range

@@ -144,6 +144,8 @@ def shorten(name: str, width: int = 48) -> str:
     if len(name) > width:
         tail = (width - 1) * 2 // 5
         name = f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
+    if name.isascii() and name.isprintable():
+        return name
     shown = "".join(_visible(character) for character in name)
     foreign = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
     return f"{ISOLATED[0]}{shown}{ISOLATED[1]}" if foreign else shown

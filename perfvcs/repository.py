@@ -90,24 +90,14 @@ class Repository:
         """Let the index follow what was just stored."""
         self.index.refresh()
 
-    def publish(self, page: str, names: Sequence[str], output: Path | None) -> Path:
-        """Write a page to ``output``, else to a file in ``.perf/pages`` named after what it shows; whole or not at all."""
-        name = "-".join(filter(None, map(fold, names))) or "HEAD"
-        path = (output or self.home / "pages" / f"{name[:100]}.html").resolve()
-        if output is None:
-            path.parent.mkdir(exist_ok=True)
-        if path.exists() and not path.is_file():  # a pipe, or /dev/stdout
-            path.write_text(page, "utf-8")
-            return path
-        part = path.with_name(f".{path.name}.part")
+    def page(self, names: Sequence[str]) -> Path:
+        """Where the page about these names is written, in a folder that is made now: ``.perf/pages``; raises UsageError."""
+        folder = self.home / "pages"
         try:
-            part.write_text(page, "utf-8")
-            part.replace(path)
-        except FileNotFoundError:
-            raise UsageError(f"{path.parent} does not exist: make it, or choose another -o") from None
-        finally:
-            part.unlink(missing_ok=True)
-        return path
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot make {folder}: {error.strerror}: name a file with -o") from None
+        return folder.resolve() / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
 
     def reindex(self) -> int:
         """Build the index anew from the store: how many profiles it has."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 from samples import sample_profile
 
 from perfvcs.check import Report, Word, compare
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources, Stacks
-from perfvcs.views import Point, Series, Subject
+from perfvcs.views import Level, Point, Series, Step, Subject
 
 BASELINE, TARGET = "1f0e" * 10, "8c7f" * 10
 METRICS = {
@@ -95,6 +98,157 @@ def sampled(*executions: Folded, commit: str = TARGET, metric: str = "samples", 
     return sample_profile(**(fields | overrides))
 
 
+def counted(
+    name: str = "shop", *, executions: int = 3, moments: int = 40, factor: float = 1.0, seed: int = 1, only: Sequence[str] = (),
+    **overrides: Any,
+) -> Profile:  # fmt: skip
+    """A profile as the collector `counters` gives it: a row of totals, then one per moment, and one of the machine beside it.
+
+    Reads follow the load by ``factor``; the number of threads never changes. ``only``: counters, all without it.
+    """
+    random = np.random.default_rng(seed)
+    shape = (executions, moments)
+    load = 1 + 0.6 * np.sin(np.linspace(0, 12, moments)) + 0.1 * random.normal(size=shape)
+    rss = 20e6 * (1 + np.linspace(0, 1, moments)) * np.exp(0.02 * random.normal(size=shape))
+    tree = {
+        "cpu_use": 0.5 * load, "rss": rss, "rss_anon": 0.7 * rss, "read_char_rate": 3e6 * factor * load, "write_char_rate": 1e6 * load,
+        "voluntary_switch_rate": 900 * load, "threads": np.full(shape, 4.0), "descriptors": 12 + np.round(4 * random.random(shape)),
+    }  # fmt: skip
+    whole = np.full((executions, 1 + 2 * moments), np.nan)
+    columns = {"wall": whole.copy()} | {counter: whole.copy() for counter in tree} | {"machine_busy": whole.copy()}
+    columns["wall"][:, 0] = 4 * np.exp(0.02 * random.normal(size=executions))
+    columns["machine_busy"][:, 1 + moments :] = 0.6 * load
+    for counter, values in tree.items():
+        columns[counter][:, 1 : 1 + moments] = values
+    kept = {counter: columns[counter].ravel().tolist() for counter in only or columns}
+    units = {
+        "wall": "s",
+        "rss": "B",
+        "rss_anon": "B",
+        "read_char_rate": "B/s",
+        "write_char_rate": "B/s",
+        "voluntary_switch_rate": "1/s",
+    }
+    fields: dict[str, Any] = {
+        "job": Job(name, "counters", f"./{name}", engine="proc+launcher/1"), "design": Design(executions=executions),
+        "metrics": {counter: Metric(units.get(counter, ""), "lower" if counter == "wall" else "none") for counter in kept},
+        "resources": Resources(
+            [name, "machine"], [*[0] * (1 + moments), *[1] * moments] * executions,
+            np.repeat(np.arange(executions), 1 + 2 * moments).tolist(), iteration=[0, *range(moments), *range(moments)] * executions,
+            metrics={counter: [None if math.isnan(one) else one for one in column] for counter, column in kept.items()},
+        ),
+    }  # fmt: skip
+    return sample_profile(**(fields | overrides))
+
+
+def heaped(
+    name: str = "names", *, executions: int = 1, moments: int = 60, factor: float = 1.0, only: Sequence[str] = (), folded: Folded = MAIN,
+    **overrides: Any,
+) -> Profile:  # fmt: skip
+    """A profile as the collector `memory` gives it: totals, the stacks that allocated, and what three functions kept alive when.
+
+    ``only``: metrics, all without it.
+    """
+    sites = {stack: 1000 * factor * weight for stack, weight in folded.items()}
+    course = [(uid, moment) for uid in (name, "g", "h", "parse") for moment in range(moments)]
+    live = [1e6 * factor * (1 + math.sin(moment / 9 + at)) for at in range(4) for moment in range(moments)]
+    own: list[dict[str, float]] = [{"peak": 3e6 * factor, "bytes": 9e6 * factor, "count": 4e4}]
+    own += [{"site_bytes": value, "site_peak": value / 3} for value in sites.values()]
+    own += [{"live": value, "moment": 0.01 * moment} for value, (_, moment) in zip(live, course, strict=True)]
+    uids = [name, *(stack[-1] for stack in sites), *(uid for uid, _ in course)]
+    names = list(dict.fromkeys(uids))
+    frames = list(dict.fromkeys(frame for stack in sites for frame in stack))
+    metrics = only or list(dict.fromkeys(metric for row in own for metric in row))
+    units = {"count": "", "moment": "s"}
+    fields: dict[str, Any] = {
+        "job": Job(name, "memory", f"./{name}", engine="allocations/1"), "design": Design(executions=executions),
+        "metrics": {
+            metric: Metric(units.get(metric, "B"), "lower" if metric in own[0] else "none", "deterministic") for metric in metrics
+        },
+        "resources": Resources(
+            names, [names.index(uid) for uid in uids] * executions, np.repeat(np.arange(executions), len(own)).tolist(),
+            iteration=[*[0] * (1 + len(sites)), *(moment for _, moment in course)] * executions,
+            trace=[-1, *range(len(sites)), *[-1] * len(course)] * executions,
+            metrics={metric: [row.get(metric) for row in own] * executions for metric in metrics},
+        ),
+        "stacks": Stacks(frames, [[frames.index(frame) for frame in stack] for stack in sites]),
+    }  # fmt: skip
+    return sample_profile(**(fields | overrides))
+
+
+def called(
+    name: str = "skiplist", *, calls: int = 300, executions: int = 5, seed: int = 1, slope: float = 0.0, **overrides: Any
+) -> Profile:
+    """A profile as the collector `complexity` gives it: calls of two functions, the first of them slower by ``slope`` s per element."""
+    random = np.random.default_rng(seed)
+    shape = (2, executions, calls)
+    size = np.sort(random.integers(1, 2_000, shape), axis=-1)
+    seconds = (9e-8 + 3e-8 * np.log(size)) * np.exp(0.1 * np.abs(random.normal(size=shape)))
+    seconds[0] += slope * size[0]
+    unit, execution, number = (axis.ravel().tolist() for axis in np.indices(shape))
+    fields: dict[str, Any] = {
+        "job": Job(name, "complexity", f"./{name}", engine="fentry"), "design": Design(executions=executions),
+        "metrics": {"duration": Metric("s")},
+        "resources": Resources(
+            ["SkipList.insert", "SkipList.search"], unit, execution, iteration=number, size=[*map(float, size.ravel().tolist())],
+            metrics={"duration": seconds.ravel().tolist()},
+        ),
+    }  # fmt: skip
+    return sample_profile(**(fields | overrides))
+
+
+def everything(*, commit: str = TARGET, factor: float = 1.0, seed: int = 1) -> list[Profile]:
+    """A little of what all collectors take of one revision, so that every view of a revision has something to draw."""
+    folded = {("main (a.py)",): 5.0, ("main (a.py)", "f (b.py)"): 7.0 * factor, ("main (a.py)", "f (b.py)", "g (c.py)"): 20.0}
+    options: dict[str, Any] = {"seed": seed, "factor": factor, "commit": commit}
+    return [
+        measured("sort", executions=5, iterations=12, metrics=["wall"], **options),
+        measured("tests", uids=["test_parse", "test_split"], executions=5, metrics=["cpu"], **options),
+        called(executions=5, calls=100, seed=seed, slope=1e-9 * (factor - 1), commit=commit),
+        counted(executions=2, moments=20, only=("rss", "cpu_use", "read_char_rate"), **options),
+        heaped(moments=20, only=("live", "moment", "site_bytes"), folded=folded, factor=factor, commit=commit),
+    ]
+
+
+def attacked(profile: Profile) -> Profile:
+    """The same measurements under hostile names: of job, arguments, what was measured and in which unit, frames, and machine."""
+    attacks = [attack[:200] for attack in ATTACKS]
+
+    def names(count: int) -> list[str]:
+        return [f"{attacks[number % len(attacks)]}{number // len(attacks) or ''}" for number in range(count)]
+
+    rows = profile.resources
+    metrics = {name: Metric(attacks[at % 2], one.better, one.kind) for at, (name, one) in enumerate(profile.metrics.items())}
+    stacks = None if profile.stacks is None else Stacks(names(len(profile.stacks.frames)), profile.stacks.stacks)
+    job = msgspec.structs.replace(profile.job, name=ATTACKS[0], args=ATTACKS[2], workload=ATTACKS[4])
+    place = Environment({ATTACKS[0]: ATTACKS[1]}, "9b1c6d0f42aa", {}, [ATTACKS[0]])
+    return msgspec.structs.replace(
+        profile, job=job, metrics=metrics, environment=place, stacks=stacks, resources=replace(rows, names=names(len(rows.names)))
+    )
+
+
+def all_of_one() -> Subject:
+    """One revision as every collector saw it."""
+    return Subject("all that was measured of 8c7f8c7f", everything())
+
+
+def all_of_two() -> Subject:
+    """Two revisions as every collector saw them, the second slower by a fifth."""
+    before, after = everything(commit=BASELINE, seed=1), everything(factor=1.2, seed=2)
+    return Subject("1f0e1f0e against 8c7f8c7f", after, before, report(before, after))
+
+
+def all_hostile() -> Subject:
+    """One revision as every collector saw it, all of whose names are attacks."""
+    return Subject(ATTACKS[0] * 20, [attacked(profile) for profile in everything()])
+
+
+def all_hostile_of_two() -> Subject:
+    """Two revisions whose every name is an attack."""
+    before, after = [[attacked(profile) for profile in everything(factor=factor)] for factor in (1.0, 1.3)]
+    return Subject(ATTACKS[6], after, before, report(before, after))
+
+
 def one(**options: Any) -> Subject:
     """One revision with two jobs."""
     names = ("sort --reverse data/10k.txt", "parse")
@@ -145,6 +299,35 @@ def history(commits: int = 60, *, labels: Sequence[str] = ("sort", "parse"), env
     return Subject("history of sort and parse", history=series)
 
 
+def found(subject: Subject) -> Subject:
+    """A history with what `perf history` finds in it: a degradation in the middle, which is accepted for CPU time, and a drift at its end.
+
+    Of memory nothing; the last but one commit was merged.
+    """
+    series = []
+    for one in subject.history:
+        points = [
+            replace(point, aside=point is one.points[-2], medians=[point.centre] * point.executions) for point in one.points
+        ]
+        middle, end, last = len(points) // 2, len(points) - 12, len(points) - 1
+        spans = [(0, last)] if one.metric == "maxrss" else [(0, middle - 1), (middle, end)]
+        levels = []
+        for start, stop in spans:
+            centre = float(np.median([point.centre for point in points[start : stop + 1]]))
+            levels.append(Level(points[start].commit, points[stop].commit, centre, 0.997 * centre, 1.003 * centre))
+        before, after = levels[0].centre, levels[-1].centre
+        at, later = points[middle].commit, points[last].commit
+        reason = "it checks its <b>input</b>" if one.metric == "cpu" else None
+        steps = [
+            Step(at, "degradation", "degradation", points[middle - 2].commit, at, 3, before, after, after / before - 1, 0.11, 0.13, 1e-30,
+                 ("pelt", "divisive"), reason),
+            Step(later, "drift", "improvement", points[end + 1].commit, later, 11, after, before, before / after - 1, None, None, 1e-9,
+                 ("pelt", "window")),
+        ]  # fmt: skip
+        series.append(replace(one, points=points, levels=levels, steps=steps if len(levels) > 1 else []))
+    return replace(subject, history=series)
+
+
 def hostile() -> Subject:
     """Two revisions whose every name is an attack."""
     sides = []
@@ -166,10 +349,20 @@ def hostile() -> Subject:
 def hostile_history() -> Subject:
     """A history whose commits, authors and environments are attacks."""
     points = [
-        Point(f"{number:08x}" * 5, attack, attack, attack, 3, 1e-5, 0.9e-5, 1.1e-5, "degradation", 0.1)
+        Point(f"{number:08x}" * 5, attack, attack, attack, 3, 1e-5, 0.9e-5, 1.1e-5, "degradation", 0.1, None, None, attack)
         for number, attack in enumerate(ATTACKS)
+    ]
+    first, middle, last = points[0].commit, points[4].commit, points[-1].commit
+    levels = [Level(first, points[3].commit, 1e-5), Level(middle, last, 1.1e-5, 1.09e-5, 1.12e-5)]
+    steps = [
+        Step(middle, "degradation", "degradation", middle, middle, 1, 1e-5, 1.1e-5, 0.1, None, None, 0.0, ATTACKS[:1], attack)
+        for attack in ATTACKS
     ]
     return Subject(
         ATTACKS[3],
-        history=[Series(attack, attack, None, "wall", "s", "lower", attack, points) for attack in ATTACKS for _ in (1, 2)],
+        history=[
+            Series(attack, attack, None, "wall", "s", "lower", attack, points, levels, steps, attack)
+            for attack in ATTACKS
+            for _ in (1, 2)
+        ],
     )

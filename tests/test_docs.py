@@ -156,7 +156,7 @@ def test_a_picture_says_in_words_what_it_shows(page):
 
 
 def test_the_pictures_are_those_that_the_script_draws(pictures):
-    drawn = {f"{name}.png" for name in pictures.PICTURES}
+    drawn = {f"{name}.png" for name in (*pictures.PICTURES, *pictures.SITE)}
     there = {path.name for path in pictures.IMAGES.glob("*.png")}
     assert drawn == there, "run: python docs/pictures.py"
     assert all((pictures.IMAGES / name).stat().st_size <= pictures.LARGEST for name in drawn)

@@ -25,6 +25,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"measure", "locate"},
     {"page", "hooks"},
     {"reports", "exchange"},
+    {"site"},
     {"commands", "pytestplugin"},
     {"cli"},
 )

@@ -167,6 +167,11 @@ sys.exit(4)
     assert found.engine == "memray/1" and of_functions(found, ("<module>",))["bytes"] >= 3_000_001
 
 
+def test_an_interpreter_that_has_our_memray_keeps_its_own_packages(write: Write, tmp_path: Path) -> None:
+    found = measured(write("import rich\nblock = bytearray(3_000_000)"), tmp_path)
+    assert found.engine == "memray/1" and of_functions(found, ("<module>",))["bytes"] >= 3_000_001
+
+
 def test_the_programs_own_sitecustomize_runs(write: Write, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text("import sys\nsys.said = 5\n")

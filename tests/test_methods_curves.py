@@ -184,7 +184,10 @@ def test_what_is_far_from_the_others_may_be_a_part_of_a_change() -> None:
     before, after = noisy(LOG, 1, executions=20), noisy(LOG, 2, executions=20)
     after[3] *= 1.6
     change = verdict(before, after, method="curves")
-    assert (change.word, change.reason) == ("inconclusive", "some executions are far from the others: they may be part of a change")
+    assert (change.word, change.reason) == (
+        "inconclusive",
+        "some executions are far from the others: they may be part of a change",
+    )
     assert change.high is not None
     assert change.high < 0.01
 

@@ -1,4 +1,4 @@
-"""The picture of curves: which subjects have one, what it shows of one revision and of two, and how the page finds room for it."""
+"""The picture of curves: which subjects have one, what it shows of two revisions, and how the page finds room for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pictures
 import pytest
-from bokeh.models import ColumnDataSource, Legend, LogScale, Span, TabPanel, Tabs
+from bokeh.models import ColumnDataSource, Legend, Span, TabPanel, Tabs
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 from samples import sample_profile
@@ -20,12 +20,12 @@ from samples import sample_profile
 from perfvcs.check import compare
 from perfvcs.errors import UsageError
 from perfvcs.page import render
-from perfvcs.profile import REPEATED, Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.statistics.regression.course import course
 from perfvcs.store import Store
 from perfvcs.views import Subject
 from perfvcs.views._samples import Sample, Unit, samples
-from perfvcs.views._sides import equation, growth
+from perfvcs.views._sides import equation
 from perfvcs.views.curves import Curves
 
 Array = NDArray[np.float64]
@@ -129,88 +129,18 @@ def test_only_the_first_functions_of_a_page_are_drawn_on_both_kinds_of_axes() ->
     assert kinds == [2] * 5 + [1] * 3
 
 
-def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:
-    for sizes, first in ((np.arange(1.0, 1001), "logarithmic axes"), (np.arange(50.0, 100), "linear axes")):
-        subject = Subject("one", [recorded({"search": LOG}, sizes)])
-        tabs = Curves().render(subject)
-        assert tabs.tabs[0].title == first and set(panels(tabs)) == {"logarithmic axes", "linear axes"}
-        scales = {isinstance(plot.y_scale, LogScale) for plot in tabs.select({"type": figure})}
-        assert scales == {True, False}
-
-
-def test_sizes_below_one_and_values_of_zero_have_linear_axes_only() -> None:
-    subject = Subject("one", [recorded({"search": lambda n: 0 * n}, np.arange(-20.0, 20))])
-    assert panels(Curves().render(subject)) == ["linear axes"]
-    assert len(drawn(subject)) == 1
-
-
-def test_size_zero_is_left_out_of_logarithmic_axes() -> None:
-    log, linear = drawn(Subject("one", [recorded({"search": LOG}, np.arange(59.0, -1, -1))]))
-    points = [
-        next(one.data["x"] for one in plot.select({"type": ColumnDataSource}) if "median" in one.data) for plot in (log, linear)
-    ]
-    assert min(points[0]) > 0 and min(points[1]) <= 1 and len(points[1]) >= len(points[0])
-
-
-def test_one_revision_has_every_model_and_shows_the_best() -> None:
-    plot, *_ = drawn(Subject("one", [recorded({"search": LOG}, SIZES)]))
-    models = labels(plot)[1:]
-    assert models[0].startswith("logarithmic (r² ") and len(models) == 8
-    assert "O(log n), r² " in plot.title.text and "ns ln n" in plot.title.text
-    lines = [item.renderers[0] for legend in plot.select({"type": Legend}) for item in legend.items][1:]
-    assert [line.visible for line in lines] == [True] + [False] * 7
-    assert plot.y_range.only_visible
-
-
-def test_thousands_of_sizes_are_put_together() -> None:
-    plot, *_ = drawn(Subject("one", [recorded({"search": LOG}, np.arange(1.0, 5001))]))
-    (data,) = (one.data for one in plot.select({"type": ColumnDataSource}) if "median" in one.data)
-    assert 50 <= len(data["x"]) <= 500 and sum(data["count"]) == 5 * 4980  # the first twenty of each execution are cold
-    bounded = Curves(points=40).render(Subject("one", [recorded({"search": LOG}, np.arange(1.0, 5001))]))
-    assert max(len(one.data["x"]) for one in bounded.select({"type": ColumnDataSource}) if "median" in one.data) <= 40
-
-
 def test_sides_without_a_common_size_say_so() -> None:
     sides = [[recorded({"f": LOG}, sizes, version)] for version, sizes in enumerate((np.arange(1.0, 50), np.arange(100.0, 150)))]
     _, below, *_ = drawn(Subject("apart", sides[1], sides[0]))
     assert "no size is on both sides" in below.title.text
 
 
-def test_a_function_that_one_side_lacks_is_drawn_alone() -> None:
-    old, new = recorded({"f": LOG}, SIZES, 0), recorded({"f": LOG, "g": LOG}, SIZES)
-    assert len(panels(Curves().render(Subject("new", [new], [old])))) == 4
-
-
-def test_executions_that_were_repeated_are_left_out() -> None:
-    profile = recorded({"f": LOG}, np.arange(1.0, 21))
-    rows = profile.resources
-    rows.mark = [REPEATED if execution == 0 else 0 for execution in rows.execution]
-    plot, *_ = drawn(Subject("one", [profile]))
-    (data,) = (one.data for one in plot.select({"type": ColumnDataSource}) if "median" in one.data)
-    assert set(data["count"]) == {4}
-    rows.mark = [REPEATED] * len(rows)
-    assert drawn(Subject("one", [profile]))  # better than nothing
-
-
-@pytest.mark.parametrize("curve", ["power", "exponential"])
-def test_the_equation_of_a_curve_of_free_shape(curve: str) -> None:
-    shapes: dict[str, Callable[[Array], Array]] = {"power": lambda n: 1e-8 * n**1.5, "exponential": lambda n: 1e-8 * 1.05**n}
-    profile = recorded({"f": shapes[curve]}, np.arange(1.0, 101))
-    sample = durations(profile)
-    plot, *_ = drawn(Subject("one", [profile]))
-    assert (" ns n^1." if curve == "power" else " ns 1.0") in plot.title.text
-    assert growth(sample).startswith("O(n^1.5)" if curve == "power" else "O(1.05^n)")
-    assert growth(sample).endswith("sizes 11 to 100")
-
-
-def test_a_profile_without_sizes_says_which_views_fit() -> None:
-    assert Curves().fits(Subject("x", [sample_profile()])) == "it draws values against at least five sizes"
-    with pytest.raises(
-        UsageError, match="`curves` does not fit here, it draws values against at least five sizes; these do: executions"
-    ):
-        render(Subject("x", [sample_profile()]), "curves")
-    few = recorded({"f": LOG}, np.array([1.0, 2, 4, 8]))
-    assert Curves().fits(Subject("x", [few])) is not None
+def test_one_revision_and_what_has_no_sizes_are_refused_with_the_views_that_fit() -> None:
+    one = Subject("one", [recorded({"f": LOG}, SIZES)])
+    with pytest.raises(UsageError, match="view `curves` does not fit here, it draws two revisions; these do: scatter"):
+        render(one, "curves")
+    for side in (sample_profile(), recorded({"f": LOG}, np.array([1.0, 2, 4, 8]))):
+        assert Curves().fits(Subject("x", [side], [side])) == "it draws values against at least five sizes on both sides"
 
 
 def test_a_page_of_functions_has_their_curves_and_nothing_that_mixes_sizes() -> None:
@@ -220,24 +150,6 @@ def test_a_page_of_functions_has_their_curves_and_nothing_that_mixes_sizes() -> 
     assert page.index("skiplist · insert") < page.index('data-view="curves"')
     named = render(two(lambda n: 1e-9 * n), "comparison")
     assert 'data-view="comparison"' in named and 'data-view="curves"' not in named
-
-
-def test_the_table_of_one_revision_names_the_order_of_growth() -> None:
-    page = render(Subject("one", [recorded({"search": LOG, "flat": lambda n: 1e-7 + 0 * n}, SIZES)]))
-    assert "O(log n), sizes 21 to 300" in page and "O(1), sizes 21 to 300" in page
-
-
-def test_a_benchmark_of_few_sizes_that_is_not_recorded_keeps_its_other_figures() -> None:
-    profile = pictures.measured(sizes=[10, 20, 40, 80, 160, 320], metrics=["wall"], executions=4)
-    page = render(Subject("sizes", [profile]))
-    assert page.count('data-view="curves"') == 1 and page.count('data-view="executions"') == 6
-
-
-def test_a_page_of_hundreds_of_functions_says_how_many_it_left_out() -> None:
-    names = {f"f{number}": LOG for number in range(100)}
-    page = render(Subject("many", [recorded(names, np.arange(1.0, 9), executions=2)]))
-    assert "are not drawn, to keep this page small" in page
-    assert 60 < page.count('data-view="curves"') < 100
 
 
 def test_hostile_names_are_only_text() -> None:
@@ -260,7 +172,7 @@ def test_show_draws_the_curves_of_a_stored_revision_and_its_history(project, per
     Store(project.root / ".perf/store").add(profiles, "three revisions")
     page = tmp_path / "page.html"
     perf("show", "HEAD", "--no-open", "-o", str(page))
-    assert page.read_text().count('data-view="curves"') == 4
+    assert page.read_text().count('data-view="scatter"') == 4 and page.read_text().count('data-view="bars"') == 1
     perf("show", "HEAD~1", "HEAD", "--view", "curves", "--no-open", "-o", str(page))
     assert page.read_text().count('data-view="curves"') == 4
     perf("show", "skiplist", "--no-open", "-o", str(page))

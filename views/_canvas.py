@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.check import Change, Word
 from perfvcs.quantity import shorten
+from perfvcs.views._columns import wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +29,7 @@ INK, MUTED, GRID = "#1b1f24", "#5b6470", "#e4e7eb"
 CYCLE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
 FONT = "system-ui, sans-serif"
+TITLE = 44  # characters of a line that a telephone has room for
 HOVER = 300  # characters of a name in a tooltip; the page's table has all of it
 
 
@@ -64,18 +67,19 @@ def canvas(
     title: str, x_label: str, y_label: str, *, height: int = 290, tools: str = "pan,box_zoom,xwheel_zoom,reset,save",
     x_axis: Axis = "linear", y_axis: Axis = "linear",
 ) -> figure:  # fmt: skip
-    """An empty figure as wide as its place; labels are the program's own words or come out of ``plain``.
+    """An empty figure as wide as its place; names in labels come out of ``plain``, units as they are.
 
     No tool is active at first, so that a page of figures can be scrolled with wheel and finger.
     """
     from bokeh.models.annotations import Title
     from bokeh.plotting import figure
 
-    heading = Title(text=title, text_font_size="12px", text_font=FONT, text_color=INK, text_font_style="normal")
+    heading = Title(text=worded(title), text_font_size="12px", text_font=FONT, text_color=INK, text_font_style="normal")
     plot = figure(
-        title=heading, x_axis_label=x_label, y_axis_label=y_label, height=height, sizing_mode="stretch_width", tools=tools,
-        toolbar_location="right", active_drag=None, active_scroll=None, background_fill_color=None, border_fill_color=None,
-        outline_line_color=None, min_border_right=8, x_axis_type=x_axis, y_axis_type=y_axis,
+        title=heading, x_axis_label=worded(x_label), y_axis_label=worded(y_label), height=height,
+        sizing_mode="stretch_width", tools=tools, toolbar_location="right", active_drag=None, active_scroll=None,
+        background_fill_color=None, border_fill_color=None, outline_line_color=None, min_border_right=8,
+        x_axis_type=x_axis, y_axis_type=y_axis,
     )  # fmt: skip
     plot.toolbar.logo = None
     for axis in plot.axis:
@@ -91,21 +95,26 @@ def canvas(
 
 def plain(name: str, width: int = 48) -> str:
     """A name for a figure: short, on one line, and never taken for a formula."""
-    short = shorten(name, width)
-    for mark in ("$$", "\\(", "\\[", "\\)", "\\]"):
-        short = short.replace(mark, f"{mark[0]}\u200b{mark[1]}")
-    return short
+    return worded(shorten(name, width))
+
+
+def worded(text: str) -> str:
+    """A text that bokeh does not take for a formula, whatever unit or name stands in it."""
+    return re.sub(r"\$(?=\$)|\\(?=[()\[\]])", lambda mark: f"{mark[0]}\u200b", text)
 
 
 def source(**columns: Any) -> ColumnDataSource:
-    """A data source; float columns travel in single precision, which a screen cannot tell from double."""
+    """A data source; float columns travel in single precision, which a screen cannot tell from double, where that reaches."""
     import numpy as np
     from bokeh.models import ColumnDataSource
 
     def small(column: Any) -> Any:
         if not isinstance(column, np.ndarray) or column.dtype.kind not in "fiu":
             return column
-        return column.astype(np.float32 if column.dtype.kind == "f" else np.int32)
+        if column.dtype.kind == "f":
+            within = np.abs(column[np.isfinite(column)]).max(initial=0.0) <= np.finfo(np.float32).max
+            return column.astype(np.float32) if within else column
+        return column.astype(np.int32 if np.abs(column).max(initial=0) <= np.iinfo(np.int32).max else np.float64)
 
     return ColumnDataSource({name: small(column) for name, column in columns.items()})
 
@@ -156,9 +165,22 @@ def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([even, np.array(extremes, dtype=np.int64)]))
 
 
+def lines(texts: Iterable[str]) -> str:
+    """Sentences of a title, on lines that a telephone has room for."""
+    return "\n".join(wrapped((line for text in texts for line in text.split("\n")), TITLE))
+
+
 def thinned(drawn: int, count: int) -> str:
     """The note that goes with ``thin``; empty when every row is drawn."""
     return "" if drawn == count else f"\n{drawn:,} of {count:,} rows drawn, extremes among them"
+
+
+def usual(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Ends of an axis that need not show the percent farthest off on either side: one value may be a thousand times the others."""
+    import numpy as np
+
+    low, high = np.quantile(values, (0.01, 0.99)).tolist()
+    return max(float(values.min()), 2 * low - high), min(float(values.max()), 2 * high - low)
 
 
 def stack(plots: Sequence[figure]) -> UIElement:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from perfvcs.check import Change
 
 CONFIDENCE = 0.99
+KEPT = 4  # sets of profiles whose samples are kept: all of a page and one piece of it, by size and over all sizes
+SAID = ("outlier", "cluster")  # what a postprocessor may have said of each row
 
 
 class Unit(NamedTuple):
@@ -70,6 +72,7 @@ class Sample:
     """All rows of one unit under one metric, in the order in which they were measured; arrays have the shape (rows,).
 
     ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people. ``size`` is NaN where a row has none.
+    ``said`` has a column for each word of ``SAID``, NaN where nothing was said.
     """
 
     unit: Unit
@@ -84,6 +87,7 @@ class Sample:
     values: NDArray[np.float64]
     sessions: tuple[str, ...]
     paired: tuple[tuple[str, int], ...]
+    said: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @cached_property
     def medians(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -145,7 +149,9 @@ class _Columns:
         return self._integers[name]
 
 
-class _Cut(NamedTuple):
+class Cut(NamedTuple):
+    """Some rows of a profile."""
+
     columns: _Columns
     rows: NDArray[np.int64]
 
@@ -161,8 +167,8 @@ class Part:
     unit: Unit
     metric: str
     subject: Subject
-    baseline: list[_Cut]
-    target: list[_Cut]
+    baseline: list[Cut]
+    target: list[Cut]
 
     def narrow(self, verdict: Change | None = None) -> Subject:
         """A subject that holds this part's rows, the verdict on them, and nothing else."""
@@ -196,7 +202,7 @@ class Part:
         return max(len(np.unique(side[np.isfinite(side)])) for side in sides)
 
 
-def _cuts(profile: Profile, whole: bool = False) -> dict[Unit, _Cut]:
+def _cuts(profile: Profile, whole: bool = False) -> dict[Unit, Cut]:
     """Row numbers per unit, in row order; a unit with many sizes is one, as in ``summary.summarise``, with ``whole`` every unit."""
     import numpy as np
 
@@ -205,7 +211,7 @@ def _cuts(profile: Profile, whole: bool = False) -> dict[Unit, _Cut]:
         return {}
     columns, uid = _Columns(profile), np.asarray(rows.uid, dtype=np.int64)
     if (rows.size is None or whole) and len(rows.names) == 1:  # a million rows of one unit need no sorting
-        return {Unit(profile.job.label, profile.job.collector, rows.names[0], None): _Cut(columns, np.arange(len(uid)))}
+        return {Unit(profile.job.label, profile.job.collector, rows.names[0], None): Cut(columns, np.arange(len(uid)))}
     distinct, which = np.unique(rows.array("size") if rows.size is not None else np.full(len(uid), np.nan), return_inverse=True)
     pairs = np.unique(uid * len(distinct) + which)
     many = np.bincount(pairs // len(distinct), minlength=len(rows.names)) > (0 if whole else max_sizes(profile.job))
@@ -216,19 +222,26 @@ def _cuts(profile: Profile, whole: bool = False) -> dict[Unit, _Cut]:
     for number, cut in zip(keys.tolist(), np.split(order, starts[1:]), strict=True):
         code, place = divmod(number, len(distinct))
         at = None if many[code] or np.isnan(distinct[place]) else float(distinct[place])
-        found[Unit(profile.job.label, profile.job.collector, rows.names[code], at)] = _Cut(columns, cut)
+        found[Unit(profile.job.label, profile.job.collector, rows.names[code], at)] = Cut(columns, cut)
     return found
 
 
-def _measured(profile: Profile) -> list[str]:
+def places(profile: Profile) -> dict[Unit, NDArray[np.int64]]:
+    """The row numbers of each unit of a profile."""
+    return {unit: cut.rows for unit, cut in _cuts(profile).items()}
+
+
+def measured(profile: Profile) -> list[str]:
     """The metrics to draw: measurements, not what a postprocessor says of them."""
     return [metric for metric in profile.metrics if not is_derived(metric, profile.metrics)]
 
 
-def _narrow(cut: _Cut, metric: str) -> Profile:
+def _narrow(cut: Cut, metric: str) -> Profile:
     """A profile of one unit and metric."""
     rows = cut.profile.resources
     whole, places = len(cut.rows) == len(rows), cut.rows.tolist()
+    unit = rows.names[rows.uid[places[0]]]
+    kept = [name for name in (metric, *(f"{metric}.{word}" for word in SAID)) if name in cut.profile.metrics]
 
     def take(column: list[float | None]) -> list[float | None]:
         return column if whole else [column[row] for row in places]
@@ -237,12 +250,15 @@ def _narrow(cut: _Cut, metric: str) -> Profile:
         return column if column is None or whole else [column[row] for row in places]
 
     narrowed = Resources(
-        names=[rows.names[rows.uid[places[0]]]], uid=[0] * len(places), execution=integers(rows.execution) or [],
+        names=[unit], uid=[0] * len(places), execution=integers(rows.execution) or [],
         iteration=integers(rows.iteration), mark=integers(rows.mark), size=None if rows.size is None else take(rows.size),
-        metrics={metric: take(rows.metrics[metric])},
+        metrics={name: take(rows.metrics[name]) for name in kept},
     )  # fmt: skip
-    metrics = {metric: cut.profile.metrics[metric]}
-    return msgspec.structs.replace(cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=[])
+    metrics = {name: cut.profile.metrics[name] for name in kept}
+    models = [model for model in cut.profile.models if model.get("uid") == unit and model.get("metric") == metric]
+    if whole and kept == [*cut.profile.metrics] and len(models) == len(cut.profile.models) and cut.profile.stacks is None:
+        return cut.profile
+    return msgspec.structs.replace(cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=models)
 
 
 def parts(subject: Subject, whole: bool = False) -> list[Part]:
@@ -254,7 +270,7 @@ def parts(subject: Subject, whole: bool = False) -> list[Part]:
     units = list(dict.fromkeys(unit for side in reversed(sides) for cuts in side for unit in cuts))
     profiles = [*subject.baseline, *subject.target]
     found = []
-    metrics = sorted({metric for profile in profiles for metric in _measured(profile)}, key=metric_rank)
+    metrics = sorted({metric for profile in profiles for metric in measured(profile)}, key=metric_rank)
     for unit in units:
         for metric in metrics:
             mine = [[cuts[unit] for cuts in side if unit in cuts and metric in cuts[unit].profile.metrics] for side in sides]
@@ -266,24 +282,48 @@ def parts(subject: Subject, whole: bool = False) -> list[Part]:
 def samples(profiles: Sequence[Profile], whole: bool = False) -> list[Sample]:
     """The samples of profiles, sessions of one environment joined in the order in which they started; ``whole`` as in ``parts``.
 
-    Rows without a finite value are left out, and so are samples without a row.
+    Rows without a finite value are left out, and so are samples without a row. Those of the last profiles are kept, since several views
+    ask for the same; a profile is never changed once it is made.
     """
+    return list(_sampled(tuple(map(_Same, profiles)), whole))
 
-    joined: dict[tuple[Unit, str, str, str], list[tuple[_Cut, NDArray[np.float64]]]] = {}
+
+class _Same:
+    """A profile, equal to nothing but itself."""
+
+    __slots__ = ("profile",)
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.profile is self.profile
+
+    def __hash__(self) -> int:
+        return id(self.profile)
+
+
+@lru_cache(maxsize=KEPT)
+def _sampled(held: tuple[_Same, ...], whole: bool) -> tuple[Sample, ...]:
+    profiles = [one.profile for one in held]
+    joined: dict[tuple[Unit, str, str, str], list[tuple[Cut, NDArray[np.float64]]]] = {}
     for profile in sorted(profiles, key=lambda profile: profile.collected.started):
         for unit, cut in _cuts(profile, whole).items():
-            for metric in sorted(_measured(profile), key=metric_rank):
+            for metric in sorted(measured(profile), key=metric_rank):
                 values = cut.columns.floats(metric)[cut.rows]
                 joined.setdefault((unit, metric, profile.environment.fingerprint, profile.job.key), []).append((cut, values))
     found = [_join(unit, metric, environment, cuts) for (unit, metric, environment, _), cuts in joined.items()]
-    return [sample for sample in found if len(sample.values)]
+    return tuple(sample for sample in found if len(sample.values))
 
 
-def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[_Cut, NDArray[np.float64]]]) -> Sample:
+def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[Cut, NDArray[np.float64]]]) -> Sample:
     import numpy as np
 
     columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
     kept_values, sizes, names, after = [], [], [], 0
+    said: dict[str, list[NDArray[np.float64]]] = {
+        word: [] for word in SAID if any(f"{metric}.{word}" in cut.profile.metrics for cut, _ in cuts)
+    }
     for cut, values in cuts:
         kept = np.isfinite(values)
         for name, column in columns.items():
@@ -293,6 +333,10 @@ def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[_Cut, NDAr
         after += len(numbers)
         names += [(cut.profile.collected.session, int(number)) for number in numbers]
         kept_values.append(values[kept])
+        for word, column_of in said.items():
+            name = f"{metric}.{word}"
+            known = cut.columns.floats(name)[cut.rows] if name in cut.profile.metrics else np.full(len(cut.rows), np.nan)
+            column_of.append(known[kept])
         sized = cut.profile.resources.size is not None
         sizes.append(cut.columns.floats("size")[cut.rows][kept] if sized else np.full(np.count_nonzero(kept), np.nan))
     profile = cuts[-1][0].profile
@@ -300,4 +344,5 @@ def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[_Cut, NDAr
         unit, metric, profile.metrics[metric], environment, profile.commit + ("+" if profile.dirty else ""),
         np.concatenate(columns["execution"]), np.concatenate(columns["iteration"]), np.concatenate(columns["mark"]),
         np.concatenate(sizes), np.concatenate(kept_values), tuple(dict.fromkeys(session for session, _ in names)), tuple(names),
+        {word: np.concatenate(column) for word, column in said.items()},
     )  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
+from functools import cached_property
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.profile import REPEATED, Metric, Profile, is_derived
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEVELS = 100  # of callers; what is deeper counts for the frame at the last level
+BATCHES = 200  # of executions that are told apart
 SHARE = "share"  # a metric that is another one in percent
 
 
@@ -31,8 +33,9 @@ class Tree:
     """Frames with their callers, parents before children; node 0 is what they have in common.
 
     ``frame`` (index into ``frames``, -1 for node 0), ``parent`` and ``depth`` have the shape (nodes,); ``total`` and ``own``, with and
-    without the callees, have (nodes, 2), for baseline and target, and are means over the executions. ``counts``: what the executions
-    have together, of each side; ``deeper``: whether stacks are deeper than ``LEVELS``.
+    without the callees, have (nodes, 2), for baseline and target, and are means over the executions. ``ends`` has the last node of each
+    stack, profile after profile, those of the baseline first. ``counts``: what the executions have together, of each side;
+    ``deeper``: whether stacks are deeper than ``LEVELS``.
     """
 
     frames: list[str]
@@ -41,15 +44,21 @@ class Tree:
     depth: NDArray[np.int64]
     total: NDArray[np.float64]
     own: NDArray[np.float64]
+    ends: NDArray[np.int64]
     counts: tuple[float, float]
     deeper: bool
 
-    @property
+    @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Each node's part of all, of shape (nodes, 2); 0 on a side without anything."""
         import numpy as np
 
         return self.total / np.where(self.total[0] > 0, self.total[0], 1.0)
+
+    @property
+    def sides(self) -> list[int]:
+        """Which of baseline (0) and target (1) have anything."""
+        return [side for side in (0, 1) if self.total[0, side] > 0]
 
 
 def traced(profile: Profile) -> bool:
@@ -89,18 +98,19 @@ def tree(subject: Subject, metric: str) -> Tree:
     """The tree of all stacks of both sides, by one metric; children are in the order of their names."""
     import numpy as np
 
-    sides = [[profile for profile in side if traced(profile)] for side in (subject.baseline, subject.target)]
+    sides = _sides(subject)
     names = sorted({frame for side in sides for profile in side if profile.stacks for frame in profile.stacks.frames})
     numbers = {name: number for number, name in enumerate(names)}
     codes, lengths, weights, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty((0, 2))], [0.0, 0.0]
     for place, side in enumerate(sides):
-        values = [_weights(profile, metric) for profile in side]
-        executions = max(1, sum(count for _, count in values))
-        for profile, (weight, _) in zip(side, values, strict=True):
+        found = [_rows(profile, metric) for profile in side]
+        executions = max(1, sum(rows.executions for rows in found))
+        for profile, rows in zip(side, found, strict=True):
             stacks = profile.stacks.stacks if profile.stacks else []
             renumbered = np.array([numbers[frame] for frame in profile.stacks.frames] if profile.stacks else [], np.int64)
             lengths.append(np.fromiter(map(len, stacks), np.int64, len(stacks)))
             codes.append(renumbered[np.fromiter(chain.from_iterable(stacks), np.int64, int(lengths[-1].sum()))])
+            weight = np.bincount(rows.trace, weights=rows.values, minlength=len(stacks))
             both = np.zeros((len(stacks), 2))
             both[:, place] = weight / executions
             weights.append(both)
@@ -108,19 +118,73 @@ def tree(subject: Subject, metric: str) -> Tree:
     return _grow(names, np.concatenate(codes), np.concatenate(lengths), np.concatenate(weights), (counts[0], counts[1]))
 
 
-def _weights(profile: Profile, metric: str) -> tuple[NDArray[np.float64], int]:
-    """The metric's sum per stack over all executions, and how many executions there were; negative amounts count nothing."""
+class _Rows(NamedTuple):
+    """The rows of a profile that count, of shape (rows,): stack, value, execution from 0; and how many executions there were."""
+
+    trace: NDArray[np.int64]
+    values: NDArray[np.float64]
+    execution: NDArray[np.int64]
+    executions: int
+
+
+def _sides(subject: Subject) -> list[list[Profile]]:
+    """The profiles with stacks of baseline and target."""
+    return [[profile for profile in side if traced(profile)] for side in (subject.baseline, subject.target)]
+
+
+def _rows(profile: Profile, metric: str) -> _Rows:
+    """The rows with a stack and a positive value; repeated executions count nothing."""
     import numpy as np
 
-    rows, stacks = profile.resources, profile.stacks.stacks if profile.stacks else []
+    rows = profile.resources
     kept = np.asarray(rows.integers("mark"), np.int64) != REPEATED
-    pairs = np.stack([np.asarray(rows.integers("binary"), np.int64), np.asarray(rows.execution, np.int64)])[:, kept]
-    executions = np.unique(pairs, axis=1).shape[1]
-    if metric not in profile.metrics:
-        return np.zeros(len(stacks)), executions
-    trace, values = np.asarray(rows.integers("trace"), np.int64), rows.array(metric)
-    own = kept & (trace >= 0) & np.isfinite(values) & (values > 0)
-    return np.bincount(trace[own], weights=values[own], minlength=len(stacks)).astype(np.float64), executions
+    _, build = np.unique(np.asarray(rows.integers("binary"), np.int64)[kept], return_inverse=True)
+    numbers, number = np.unique(np.asarray(rows.execution, np.int64)[kept], return_inverse=True)
+    pairs, place = np.unique(build * len(numbers) + number, return_inverse=True)
+    trace = np.asarray(rows.integers("trace"), np.int64)[kept]
+    values = rows.array(metric)[kept] if metric in profile.metrics else np.full(len(trace), np.nan)
+    own = (trace >= 0) & np.isfinite(values) & (values > 0)
+    return _Rows(trace[own], values[own], place[own].astype(np.int64), len(pairs))
+
+
+def repeats(found: Tree, subject: Subject, metric: str, kept: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+    """What each execution has of the nodes ``kept`` with their callees: arrays of (kept, executions), for baseline and target.
+
+    Of more than ``BATCHES`` executions neighbours are put together, as their means. Node 0 must be among ``kept``.
+    """
+    import numpy as np
+
+    place = np.full(len(found.frame), -1)
+    place[kept] = np.arange(len(kept))
+    for own in _levels(found.depth):
+        lost = own.start + np.flatnonzero(place[own] < 0)
+        place[lost] = place[found.parent[lost]]
+    arrays, first = [], 0
+    for side in _sides(subject):
+        columns = [np.zeros((len(kept), 1))]  # where nothing was executed
+        for profile in side:
+            rows = _rows(profile, metric)
+            batches = min(BATCHES, rows.executions)
+            batch = rows.execution * batches // max(1, rows.executions)
+            sums = np.bincount(
+                place[found.ends[first + rows.trace]] * batches + batch, weights=rows.values, minlength=len(kept) * batches
+            )
+            sizes = np.bincount(np.arange(rows.executions) * batches // max(1, rows.executions), minlength=batches)
+            columns.append(sums.reshape(len(kept), batches) / sizes)
+            first += len(profile.stacks.stacks) if profile.stacks else 0
+        there = [column for column in columns[1:] if column.shape[1]] or columns[:1]
+        arrays.append(_with_callees(found, kept, np.concatenate(there, axis=1)))
+    return arrays
+
+
+def _with_callees(found: Tree, kept: NDArray[np.int64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sums over each node and all below it; ``kept`` ascends, so that the levels follow one another."""
+    import numpy as np
+
+    parents = np.searchsorted(kept, found.parent[kept])
+    for level in reversed(_levels(found.depth[kept])):
+        np.add.at(own, parents[level], own[level])
+    return own
 
 
 def _grow(
@@ -145,9 +209,11 @@ def _grow(
         totals.append(_sums(which, weights[deep], len(keys)))
         node[deep] = base + which
         base += len(keys)
+    ends = np.zeros(len(there), np.int64)
+    ends[there] = node
     return Tree(
         names, np.concatenate(frame), np.concatenate(parent), np.concatenate(depth), np.concatenate(totals), _sums(node, weights, base),
-        counts, bool(lengths.max(initial=0) > LEVELS),
+        ends, counts, bool(lengths.max(initial=0) > LEVELS),
     )  # fmt: skip
 
 
@@ -158,26 +224,35 @@ def _sums(which: NDArray[np.int64], weights: NDArray[np.float64], count: int) ->
     return np.stack([np.bincount(which, weights=weights[:, side], minlength=count) for side in (0, 1)], axis=1)
 
 
-def layout(tree: Tree, most: int, least: float) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """What is drawn: numbers of at most ``most`` nodes of at least the share ``least``, and where all begin and end (0 to 1).
-
-    With two sides a node is as wide as the mean of its shares, so that what came and what went can both be seen.
-    """
+def spans(found: Tree, width: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where all nodes begin and end (0 to 1) when they are as wide as told; siblings stand together, in the order of their names."""
     import numpy as np
 
-    present = tree.total[0] > 0
-    width = tree.shares[:, present].mean(axis=1) if present.any() else np.zeros(len(tree.frame))
     left = np.zeros(len(width))
-    for level in range(1, int(tree.depth.max()) + 1):
-        own = np.flatnonzero(tree.depth == level)
+    for own in _levels(found.depth):
+        parent = found.parent[own]
         before = np.cumsum(width[own]) - width[own]
-        first = np.searchsorted(tree.parent[own], tree.parent[own])  # siblings stand together
-        left[own] = left[tree.parent[own]] + before - before[first]
+        begins = np.diff(parent, prepend=-1) > 0  # the first child of each
+        left[own] = left[parent] + before - before[begins][np.cumsum(begins) - 1]
+    return left, left + width
+
+
+def _levels(depth: NDArray[np.int64]) -> list[slice]:
+    """Where each level of ascending depths below the first stands."""
+    import numpy as np
+
+    return [slice(*ends) for ends in pairwise(np.searchsorted(depth, np.arange(1, int(depth.max()) + 2)).tolist())]
+
+
+def widest(width: NDArray[np.float64], most: int, least: float) -> NDArray[np.int64]:
+    """Numbers of at most ``most`` nodes, all of at least the width ``least``; no child is wider than its parent, so parents are there."""
+    import numpy as np
+
     kept = np.flatnonzero(width >= least)
-    if len(kept) > most:  # no child is wider than its parent
+    if len(kept) > most:
         bound = np.partition(width[kept], len(kept) - most)[len(kept) - most]
         kept = kept[width[kept] > bound] if np.count_nonzero(width[kept] >= bound) > most else kept[width[kept] >= bound]
-    return kept, left, left + width
+    return kept if len(kept) else np.zeros(1, np.int64)
 
 
 def split(frame: str) -> tuple[str, str]:

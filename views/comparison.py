@@ -77,6 +77,7 @@ class Comparison:
     def _side(self, plot: figure, sample: Sample, y: int, factor: float, marker: str, colour: str) -> tuple[list[Any], list[Any]]:
         """Measurements faint, the executions' medians on top, the centre below them."""
         import numpy as np
+        from bokeh.models import Scatter, Segment
 
         drawn: list[Any] = []
         unit = sample.meaning.unit
@@ -85,12 +86,15 @@ class Comparison:
             kept = np.flatnonzero(sample.mark != REPEATED)
             rows = kept[thin(sample.values[kept], self.points)]
             cloud = source(x=sample.values[rows] * factor, y=y + 0.22 + 0.2 * _jitter(len(rows)))
-            drawn.append(plot.scatter("x", "y", source=cloud, marker="circle", size=3, color=colour, alpha=0.25))
+            faint = Scatter(x="x", y="y", size=3, line_color=colour, fill_color=colour, line_alpha=0.25, fill_alpha=0.25)
+            drawn.append(plot.add_glyph(cloud, faint))
         shown = thin(medians, self.points)
         names = [f"{sample.paired[execution][1]} of {sample.paired[execution][0]}" for execution in executions[shown].tolist()]
         text = [quantity(value, unit) for value in medians[shown].tolist()]
         data = source(x=medians[shown] * factor, y=y + 0.12 * _jitter(len(shown)), name=names, text=text)
-        points = plot.scatter("x", "y", source=data, marker=marker, size=8, color=colour, fill_alpha=0.6)
+        points = plot.add_glyph(
+            data, Scatter(x="x", y="y", marker=marker, size=8, line_color=colour, fill_color=colour, fill_alpha=0.6)
+        )
         hover(plot, [points], [("execution", "@name"), ("median" if drawn else "value", "@text")])
         found = sample.centre
         if found is None:
@@ -101,13 +105,16 @@ class Comparison:
             x=[found.value * factor], y=[below], text=[found.text(unit)], count=[found.executions],
             low=[(found.value if low is None else low) * factor], high=[(found.value if high is None else high) * factor],
         )  # fmt: skip
-        line = plot.segment("low", "y", "high", "y", source=centre, line_color=INK, line_width=3)
-        diamond = plot.scatter("x", "y", source=centre, marker="diamond", size=13, color=INK)
+        line = plot.add_glyph(centre, Segment(x0="low", y0="y", x1="high", y1="y", line_color=INK, line_width=3))
+        diamond = plot.add_glyph(centre, Scatter(x="x", y="y", marker="diamond", size=13, line_color=INK, fill_color=INK))
         hover(plot, [diamond, line], [("mean", "@text"), ("executions", "@count")])
         return [*drawn, points], [line, diamond]
 
     def _pairs(self, plot: figure, before: Sample, after: Sample, factor: float) -> list[Any]:
         """Thin lines between executions of one block, where the two revisions were measured interleaved."""
+        import numpy as np
+        from bokeh.models import Segment
+
         sides = []
         for sample in (before, after):
             executions, medians = sample.medians
@@ -117,12 +124,11 @@ class Comparison:
         common = [name for name in sides[0] if name in sides[1]]
         if not 0 < len(common) <= LINES:
             return []
-        ends = [[side[name] * factor for name in common] for side in sides]
-        return [
-            plot.segment(
-                ends[0], [0.98] * len(common), ends[1], [0.02] * len(common), color=MUTED, line_alpha=0.35, level="underlay"
-            )
-        ]
+        data = source(
+            **{end: np.array([side[name] * factor for name in common]) for end, side in zip(("x0", "x1"), sides, strict=True)}
+        )
+        lines = Segment(x0="x0", y0=0.98, x1="x1", y1=0.02, line_color=MUTED, line_alpha=0.35)
+        return [plot.add_glyph(data, lines, level="underlay")]
 
 
 def _matching(before: list[Sample], after: list[Sample]) -> tuple[Sample | None, Sample | None]:

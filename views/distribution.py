@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, number, quantity, scale
 from perfvcs.views import Subject
-from perfvcs.views._canvas import BLUE, VERMILLION, canvas, hover, legend, source, stack, thin
+from perfvcs.views._canvas import BLUE, INK, VERMILLION, canvas, hover, legend, lines, source, stack, thin
+from perfvcs.views._clusters import Clusters, clusters
 from perfvcs.views._samples import Sample, samples
 
 if TYPE_CHECKING:
@@ -60,13 +61,19 @@ class Distribution:
                 if values[0] < values[-1]
                 else f"\nall equal: {number(values[0])}"
             )
+        groups = clusters(sample) if many else None
+        title = lines([title, groups.text(sample.meaning.unit)]) if groups else title
         x_label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
-        plot = canvas(title, x_label, what if many else "share at or below (%)")
+        below = what if many else "share at or below (%)"
+        plot = canvas(title, x_label, below, height=276 + 14 * (1 + title.count("\n")))
         scaled = values * chosen.factor
         if values[0] == values[-1]:  # bokeh's own range about one number is as narrow as rounding
             around = 0.05 * abs(float(scaled[0])) or 1.0
             plot.x_range = Range1d(start=float(scaled[0]) - around, end=float(scaled[0]) + around)
-        entries = [self._histogram(plot, scaled, chosen.unit) if many else self._shares(plot, scaled, chosen.unit)]
+        heap = scaled if groups is None else np.sort(sample.values[groups.labels == groups.shares.argmax()]) * chosen.factor
+        steps = scaled[-1:] if values[0] == values[-1] else scaled  # one step for equal values, however many
+        entries = [self._histogram(plot, scaled, heap, chosen.unit) if many else self._shares(plot, steps, chosen.unit)]
+        entries += [self._clusters(plot, groups, chosen.factor, sample.meaning.unit)] if groups else []
         rug = thin(values, self.points)
         ticks = plot.scatter(
             source=source(x=scaled[rug], y=np.zeros(len(rug))),
@@ -84,12 +91,30 @@ class Distribution:
         legend(plot, [(text, [renderer]) for text, renderer in entries])
         return plot
 
-    def _histogram(self, plot: figure, values: NDArray[np.float64], unit: str) -> tuple[str, GlyphRenderer[Any]]:
-        """Bins by Freedman and Diaconis over the middle 99 %, the first and the last bin open-ended towards the extremes."""
+    def _clusters(self, plot: figure, found: Clusters, factor: float, unit: str) -> tuple[str, GlyphRenderer[Any]]:
+        """Where the clusters' centres are."""
+        from bokeh.models import ColumnDataSource
+
+        x = (found.centres * factor).tolist()
+        sources = [one for one in plot.select({"type": ColumnDataSource}) if isinstance(one, ColumnDataSource)]
+        tops = [float(max(one.data["top"])) for one in sources if "top" in one.data]
+        data = source(x=x, bottom=[0.0] * len(x), top=tops * len(x), text=found.each(unit))
+        lines = plot.segment("x", "bottom", "x", "top", source=data, line_color=INK, line_width=1.5, line_dash="dashed")
+        hover(plot, [lines], [("cluster", "@text")])
+        return ("centres of clusters", lines)
+
+    def _histogram(
+        self, plot: figure, values: NDArray[np.float64], heap: NDArray[np.float64], unit: str
+    ) -> tuple[str, GlyphRenderer[Any]]:  # fmt: skip
+        """Bins by Freedman and Diaconis over the middle 99 %, the first and the last bin open-ended towards the extremes.
+
+        ``heap``: the values whose spread decides how wide the bins are, the largest cluster or all.
+        """
         import numpy as np
 
-        low, quarter, three, high = np.quantile(values, (0.005, 0.25, 0.75, 0.995)).tolist()
-        width = 2 * (three - quarter) / len(values) ** (1 / 3)
+        low, high = np.quantile(values, (0.005, 0.995)).tolist()
+        quarter, three = np.quantile(heap, (0.25, 0.75)).tolist()
+        width = 2 * (three - quarter) / len(heap) ** (1 / 3)
         span = high - low or values[-1] - values[0]
         start = low if high > low else float(values[0])
         bins = min(BINS, max(5, int(np.ceil(span / width)))) if width > 0 else 20

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check import Change
+from perfvcs.errors import UsageError
 from perfvcs.quantity import change as change_text
 from perfvcs.quantity import metric_name, metric_rank, percent, quantity, shorten
 from perfvcs.views import Subject
 from perfvcs.views._canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
+from perfvcs.views._columns import beside, columns, cut, padded, wrapped
 from perfvcs.views._samples import Unit
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 ROW = 40  # pixels
 DELTA = 0.01
+WIDE = 72  # columns from which name, interval and numbers have room beside one another
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,10 @@ class Effects:
     """``rows``: at most so many changes of a metric are drawn, those that matter first."""
 
     rows: int = 60
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise UsageError(f"effects: rows is {self.rows}: give the number of changes of a metric, 1 or more")
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs two compared revisions with an effect between them."""
@@ -43,26 +50,24 @@ class Effects:
         metrics = sorted({change.metric for change in changes if change.effect is not None}, key=metric_rank)
         return stack([self._draw([change for change in changes if change.metric == metric]) for metric in metrics])
 
+    def text(self, subject: Subject, width: int) -> str:
+        """The same in characters, one line per change."""
+        changes = subject.report.changes if subject.report else []
+        metrics = sorted({change.metric for change in changes if change.effect is not None}, key=metric_rank)
+        groups = ([change for change in changes if change.metric == metric] for metric in metrics)
+        return "\n\n".join("\n".join(_lines(group, self.rows, width)) for group in groups)
+
     def _draw(self, changes: Sequence[Change]) -> figure:
         from bokeh.core.properties import value
         from bokeh.models import ColumnDataSource, Range1d
         from bokeh.models.annotations import Span
 
-        metric, better = changes[0].metric, changes[0].better
+        better = changes[0].better
         having = [change for change in changes if change.effect is not None]
         drawn = having[: self.rows]
         edge = _edge(drawn)
-        notes = [f"{metric_name(metric)}: {len(drawn)} of {len(changes)} comparisons"] if len(drawn) < len(changes) else []
-        beyond = sum(1 for change in drawn if _reach(change) > edge)
-        notes += [f"{beyond} beyond the edge: see the numbers"] if beyond else []
-        title = (
-            "\n".join(notes)
-            if notes
-            else f"{metric_name(metric)}: all {len(drawn)} comparisons".replace("all 1 comparisons", "1 comparison")
-        )
-        lower = better != "higher"
-        x_label = f"{'better' if lower else 'worse'} ←  change, %  → {'worse' if lower else 'better'}"
-        plot = canvas(title, x_label, "", height=ROW * len(drawn) + 130, tools="")
+        title = "\n".join(_told(changes, drawn, edge))
+        plot = canvas(title, _direction(better), "", height=ROW * len(drawn) + 130, tools="")
         plot.toolbar_location = None
         plot.x_range, plot.y_range = Range1d(start=-104 * edge, end=104 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
         plot.extra_x_ranges = {"width": Range1d(start=0, end=1)}
@@ -103,10 +108,61 @@ class Effects:
             ]
             hover(plot, [points, line], lines)
             entries.append((word, [line, points]))
-        deltas = {change.delta or DELTA for change in drawn}
-        entries.append((f"within ±{percent(max(deltas))[1:]}" if len(deltas) == 1 else "too small to matter", [band]))
+        entries.append((_within(drawn), [band]))
         legend(plot, entries)
         return plot
+
+
+def _told(changes: Sequence[Change], drawn: Sequence[Change], edge: float) -> list[str]:
+    """How many of them are drawn, how many reach beyond the edge, and how many have no effect that could be drawn."""
+    count, having = len(drawn), sum(change.effect is not None for change in changes)
+    shown = f"{count} of {having} comparisons" if count < having else "1 comparison" if count == 1 else f"all {count} comparisons"
+    notes = [f"{metric_name(changes[0].metric)}: {shown}"]
+    beyond = sum(_reach(change) > edge for change in drawn)
+    notes += [f"{beyond} beyond the edge: see the numbers"] if beyond else []
+    without = len(changes) - having
+    return notes + ([f"{without} more without an effect: see the table"] if without else [])
+
+
+def _direction(better: str) -> str:
+    """The label of the axis: which way is better."""
+    low, high = ("worse", "better") if better == "higher" else ("better", "worse")
+    return f"{low} ←  change, %  → {high}"
+
+
+def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
+    """A heading, a row per change that has an effect, and the axis below; the shaded part is too small to matter."""
+    from perfvcs.views._terminal import Axis, foot, rail
+
+    drawn = [change for change in changes if change.effect is not None][:most]
+    edge = _edge(drawn)
+    yield from wrapped(_told(changes, drawn, edge), width)
+    numbers = [change_text(change.effect or 0.0, change.low, change.high) for change in drawn]
+    names = [Unit(change.job, "", change.uid, change.size).title for change in drawn]
+    room = max(map(columns, numbers))
+    single = width >= WIDE
+    left = min(max(map(columns, names)), max(6, (width - room - 6) // 2)) if single else width - room - 4
+    inner = max(1, width - left - room - 6) if single else width - 2
+    axis = Axis(-100 * edge, 100 * edge, _direction(changes[0].better))
+    for change, name, number in zip(drawn, names, numbers, strict=True):
+        at, low, high = (None if end is None else 100 * end for end in (change.effect, change.low, change.high))
+        sign, band = seen(change)[1].sign, 100 * (change.delta or DELTA)
+        row = rail(axis, inner, at, low, high, sign, zero=0.0, band=band)
+        if single:
+            yield cut(f"{sign} {padded(name, left)}  {row}  {number}", width)
+        else:
+            yield cut(f"{sign} {padded(name, left)}  {number}", width)
+            yield f"  {row}".rstrip()
+    for line in foot(axis, inner):
+        yield f"{' ' * (left + 4 if single else 2)}{line}"
+    words = dict.fromkeys(seen(change) for change in drawn)
+    yield from beside([axis.label, *(f"{look.sign} {word}" for word, look in words), f"░ {_within(drawn)}"], width)
+
+
+def _within(changes: Sequence[Change]) -> str:
+    """What the shaded part means."""
+    deltas = {change.delta or DELTA for change in changes}
+    return f"within ±{percent(max(deltas))[1:]}" if len(deltas) == 1 else "too small to matter"
 
 
 def _reach(change: Change) -> float:

@@ -43,7 +43,7 @@ class Executions:
 
     def _draw(self, sample: Sample) -> figure:
         import numpy as np
-        from bokeh.models import AdaptiveTicker
+        from bokeh.models import AdaptiveTicker, Scatter, Segment
 
         executions, medians = sample.medians
         drawn = thin(sample.values, self.points)
@@ -65,15 +65,16 @@ class Executions:
                 iteration=sample.iteration[drawn][chosen_rows] + 1,
                 text=[quantity(value, sample.meaning.unit) for value in values[chosen_rows].tolist()],
             )  # fmt: skip
-            points = plot.scatter(
-                "x", "y", source=data, marker=marker, size=4 if strips and code == FINE else 8, fill_color=colour, line_color=colour,
+            glyph = Scatter(
+                x="x", y="y", marker=marker, size=4 if strips and code == FINE else 8, fill_color=colour, line_color=colour,
                 fill_alpha=0.45 if strips and code == FINE else 0.8, line_width=2 if marker == "x" else 1, line_alpha=0.8,
             )  # fmt: skip
+            points = plot.add_glyph(data, glyph)
             entries.append((text, [points]))
             hover(plot, [points], [("execution", "@execution"), ("measurement", "@iteration"), ("value", "@text"), ("", text)])
         if strips and len(executions) <= self.points:
             ticks = source(x0=executions + 0.6, x1=executions + 1.4, y=medians * chosen.factor)
-            lines = plot.segment("x0", "y", "x1", "y", source=ticks, line_color=BLUE, line_width=2)
+            lines = plot.add_glyph(ticks, Segment(x0="x0", y0="y", x1="x1", y1="y", line_color=BLUE, line_width=2))
             entries.append(("median of each", [lines]))
         entries += self._centre(plot, sample, chosen.factor)
         legend(plot, entries)
@@ -94,14 +95,27 @@ class Executions:
 
     def _centre(self, plot: figure, sample: Sample, factor: float) -> list[tuple[str, list[Any]]]:
         """The centre as a line over all strips, its interval as a band."""
+        from bokeh.models import Quad, Segment
+
         found = sample.centre
         if found is None or found.low is None or found.high is None:
             return []
-        left, right = [0.5], [len(sample.paired) + 0.5]
-        band = plot.quad(left=left, right=right, bottom=[found.low * factor], top=[found.high * factor], color=GREEN, alpha=0.18)
-        line = plot.segment(left, [found.value * factor], right, [found.value * factor], color=GREEN, line_width=2)
-        for renderer in (band, line):
-            renderer.level = "underlay"
+        data = source(
+            left=[0.5], right=[len(sample.paired) + 0.5], low=[found.low * factor], high=[found.high * factor],
+            centre=[found.value * factor],
+        )  # fmt: skip
+        area = Quad(
+            left="left",
+            right="right",
+            bottom="low",
+            top="high",
+            line_color=GREEN,
+            fill_color=GREEN,
+            line_alpha=0.18,
+            fill_alpha=0.18,
+        )
+        middle = Segment(x0="left", y0="centre", x1="right", y1="centre", line_color=GREEN, line_width=2)
+        band, line = (plot.add_glyph(data, glyph, level="underlay") for glyph in (area, middle))
         return [("mean, 99 % interval", [line, band])]
 
 

@@ -1,31 +1,60 @@
-"""One metric over the commits: centre and interval per commit, with the verdicts marked."""
+"""One series over its commits in the order of ancestry: a mean with its interval per commit, levels, steps, drifts and accepted changes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.quantity import interval, metric_name, metric_rank, percent, quantity, scale, shorten
-from perfvcs.views import Point, Series, Subject
-from perfvcs.views._canvas import BLUE, CYCLE, DASHES, HOVER, SEEN, Look, canvas, hover, legend, source, stack
+from perfvcs.errors import UsageError
+from perfvcs.quantity import change, quantity, shorten
+from perfvcs.views import Point, Series, Step, Subject
+from perfvcs.views._canvas import (
+    BLUE,
+    CYCLE,
+    DASHES,
+    FONT,
+    HOVER,
+    INK,
+    MUTED,
+    SEEN,
+    Axis,
+    canvas,
+    hover,
+    legend,
+    source,
+    stack,
+)
+from perfvcs.views._commits import TOLD, Chart, environments, folded, grouped, places, texts
+from perfvcs.views._steps import LOUD, UNJUDGED, centred, drift_start, extent, look_of, named, told, where
 
 if TYPE_CHECKING:
+    from bokeh.models import ColumnDataSource
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-LOUD = ("degradation", "improvement", "suspected", "accepted")  # large, in their own colour; the others in their environment's
-UNJUDGED = Look(BLUE, "square", "□", filled=False)
+OVERVIEW = 60  # commits from which a second figure below shows all of them
+ABOVE = 0.08  # of the axis, for the sizes of steps
+NAMED = 12  # steps with their size beside them
+WIDE = 4.0  # ratio of the largest to the smallest value from which logarithms help
 
 
 @dataclass(frozen=True)
 class History:
-    """``points``: at most so many commits are drawn, the newest."""
+    """``points``: at most so many commits are drawn, the newest; ``both``: a logarithmic axis too, where values are far apart.
+
+    ``charts``: so many are drawn in a terminal.
+    """
 
     points: int = 3000
+    both: bool = True
+    charts: int = 6
+
+    def __post_init__(self) -> None:
+        if self.points < 1 or self.charts < 0:
+            raise UsageError(
+                f"history: points is {self.points} and charts {self.charts}: give 1 or more points, 0 or more charts"
+            )
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs a history with at least one commit."""
@@ -35,117 +64,190 @@ class History:
 
     def render(self, subject: Subject) -> UIElement:
         """One figure per benchmark and metric, one line per environment."""
-        return stack([self._draw(group) for group in grouped(subject.history)])
+        from perfvcs.views._course import tabbed
 
-    def _draw(self, group: Sequence[Series]) -> figure:
-        from bokeh.models import AdaptiveTicker, Range1d
+        plots: list[Any] = []
+        for group in grouped(subject.history):
+            chart = Chart.of(group, self.points)
+            centres = chart.centres
+            logarithms = self.both and min(centres) > 0 and max(centres) / min(centres) >= WIDE
+            drawn = _Drawing(chart)
+            plots += [tabbed(["linear", "log"], drawn.figures)] if logarithms else drawn.figures("linear")
+        return stack(plots)
 
-        commits = _order(group)
-        kept = commits[-self.points :]
-        place = {commit: number for number, commit in enumerate(kept)}
-        centres = sorted(abs(point.centre) for series in group for point in series.points)
-        chosen = scale(centres[len(centres) // 2], group[0].unit)
-        notes = [f"{len(commits):,} commits{_span(group)}" if len(commits) > 1 else "one commit: no history yet"]
-        notes += [f"the newest {len(kept):,} drawn"] if len(kept) < len(commits) else []
-        if any(point.low is None for series in group for point in series.points):
-            notes.append("no interval where there was one execution")
-        y_label = f"{metric_name(group[0].metric)} ({chosen.unit})".replace(" ()", "")
-        plot = canvas("\n".join(notes), "commit, oldest first", y_label, height=320)
-        plot.x_range = Range1d(start=-0.7, end=len(kept) - 0.3)
-        plot.xaxis.ticker = AdaptiveTicker(min_interval=1, desired_num_ticks=6, num_minor_ticks=0)
-        plot.xaxis.major_label_overrides = {number: commit[:8] for commit, number in place.items()}
-        plot.xaxis.major_label_orientation = 0.6
+    def text(self, subject: Subject, width: int) -> str:
+        """The same in characters, the steps in words; what is beyond ``charts`` is a line each."""
+        from perfvcs.views._timeline import brief, timeline
+
+        charts = [Chart.of(group, self.points) for group in grouped(subject.history)]
+        parts = ["\n".join(timeline(chart, width)) for chart in charts[: self.charts]]
+        parts += ["\n".join(brief(chart, width) for chart in charts[self.charts :])]
+        return "\n\n".join(filter(None, parts))
+
+
+class _Drawing:
+    """A figure of a chart, and below it the overview in which its part is chosen."""
+
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+        self.names = environments(chart.group)
+        self.colours = [CYCLE[turn % len(CYCLE)] for turn in range(len(chart.group))]
+
+    def figures(self, axis: Axis) -> list[figure]:
+        """On a linear or a logarithmic axis."""
+        from bokeh.models import Range1d
+
+        chart = self.chart
+        lines = folded([*chart.notes(), *told(chart)])
+        plot = canvas("\n".join(lines), "commit, oldest first", chart.label, height=310 + 14 * len(lines), y_axis=axis)
+        chart.along(plot)
+        low, high = chart.bounds(axis)
+        named_above = any(series.steps for series in chart.group) and axis == "linear"
+        plot.y_range = Range1d(start=low, end=high + ABOVE * (high - low) * named_above)
         entries: list[tuple[str, list[Any]]] = []
         words: dict[str, list[Any]] = {}
-        for number, series in enumerate(group):
-            colour = CYCLE[number % len(CYCLE)]
-            points = [point for point in series.points if point.commit in place]
-            columns = _columns(points, place, chosen.factor, series.unit)
-            if not points:
-                continue
-            data = source(**columns)
-            line = plot.line("x", "y", source=data, line_color=colour, line_dash=DASHES[number % len(DASHES)], line_alpha=0.6)
-            whiskers = plot.segment("x", "low", "x", "high", source=data, line_color=colour, line_width=2, line_alpha=0.45)
-            entries.append((series.environment[:12] or "unknown" if len(group) > 1 else "centres", [line]))
-            words.setdefault("99 % interval", []).append(whiskers)
-            for word in dict.fromkeys(point.verdict for point in points):
-                look = SEEN.get(word, UNJUDGED)
-                shade = look.colour if word in LOUD else colour
-                rows = [row for row, point in enumerate(points) if point.verdict == word]
-                own = source(**{name: [column[row] for row in rows] for name, column in columns.items()})
-                marks = plot.scatter(
-                    "x", "y", source=own, marker=look.marker, size=12 if word in LOUD else 7 if len(points) <= 100 else 4,
-                    line_color=shade, line_width=1.5, fill_color=shade if look.filled else "#ffffff",
-                )  # fmt: skip
-                words.setdefault(word or "not judged", []).append(marks)
-                hover(plot, [marks], _LINES)
+        for series, colour, name in zip(chart.group, self.colours, self.names, strict=True):
+            if points := chart.points(series):
+                line = self._points(plot, series, points, colour, words)
+                entries.append((name if len(chart.group) > 1 else "centres", [line]))
+        for series, colour in zip(chart.group, self.colours, strict=True):
+            self._levels(plot, series, colour if len(chart.group) > 1 else INK, words)
+        for series in chart.group:
+            self._steps(plot, series, words)
+        self._beginnings(plot, (low, high), words)
         legend(plot, entries + list(words.items()))
-        return plot
+        return [plot, self._overview(plot, axis)] if len(chart.commits) >= OVERVIEW else [plot]
+
+    def _points(self, plot: figure, series: Series, points: Sequence[Point], colour: str, words: dict[str, list[Any]]) -> Any:
+        """The line, the whiskers, and a mark per verdict; all of one source."""
+        from bokeh.models import CDSView, IndexFilter, Line, Scatter, Segment
+
+        data = source(**places(self.chart, points), **texts(points, series.unit))
+        dash = DASHES[self.chart.group.index(series) % len(DASHES)]
+        joined = self._joined(points)
+        line = plot.add_glyph(joined, Line(x="x", y="y", line_color=colour, line_dash=dash, line_alpha=0.45))
+        bars = Segment(x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=2, line_alpha=0.4)
+        words.setdefault("99 % interval", []).append(plot.add_glyph(data, bars))
+        judged = []
+        for word in dict.fromkeys(point.verdict for point in points):
+            look = SEEN.get(word, UNJUDGED)
+            shade = look.colour if word in LOUD else colour
+            rows = [row for row, point in enumerate(points) if point.verdict == word]
+            size = (10 if word in LOUD else 6) if len(points) <= 150 else (8 if word in LOUD else 4)
+            mark = Scatter(
+                x="x", y="y", marker=look.marker, size=size, line_color=shade, line_width=1.5,
+                fill_color=shade if look.filled else "#ffffff",
+            )  # fmt: skip
+            marks = plot.add_glyph(data, mark, view=CDSView(filter=IndexFilter(indices=rows)))
+            words.setdefault(word or "not judged", []).append(marks)
+            judged.append(marks)
+        hover(plot, judged, TOLD)
+        return line
+
+    def _joined(self, points: Sequence[Point]) -> ColumnDataSource:
+        """What a line goes through: not through what was merged."""
+        found = places(self.chart, [point for point in points if not point.aside])
+        return source(x=found["x"], y=found["y"])
+
+    def _levels(self, plot: figure, series: Series, colour: str, words: dict[str, list[Any]]) -> None:
+        """Bold lines with the bands of their intervals."""
+        from bokeh.models import Quad, Segment
+
+        found = [(span, level) for level in series.levels if (span := extent(self.chart, level))]
+        if not found:
+            return
+        factor = self.chart.scale.factor
+        data = source(
+            left=[span[0] - 0.5 for span, _ in found], right=[span[1] + 0.5 for span, _ in found],
+            y=[level.centre * factor for _, level in found],
+            low=[(level.centre if level.low is None else level.low) * factor for _, level in found],
+            high=[(level.centre if level.high is None else level.high) * factor for _, level in found],
+            text=[centred(level, series.unit) for _, level in found],
+        )  # fmt: skip
+        quad = Quad(left="left", right="right", bottom="low", top="high", fill_color=colour, fill_alpha=0.16, line_color=None)
+        band = plot.add_glyph(data, quad)
+        line = plot.add_glyph(data, Segment(x0="left", x1="right", y0="y", y1="y", line_color=colour, line_width=2.5))
+        hover(plot, [line], [("level", "@text")])
+        words.setdefault("level, 99 % interval", []).extend([band, line])
+
+    def _steps(self, plot: figure, series: Series, words: dict[str, list[Any]]) -> None:
+        """What joins two levels, with a mark on the newer one, and the size where there are few."""
+        from bokeh.models import Scatter, Segment, Text
+
+        steps = [step for step in series.steps if step.commit in self.chart.place]
+        rows = [self._row(series, step) for step in steps]
+        for word in dict.fromkeys(map(named, steps)):
+            mine = [row for row, step in zip(rows, steps, strict=True) if named(step) == word]
+            look = next(look_of(step) for step in steps if named(step) == word)
+            data = source(**{name: [row[name] for row in mine] for name in mine[0]})
+            rise = Segment(x0="left", x1="right", y0="before", y1="after", line_color="colour", line_width=3, line_dash="solid")
+            mark = Scatter(
+                x="x", y="y", marker=look.marker, size=15, line_color="#ffffff" if look.filled else "colour", line_width=1.5,
+                fill_color="colour" if look.filled else "#ffffff",
+            )  # fmt: skip
+            drawn: list[Any] = [plot.add_glyph(data, rise), plot.add_glyph(data, mark)]
+            if len(steps) <= NAMED:
+                size = Text(
+                    x="x", y="top", text="size", text_align="center", y_offset=-9, text_color=INK, text_font_size="12px",
+                    text_font={"value": FONT}, text_font_style="bold", background_fill_color="#ffffff", background_fill_alpha=0.6,
+                )  # fmt: skip
+                drawn.append(plot.add_glyph(data, size))
+            hover(plot, drawn[1:2], _STEP)
+            words.setdefault(word, []).extend(drawn)
+
+    def _beginnings(self, plot: figure, ends: tuple[float, float], words: dict[str, list[Any]]) -> None:
+        """Dotted lines where another environment or job follows an older one."""
+        from bokeh.models import Segment
+
+        found = [(series, points[0]) for series in self.chart.group if series.begins and (points := self.chart.points(series))]
+        if not found:
+            return
+        x = [self.chart.place[point.commit] - 0.5 for _, point in found]
+        reasons = [shorten(series.begins, HOVER) for series, _ in found]
+        data = source(x=x, low=[ends[0]] * len(x), high=[ends[1]] * len(x), reason=reasons)
+        line = plot.add_glyph(
+            data, Segment(x0="x", x1="x", y0="low", y1="high", line_color=MUTED, line_dash="dotted", line_width=2)
+        )
+        hover(plot, [line], [("begins anew", "@reason")])
+        words.setdefault("begins anew", []).append(line)
+
+    def _row(self, series: Series, step: Step) -> dict[str, Any]:
+        """Where a step is drawn: upright before its commit, a drift from the end of one level to the beginning of the next."""
+        place, factor = self.chart.place[step.commit], self.chart.scale.factor
+        drifts = step.word == "drift"
+        left = drift_start(self.chart, series, step) if drifts else place - 0.5
+        middle = (step.before + step.after) / 2
+        about = next(point for point in series.points if point.commit == step.commit)
+        return {
+            "left": left, "right": place - 0.5, "before": step.before * factor, "after": step.after * factor,
+            "x": (left + place - 0.5) / 2 if drifts else place, "y": factor * (middle if drifts else step.after),
+            "top": factor * (middle if drifts else max(step.before, step.after)), "colour": look_of(step).colour,
+            "size": change(step.effect, None, None), "word": named(step), "change": change(step.effect, step.low, step.high),
+            "reason": shorten(step.accepted or "", HOVER), "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
+            "author": shorten(about.author, HOVER // 3), "when": shorten(about.when, 40), "where": where(step),
+            "levels": f"{quantity(step.before, series.unit)} → {quantity(step.after, series.unit)}",
+            "by": f"p = {step.p:.0e}, {', '.join(step.detectors)}",
+        }  # fmt: skip
+
+    def _overview(self, plot: figure, axis: Axis) -> figure:
+        """All commits, on which a handle chooses those that are drawn large."""
+        from bokeh.models import Line, Range1d, RangeTool
+
+        chart = self.chart
+        below = canvas("All commits: drag the edges to choose some", "", "", height=84, tools="", y_axis=axis)
+        below.toolbar_location = None
+        below.x_range = Range1d(start=chart.span[0], end=chart.span[1])
+        below.axis.visible = below.grid.visible = False
+        for series, colour in zip(chart.group, self.colours, strict=True):
+            data = self._joined(chart.points(series))
+            below.add_glyph(data, Line(x="x", y="y", line_color=colour))
+        tool = RangeTool(x_range=plot.x_range)
+        tool.overlay.update(fill_color=BLUE, fill_alpha=0.12, line_color=MUTED, line_dash="solid", use_handles=True)
+        below.add_tools(tool)
+        return below
 
 
-_LINES = [
-    ("commit", "@commit @title"), ("author", "@author"), ("date", "@when"), ("centre", "@centre"), ("executions", "@executions"),
-    ("verdict", "@verdict"), ("change", "@effect"),
+_STEP = [
+    ("", "@word"), ("change", "@change"), ("level", "@levels"), ("accepted", "@reason"), ("commit", "@commit"), ("author", "@author"),
+    ("date", "@when"), ("place", "@where"), ("found by", "@by"),
 ]  # fmt: skip
-
-
-def _span(group: Sequence[Series]) -> str:
-    """``, 2024-01-03 to 2024-06-30``: the days of the first and the last commit; empty where they are not ISO 8601."""
-    days = sorted(point.when[:10] for series in group for point in series.points)
-    known = all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in (days[0], days[-1]))
-    return f", {days[0]} to {days[-1]}" if known and days[0] != days[-1] else ""
-
-
-def grouped(history: Sequence[Series]) -> list[list[Series]]:
-    """Series that are drawn together (one per environment), wall time of all benchmarks first; those without points are left out."""
-    groups: dict[tuple[str, str, float | None, str], list[Series]] = {}
-    for series in sorted(history, key=lambda series: metric_rank(series.metric)):
-        if series.points:
-            groups.setdefault((series.label, series.uid, series.size, series.metric), []).append(series)
-    return list(groups.values())
-
-
-def _order(group: Sequence[Series]) -> list[str]:
-    """The commits of several series, each ordered by ancestry, as one order that keeps all of theirs; the date decides where none does."""
-    after: dict[str, list[str]] = {}
-    waiting: dict[str, int] = {}
-    dates: dict[str, str] = {}
-    for series in group:
-        dates |= {point.commit: point.when for point in series.points}
-        waiting = {point.commit: 0 for point in series.points} | waiting
-        for before, point in pairwise(series.points):
-            after.setdefault(before.commit, []).append(point.commit)
-            waiting[point.commit] += 1
-    ready = [(dates[commit], commit) for commit, count in waiting.items() if not count]
-    heapify(ready)
-    order: dict[str, None] = {}
-    while ready:
-        _, commit = heappop(ready)
-        order[commit] = None
-        for follower in after.get(commit, []):
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heappush(ready, (dates[follower], follower))
-    return list(order | dict.fromkeys(waiting))  # series that contradict one another still have all their commits
-
-
-def _columns(points: Sequence[Point], place: dict[str, int], factor: float, unit: str) -> dict[str, list[Any]]:
-    def relative(point: Point) -> str:
-        if point.low is None or point.high is None or not point.centre:
-            return "(no interval)"
-        return interval(point.low / point.centre - 1, point.high / point.centre - 1)
-
-    return {
-        "x": [place[point.commit] for point in points],
-        "y": [point.centre * factor for point in points],
-        "low": [(point.centre if point.low is None else point.low) * factor for point in points],
-        "high": [(point.centre if point.high is None else point.high) * factor for point in points],
-        "commit": [point.commit[:10] for point in points],
-        "title": [shorten(point.title, HOVER // 3) for point in points],
-        "author": [shorten(point.author, HOVER // 3) for point in points],
-        "when": [shorten(point.when, 40) for point in points],
-        "centre": [f"{quantity(point.centre, unit)} {relative(point)}" for point in points],
-        "executions": [point.executions for point in points],
-        "verdict": [point.verdict or "none" for point in points],
-        "effect": ["" if point.effect is None else percent(point.effect) for point in points],
-    }

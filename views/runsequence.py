@@ -5,10 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, quantity, scale
 from perfvcs.views import Subject
-from perfvcs.views._canvas import BLUE, GREEN, MUTED, ORANGE, VERMILLION, canvas, hover, legend, source, stack, thin, thinned
+from perfvcs.views._canvas import (
+    CYCLE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    VERMILLION,
+    canvas,
+    hover,
+    legend,
+    lines,
+    source,
+    stack,
+    thin,
+    thinned,
+)
+from perfvcs.views._clusters import MARKERS, clusters
 from perfvcs.views._samples import Sample, samples
 
 if TYPE_CHECKING:
@@ -22,6 +38,10 @@ class Runsequence:
 
     points: int = 3000
     window: int = 9
+
+    def __post_init__(self) -> None:
+        if self.window < 1:
+            raise UsageError(f"runsequence: window is {self.window}: give the number of measurements, 1 or more")
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs rows of one revision, and executions that measured more than once."""
@@ -46,8 +66,11 @@ class Runsequence:
         execution, iteration, values = sample.execution[order], sample.iteration[order], sample.values[order]
         drawn = thin(values, self.points)
         chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
-        title = "in the order measured; shades: executions" + thinned(len(drawn), len(values))
-        plot = canvas(title, "measurement", f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", ""))
+        groups = clusters(sample)
+        told = [groups.text(sample.meaning.unit)] if groups else []
+        title = lines(["in the order measured; shades: executions", *told]) + thinned(len(drawn), len(values))
+        label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
+        plot = canvas(title, "measurement", label, height=276 + 14 * (1 + title.count("\n")))
         plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
         starts = np.flatnonzero(np.diff(execution, prepend=-1))
         ends = np.append(starts[1:], len(values))
@@ -68,10 +91,13 @@ class Runsequence:
             )
         repeated = (sample.mark[order] == REPEATED)[drawn]
         entries: list[tuple[str, list[Any]]] = []
-        for chosen_rows, text, marker, colour in (
-            (~repeated, "measurements", "circle", BLUE),
-            (repeated, "left out", "x", ORANGE),
-        ):
+        kinds = [(~repeated, "measurements", MARKERS[0], CYCLE[0])]
+        if groups:
+            labels = groups.labels[order][drawn]
+            kinds = [
+                (labels == label, f"in cluster {label + 1}", MARKERS[label], CYCLE[label]) for label in range(len(groups.centres))
+            ]
+        for chosen_rows, text, marker, colour in [*kinds, (repeated, "left out", "x", ORANGE)]:
             if not chosen_rows.any():
                 continue
             rows = drawn[chosen_rows]
@@ -87,6 +113,7 @@ class Runsequence:
 
             running = median_filter(values, size=self.window, mode="nearest")[drawn]
             line = plot.line(drawn + 1.0, running * chosen.factor, color=VERMILLION, line_width=1.5)
+            line.visible = groups is None  # between clusters it jumps all the time; a click on the legend shows it
             entries.append((f"running median of {self.window}", [line]))
         if len(starts) <= self.points // 4:
             by_execution = [float(np.median(values[start:end])) * chosen.factor for start, end in zip(starts, ends, strict=True)]

@@ -2,31 +2,87 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from perfvcs.views import Subject
+
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # without one of these a browser would have no window, or take the terminal
+NARROWEST, WIDEST = 40, 400  # columns
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK]")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="Where to write: .html, .png, .svg, .json, .txt; a table as .md, .csv, .tex.")  # fmt: skip
 @click.option("--view", metavar="NAME", help="Draw only this view.")
+@click.option("--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field of the views; may be repeated.")
+@click.option("--text", "as_text", is_flag=True, help="Draw with characters, on the terminal.")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1, recorded calls 5",
               help="The smallest change that counts.")  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
-def command(names: tuple[str, ...], output: Path | None, view: str | None, delta: float | None, no_open: bool) -> None:
+def command(
+    names: tuple[str, ...], output: Path | None, view: str | None, settings: tuple[str, ...], as_text: bool, delta: float | None,
+    no_open: bool,
+) -> None:  # fmt: skip
     """Draw a revision (HEAD), two revisions side by side, or the history of a benchmark.
 
-    The page is one HTML file that needs no network. Without -o it is written to .perf/pages.
+    The page is one HTML file that needs no network. Without -o it is written to .perf/pages. Pictures (.png, .svg) need Chromium.
     """
-    from perfvcs.page import render
+    from perfvcs.exchange.delivery import into_file
+    from perfvcs.page.export import PAGE, TEXT, ending, export
     from perfvcs.reports.exhibit import exhibit
     from perfvcs.repository import Repository
 
+    kind = TEXT if as_text and output is None else PAGE if output is None else ending(output)
+    if as_text and kind != TEXT:
+        raise click.UsageError(f"--text writes {TEXT} files: leave it out, or name one with -o")
+    options = _options(settings)
     repository = Repository.find()
-    page = render(exhibit(repository, names, delta=None if delta is None else delta / 100), view)
-    path = repository.publish(page, names, output)
-    click.echo(f"wrote {path}")
-    if not no_open and sys.stdout.isatty():
-        click.launch(str(path))
+    subject = exhibit(repository, names, delta=None if delta is None else delta / 100)
+    if as_text and output is None:
+        _tell(subject, view, options)
+        return
+    path = repository.page(names) if output is None else output.absolute()
+    into_file(path, export(subject, kind, view, options), force=True)
+    click.echo(f"wrote {path}", err=path.exists() and not path.is_file())  # a pipe holds the page and nothing else
+    if kind == PAGE and not no_open and sys.stdout.isatty():
+        _open(path)
+
+
+def _options(settings: Iterable[str]) -> dict[str, str]:
+    """``FIELD=VALUE`` as pairs; the last of several for a field counts."""
+    found = {}
+    for setting in settings:
+        name, sign, value = setting.partition("=")
+        if not sign or not name.strip():
+            raise click.UsageError(f"--set {setting[:80]!r} has no value: write FIELD=VALUE, such as --set points=500")
+        found[name.strip().replace("-", "_")] = value.strip()
+    return found
+
+
+def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> None:
+    """Print the drawing, as wide as the terminal; in ASCII where that has no other characters."""
+    from shutil import get_terminal_size
+
+    from perfvcs.page.terminal import WIDTH, text
+    from perfvcs.sparkline import fits
+    from perfvcs.views._columns import ascii_only
+
+    drawn = text(subject, view, options, max(NARROWEST, min(get_terminal_size((WIDTH, 24)).columns, WIDEST)))
+    click.echo(drawn if fits(sys.stdout.encoding) else ascii_only(drawn))
+
+
+def _open(path: Path) -> None:
+    """Open a page in the browser, where there is a display for one."""
+    missing = sys.platform == "linux" and not any(os.environ.get(name) for name in DISPLAYS)
+    if missing or click.launch(str(path)):
+        why = "there is no display" if missing else "no browser could be started"
+        click.echo(f"{why}: open the page elsewhere, or draw on the terminal with --text", err=True)

@@ -13,7 +13,7 @@ from perfvcs.index.database import Database
 from perfvcs.index.entries import PATH, WITHIN, Entry, entries, order
 from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, unpack
 from perfvcs.index.findings import Findings
-from perfvcs.index.lines import Course, Line, courses, lines
+from perfvcs.index.lines import Course, Line, Spreads, courses, lines, spreads
 from perfvcs.index.verdicts import Verdict, Verdicts
 from perfvcs.profile import Environment, Job, Metric
 from perfvcs.store.place import Damaged
@@ -184,6 +184,11 @@ class Index:
         """The levels of some lines along commits, oldest first; no profile counts that has uncommitted changes."""
         asked = list(numbers)
         return self._database.attempt(lambda: courses(self._current(), asked, commits))
+
+    def spreads(self, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
+        """The levels of all lines, or of some, along commits, oldest first, with how far executions differ."""
+        asked = None if numbers is None else list(numbers)
+        return self._database.attempt(lambda: spreads(self._current(), commits, asked))
 
     def find(self, prefix: str) -> list[str]:
         """The paths that begin with ``prefix``, or whose commit, name or id does; damaged ones too. Less than 4 characters find nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from math import inf, log
+from math import inf, log, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 9
+VERSION = 10
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = """
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -44,7 +44,8 @@ CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, job INTEGER NOT NULL, environment INTEGER NOT NULL);
 CREATE INDEX lines_job ON lines (job, environment);
 CREATE TABLE levels (
-    line INTEGER NOT NULL, commit_id INTEGER NOT NULL, profile INTEGER NOT NULL, level REAL, PRIMARY KEY (line, commit_id, profile)
+    line INTEGER NOT NULL, commit_id INTEGER NOT NULL, profile INTEGER NOT NULL, level REAL, deviation REAL, executions INTEGER NOT NULL,
+    PRIMARY KEY (line, commit_id, profile)
 ) WITHOUT ROWID
 """
 TABLES = ("mirror", "commits", "jobs", "environments", "metrics", "names", "profiles", "summaries", "damaged", "lines", "levels")
@@ -105,7 +106,7 @@ class Filling:
             self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             if header.dirty is None:  # what was never committed has no place in a history
                 levels = self._levels(measured, row[0], inserted.lastrowid, row[2], row[3])
-                self._connection.executemany("INSERT OR IGNORE INTO levels VALUES (?, ?, ?, ?)", levels)
+                self._connection.executemany("INSERT OR IGNORE INTO levels VALUES (?, ?, ?, ?, ?, ?)", levels)
 
     def remove(self, path: str) -> None:
         """Forget ``path``."""
@@ -138,7 +139,7 @@ class Filling:
 
     def _levels(
         self, measured: Measured, commit: int, profile: int | None, job: int, environment: int
-    ) -> Iterator[tuple[int, int, int | None, float | None]]:
+    ) -> Iterator[tuple[int, int, int | None, float | None, float | None, int]]:
         """One row per summary for the tables that ``perfvcs.index.lines`` reads."""
         for one in measured.summaries:
             about = measured.header.metrics[one.metric]
@@ -148,7 +149,9 @@ class Filling:
                 if len(self._lines) >= REMEMBERED:
                     self._lines.clear()
                 number = self._lines[line] = self._number("lines", _text(line), job, environment)
-            yield number, commit, profile, level(one.medians)
+            centre = level(one.medians)
+            spread = None if centre is None else deviation(one.medians, centre)
+            yield number, commit, profile, centre, spread, len(one.medians)
 
     def _summary(self, profile: int | None, number: int, one: Summary) -> tuple[object, ...]:
         count = len(one.executions)
@@ -168,6 +171,13 @@ def level(medians: Sequence[float]) -> float | None:
     if not medians or not 0 < min(medians) <= max(medians) < inf:
         return None
     return fmean(map(log, medians))
+
+
+def deviation(medians: Sequence[float], centre: float) -> float | None:
+    """The standard deviation of the logarithms of the executions' medians about their level ``centre``; None of a single execution."""
+    if len(medians) < 2:
+        return None
+    return sqrt(sum([(log(value) - centre) ** 2 for value in medians]) / (len(medians) - 1))
 
 
 def _text(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -15,6 +15,9 @@ from perfvcs.profile import Environment, Job
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 Kind = TypeVar("Kind")
 
@@ -74,6 +77,45 @@ def courses(connection: sqlite3.Connection, numbers: Iterable[int], commits: Seq
                 means = {turn: fmean(level for _, level in same) for turn, same in groupby(usable, key=itemgetter(0))}
             found[line] = Course(array("q", means), array("d", means.values()), len(here) - len(usable))
     return found
+
+
+class Spreads(NamedTuple):
+    """How executions differ, one element per level of a commit: the ``line``, the ``place`` of the commit, by both ascending.
+
+    ``level`` is the mean logarithm, ``deviation`` the standard deviation of the executions' logarithms (NaN: there was one), ``executions``
+    how many there were; several profiles of one commit are several elements. ``unusable`` have no logarithm, and are left out.
+    """
+
+    line: NDArray[np.int64]
+    place: NDArray[np.int64]
+    level: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    executions: NDArray[np.int64]
+    unusable: int
+
+
+def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
+    """The levels of all lines, or of some, along ``commits``, oldest first, with what is needed for their intervals."""
+    import numpy as np
+
+    turns = {commit: turn for turn, commit in enumerate(commits)}
+    ids = dict(connection.execute("SELECT text, id FROM commits"))
+    turn_of = np.full(max(ids.values(), default=0) + 1, -1)
+    for commit, number in ids.items():
+        turn_of[number] = turns.get(commit, -1)
+    sql = "SELECT line, commit_id, coalesce(level, 9e999), coalesce(deviation, -1), executions FROM levels"  # infinite, no number
+    some = () if numbers is None else (msgspec.json.encode(list(numbers)).decode(),)
+    rows = connection.execute(f"{sql} WHERE line IN (SELECT value FROM json_each(?))" if some else sql, some)
+    # one row after another: a list of them would be a million Python objects
+    table = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, 5)
+    place = turn_of[table[:, 1].astype(np.int64)]
+    here, usable = place >= 0, np.isfinite(table[:, 2])
+    table, place = table[here & usable], place[here & usable]
+    order = np.lexsort((place, table[:, 0]))
+    table, place = table[order], place[order]
+    spread = np.where(table[:, 3] < 0, np.nan, table[:, 3])
+    unusable = int(np.count_nonzero(here & ~usable))
+    return Spreads(table[:, 0].astype(np.int64), place, table[:, 2], spread, table[:, 4].astype(np.int64), unusable)
 
 
 def _shared(connection: sqlite3.Connection, table: str, kind: type[Kind]) -> dict[int, Kind]:

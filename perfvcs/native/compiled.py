@@ -42,7 +42,7 @@ def compiled(name: str, *, flags: Sequence[str] = (), shared: bool = False) -> P
     source = native_folder() / name
     compiler = _compiler()
     target = f"{source.stem}-{_key(source, compiler, flags, shared)}{'.so' if shared else ''}"
-    folder = _writable() or _temporary()
+    folder = own_folder() or _temporary()
     if not (folder / target).exists():
         try:
             _compile(
@@ -121,7 +121,7 @@ def _flush(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _writable() -> Path | None:
+def own_folder() -> Path | None:
     """The cache folder when files can be made in it and nobody else could have put something there."""
     try:
         folder = cache_folder()

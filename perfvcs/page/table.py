@@ -1,75 +1,70 @@
-"""What a page says in words and plain tables: where the figures come from, and one row per benchmark."""
+"""The table of a page: one row per benchmark, with its most telling metrics side by side."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from perfvcs.check import Change, Report
 from perfvcs.check.text import found_in
-from perfvcs.profile import Environment, Profile
+from perfvcs.profile import Profile
 from perfvcs.quantity import change as change_text
 from perfvcs.quantity import counted, metric_name, metric_rank, quantity, shorten
 from perfvcs.sparkline import sparkline
 from perfvcs.views import Series, Subject
 from perfvcs.views._canvas import SEEN, seen
-from perfvcs.views._samples import Unit, samples
+from perfvcs.views._commits import environments
+from perfvcs.views._listing import Cell, Column, Key, Row, Table, title
+from perfvcs.views._samples import samples
 from perfvcs.views._sides import growth, sized
+from perfvcs.views._steps import latest
 
 ROWS = 1000
 COLUMNS = 3  # metrics with a column of their own
 SPARKS = 24  # commits in a line of blocks
 NAMES = 500_000  # characters of full names in one page
 NOTABLE = ("degradation", "improvement", "suspected", "accepted")
-Key = tuple[str, str, float | None]
 
 
 @dataclass(frozen=True)
-class Fact:
-    """One line of a page's head: what, and its values."""
-
-    term: str
-    values: list[str]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One metric of one benchmark: a verdict's word (or empty), the number, the small print, and the reason shown on hover.
-
-    ``finding`` is that part of the small print which a method found beyond the number.
-    """
-
-    text: str
-    detail: str = ""
-    word: str = ""
-    sign: str = ""
-    reason: str = ""
-    finding: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One benchmark: ``key`` is its job, unit and size; a cell is None where a metric was not measured."""
-
-    key: Key
-    name: str
-    full: str
-    cells: list[Cell | None]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A heading, a caption, column titles (the benchmark's own left out), and rows."""
+class Overview:
+    """What is told of each benchmark in each environment (empty where there is but one) under each metric."""
 
     heading: str
     caption: str
-    columns: list[str]
-    rows: list[Row]
+    cells: Mapping[tuple[Key, str], dict[str, Cell]]
     notes: list[str]
+    most: int = COLUMNS
+
+    def table(self) -> Table:
+        """A row per benchmark, a column for each of the most telling metrics, and one for what changed in others."""
+        metrics = sorted({metric for row in self.cells.values() for metric in row}, key=metric_rank)
+        kept, others = metrics[: self.most], metrics[self.most :]
+        bound = max(300, NAMES // max(1, min(ROWS, len(self.cells))))
+        rows = []
+        for (key, environment), row in islice(self.cells.items(), ROWS):
+            listed = [row.get(metric) for metric in kept]
+            if others:
+                listed.append(_remaining({metric: row[metric] for metric in others if metric in row}, alone=not any(listed)))
+            place = f" in {environment}" if environment else ""
+            rows.append(Row(key, shorten(title(key), 64) + place, shorten(title(key), bound) + place, listed))
+        left_out = len(self.cells) - ROWS
+        notes = [*self.notes, f"{left_out:,} more benchmarks are not listed."] if left_out > 0 else self.notes
+        columns = [Column(metric_name(metric)) for metric in kept] + ([Column("changes in other metrics")] if others else [])
+        return Table(self.heading, self.caption, columns, rows, notes)
+
+    def sentence(self, key: Key | None, metric: str) -> str:
+        """What is told of one benchmark (None: of all) under one metric, on one line; of several environments the first."""
+        if key is None:
+            words = Counter(row[metric].word for row in self.cells.values() if metric in row)
+            return counted([(word, words[word]) for word in SEEN if words[word]])
+        cell = next((row[metric] for (one, _), row in self.cells.items() if one == key and metric in row), None)
+        return "" if cell is None else ", ".join(filter(None, [cell.said, *cell.detail.splitlines()]))
 
 
-def tabulate(subject: Subject) -> Table | None:
+def overview(subject: Subject) -> Overview | None:
     """The table that goes with a subject: verdicts, the history's newest state, or the centres of one revision."""
     if subject.report is not None:
         return _verdicts(subject.report)
@@ -78,38 +73,14 @@ def tabulate(subject: Subject) -> Table | None:
     return _centres(subject.target or subject.baseline)
 
 
-def title(key: Key) -> str:
-    """A benchmark's name in full."""
-    return Unit(key[0], "", key[1], key[2]).title
+def _remaining(row: Mapping[str, Cell], *, alone: bool) -> Cell | None:
+    """What changed in metrics without a column; with ``alone``, where nothing else is told of a benchmark, all of them."""
+    told = {metric: cell for metric, cell in row.items() if alone or cell.word in NOTABLE}
+    said = "; ".join(f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip() for metric, cell in told.items())
+    return Cell(said, "\n".join(cell.finding for cell in told.values() if cell.finding)) if told else None
 
 
-def _table(
-    heading: str, caption: str, cells: dict[tuple[Key, str], dict[str, Cell]], notes: list[str], most: int = COLUMNS
-) -> Table:
-    """Rows out of cells by benchmark, environment (empty where there is but one) and metric."""
-    metrics = sorted({metric for row in cells.values() for metric in row}, key=metric_rank)
-    kept, others = metrics[:most], metrics[most:]
-    bound = max(300, NAMES // max(1, min(ROWS, len(cells))))
-    rows = []
-    for (key, environment), row in list(cells.items())[:ROWS]:
-        listed = [row.get(metric) for metric in kept]
-        if others:
-            alone = not any(listed)  # then nothing else is told of this benchmark
-            told = {metric: cell for metric in others if (cell := row.get(metric)) and (alone or cell.word in NOTABLE)}
-            said = "; ".join(
-                f"{cell.sign} {metric_name(metric)}: {cell.word} {cell.text}".rstrip() for metric, cell in told.items()
-            )
-            findings = "\n".join(cell.finding for cell in told.values() if cell.finding)
-            listed.append(Cell(said, findings) if told else None)
-        place = f" in {environment}" if environment else ""
-        rows.append(Row(key, shorten(title(key), 64) + place, shorten(title(key), bound) + place, listed))
-    if len(cells) > ROWS:
-        notes = [*notes, f"{len(cells) - ROWS:,} more benchmarks are not listed."]
-    columns = [metric_name(metric) for metric in kept] + (["changes in other metrics"] if others else [])
-    return Table(heading, caption, columns, rows, notes)
-
-
-def _verdicts(report: Report) -> Table:
+def _verdicts(report: Report) -> Overview:
     cells: dict[tuple[Key, str], dict[str, Cell]] = {}
     for change in report.changes:
         cells.setdefault(((change.job, change.uid, change.size), ""), {}).setdefault(change.metric, _verdict(change))
@@ -119,7 +90,7 @@ def _verdicts(report: Report) -> Table:
     )
     confidence = report.changes[0].confidence if report.changes else 0.99
     notes = [f"Change of the target against the baseline with its {100 * confidence:g} % interval; every execution counts once."]
-    return _table("Verdicts", caption, cells, notes)
+    return Overview("Verdicts", caption, cells, notes)
 
 
 def _verdict(change: Change) -> Cell:
@@ -131,26 +102,25 @@ def _verdict(change: Change) -> Cell:
     word, look = seen(change)
     found = [change.finding, *(found_in(cluster) for cluster in change.clusters or () if cluster.regressed)]
     finding = shorten("; ".join(filter(None, found)), 300)
-    return Cell(text, "\n".join(filter(None, [shorten(detail, 120), finding])), word, look.sign, shorten(reason, 300), finding)
+    small = "\n".join(filter(None, [shorten(detail, 120), finding]))
+    return Cell(text, small, word, look.sign, shorten(reason, 300), finding, change.effect)
 
 
-def _newest(history: Sequence[Series]) -> Table:
+def _newest(history: Sequence[Series]) -> Overview:
     cells: dict[tuple[Key, str], dict[str, Cell]] = {}
-    several = len({series.environment for series in history}) > 1
+    places = {series.environment: series for series in history}
+    names = dict(zip(places, environments(list(places.values())), strict=True)) if len(places) > 1 else {}
     for series in history:
         if series.points:
             newest = series.points[-1]
-            judged = next((point for point in reversed(series.points) if point.verdict in NOTABLE), None)
             line = sparkline([point.centre for point in series.points], width=SPARKS)
-            word = "" if judged is None else "accepted change" if judged.verdict == "accepted" else judged.verdict
-            detail = f"last {word} at {judged.commit[:8]}" if judged else f"no change in {len(series.points):,} commits"
-            cell = Cell(quantity(newest.centre, series.unit), f"{line}\n{detail}")
-            place = shorten(series.environment, 24) if several else ""
+            cell = Cell(quantity(newest.centre, series.unit), latest(series), value=newest.centre, spark=line)
+            place = shorten(names.get(series.environment, ""), 24)
             cells.setdefault(((series.label, series.uid, series.size), place), {}).setdefault(series.metric, cell)
-    return _table("Newest values", f"The newest commit's centre; the line shows the newest {SPARKS} commits at most", cells, [])
+    return Overview("Newest values", f"The newest commit's centre; the line shows the newest {SPARKS} commits at most", cells, [])
 
 
-def _centres(profiles: Sequence[Profile]) -> Table | None:
+def _centres(profiles: Sequence[Profile]) -> Overview | None:
     cells: dict[tuple[Key, str], dict[str, Cell]] = {}
     environments = {profile.environment.fingerprint for profile in profiles}
     for sample in samples(profiles):
@@ -161,77 +131,7 @@ def _centres(profiles: Sequence[Profile]) -> Table | None:
             detail += f"{found.executions:,} execution{'s' * (found.executions != 1)}"
             detail = growth(sample) if sized(sample) else detail
             place = shorten(sample.environment, 24) if len(environments) > 1 else ""
-            cell = Cell(quantity(found.value, sample.meaning.unit), detail)
+            cell = Cell(quantity(found.value, sample.meaning.unit), detail, value=found.value)
             cells.setdefault(((sample.unit.job, sample.unit.uid, sample.unit.size), place), {}).setdefault(sample.metric, cell)
     caption = "Geometric mean of the executions' medians, with its 99 % interval"
-    return _table("Measurements", caption, cells, [], most=4) if cells else None
-
-
-def facts(subject: Subject) -> list[Fact]:
-    """Where the figures come from: commits, benchmarks, environments, design, and when."""
-    profiles = [*subject.baseline, *subject.target]
-    found = []
-    for name, side in (("baseline", subject.baseline), ("target" if subject.baseline else "commit", subject.target)):
-        commits = dict.fromkeys(profile.commit + (" with uncommitted changes" if profile.dirty else "") for profile in side)
-        if commits:
-            found.append(Fact(name, _some(commits)))
-    if not profiles and subject.report is not None:
-        found = [Fact("baseline", [subject.report.baseline]), Fact("target", [subject.report.target])]
-    if subject.history:
-        measured = {point.commit for series in subject.history for point in series.points}
-        found.append(Fact("commits", [f"{len(measured):,}"]))
-        found.append(Fact("environments", _some(dict.fromkeys(series.environment for series in subject.history))))
-    environments = {profile.environment.fingerprint: profile.environment for profile in profiles}
-    if environments:
-        found.append(Fact("environment", _some(_environment(environment) for environment in environments.values())))
-        found.append(Fact("design", _some(dict.fromkeys(_design(profile) for profile in profiles))))
-        found.append(Fact("collected", _some(dict.fromkeys(_collected(profile) for profile in profiles))))
-    return found
-
-
-def warnings(subject: Subject) -> list[str]:
-    """What disturbed the measurements, each once, with how many profiles it was seen in."""
-    profiles = [*subject.baseline, *subject.target]
-    seen = Counter(warning for profile in profiles for warning in dict.fromkeys(profile.environment.warnings))
-    return _some(f"{warning} ({count} profiles)" if count > 1 else warning for warning, count in seen.items())
-
-
-def _some(values: Iterable[str], most: int = 6) -> list[str]:
-    """The first few of many, and how many more there are."""
-    listed = [shorten(value, 400) for value in values]
-    return listed[:most] + ([f"and {len(listed) - most:,} more"] if len(listed) > most else [])
-
-
-def _environment(environment: Environment) -> str:
-    """The machine, its system, the toolchain, and how it was set; what is not known by name stands as it was recorded."""
-    left = dict(environment.fields)
-
-    def phrase(form: str, *names: str) -> str:
-        taken = [left.pop(name, "") for name in names]
-        return " ".join(form.format(*taken).split()) if any(taken) else ""
-
-    processors = phrase("{} processor" if left.get("processors") == "1" else "{} processors", "processors")
-    groups = [
-        [phrase("{}", "cpu"), processors, phrase("quota {}", "quota")],
-        [phrase("{} {} {}", "system", "kernel", "machine"), phrase("{}", "libc")],
-        [phrase("{}", "python"), phrase("{}", "compiler")],
-        [phrase(f"{name} {{}}", name) for name in ("pin", "aslr", "padding")],
-    ]
-    groups += [[f"{name} {value}" for name, value in left.items()], [environment.fingerprint]]
-    return " · ".join(filter(None, (", ".join(filter(None, group)) for group in groups))) or "not recorded"
-
-
-def _design(profile: Profile) -> str:
-    design = profile.design
-    text = f"{design.executions} execution{'s' * (design.executions != 1)}"
-    text += f" of {design.binaries} builds" if design.binaries > 1 else ""
-    text += f", {design.warmup} to warm up" if design.warmup else ""
-    if design.order == "sequential":
-        return f"{text}, not interleaved"
-    others = max(1, len(design.versions) - 1)
-    return f"{text}, interleaved with {others} other version{'s' * (others != 1)} in random order, seed {design.seed}"
-
-
-def _collected(profile: Profile) -> str:
-    when = profile.collected
-    return f"{when.started[:19].replace('T', ' ')} to {when.ended[11:19]} UTC, session {when.session}, {when.tool}"
+    return Overview("Measurements", caption, cells, [], most=4) if cells else None

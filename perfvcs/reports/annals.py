@@ -105,11 +105,7 @@ def annals(repository: Repository, names: Sequence[str] = (), *, metric: str = "
         numbers = _measuring(known, numbers, metric)
     commits = list(repository.project.walk(revision, straight=True))[::-1]
     courses = repository.index.courses(numbers, commits)
-    long = {number: course for number, course in courses.items() if len(course.levels) >= SHORTEST}
-    found = repository.index.findings.steps([course.levels for course in long.values()])
-    findings = [
-        _finding(known[number], long[number], step, commits) for number, steps in zip(long, found, strict=True) for step in steps
-    ]
+    findings = [one for found in steps(repository, known, courses, commits).values() for one in found]
     findings.sort(key=lambda one: (-one.turn, -abs(one.effect)))
     places = {course.places.tobytes(): course.places for course in courses.values()}  # most series have the same
     merged = repository.index.commits() - set(commits)
@@ -118,11 +114,27 @@ def annals(repository: Repository, names: Sequence[str] = (), *, metric: str = "
         repository.project.describe(one.commit for one in findings),
         len(courses),
         len(set().union(*places.values())),
-        sorted({(title(known[number]), known[number].metric) for number in courses if number not in long}),
+        sorted({(title(known[number]), known[number].metric) for number, course in courses.items() if not _long(course)}),
         _cuts(known, courses, commits),
         sum(course.unusable for course in courses.values()),
         len(merged.intersection(repository.project.walk(revision))) if merged else 0,
     )
+
+
+def steps(
+    repository: Repository, known: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]
+) -> dict[int, list[Finding]]:
+    """The findings on each line that is long enough, oldest first; ``commits`` are those along which its course was read."""
+    long = {number: course for number, course in courses.items() if _long(course)}
+    found = repository.index.findings.steps([course.levels for course in long.values()])
+    return {
+        number: [described(known[number], long[number], step, commits) for step in one]
+        for number, one in zip(long, found, strict=True)
+    }
+
+
+def _long(course: Course) -> bool:
+    return len(course.levels) >= SHORTEST
 
 
 def title(line: Line) -> str:
@@ -178,7 +190,8 @@ def _measuring(known: dict[int, Line], numbers: Sequence[int], metric: str) -> l
     return found
 
 
-def _finding(line: Line, course: Course, found: Found, commits: Sequence[str]) -> Finding:
+def described(line: Line, course: Course, found: Found, commits: Sequence[str]) -> Finding:
+    """A step of a line's course along ``commits`` in words of the project."""
     places, step = course.places, found.step
     drift = step.word == "drift"
     turn = places[step.last if drift else step.place]
@@ -198,23 +211,29 @@ def relative(difference: float) -> float | None:
 
 
 def _cuts(known: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]) -> list[Cut]:
-    """Where lines of the same benchmark and metric follow one another."""
+    found: dict[tuple[int, str], int] = defaultdict(int)
+    for number, reason in successions(known, courses).items():
+        found[courses[number].places[0], reason] += 1
+    return [Cut(commits[place], reason, count) for (place, reason), count in sorted(found.items(), reverse=True)]
+
+
+def successions(known: dict[int, Line], courses: dict[int, Course]) -> dict[int, str]:
+    """The lines that begin where another of the same benchmark and metric has ended, and in words what keeps the two from being one."""
     same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, course in courses.items():
         line = known[number]
         if len(course.places):
             same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(number)
-    found: dict[tuple[int, str], int] = defaultdict(int)
+    found = {}
     for numbers in same.values():
         numbers.sort(key=lambda number: courses[number].places[0])
         for old, new in pairwise(numbers):
-            start = courses[new].places[0]
-            if start > courses[old].places[-1]:
-                found[start, _difference(known[old], known[new])] += 1
-    return [Cut(commits[place], reason, count) for (place, reason), count in sorted(found.items(), reverse=True)]
+            if courses[new].places[0] > courses[old].places[-1]:
+                found[new] = difference(known[old], known[new])
+    return found
 
 
-def _difference(old: Line, new: Line) -> str:
+def difference(old: Line, new: Line) -> str:
     """In words, what keeps two lines from being one."""
     nobody = Collected("", "", "", "")
     headers = [Header("", "", None, line.job, nobody, line.environment, Design(), {}) for line in (old, new)]

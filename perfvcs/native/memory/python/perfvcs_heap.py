@@ -44,14 +44,15 @@ def _tracker(borrowed: str, path: str, exact: bool) -> tuple[Any, str]:
 
     What a borrowed one brings along is hidden from the program, which may have its own of the same names.
     """
-    before = set(sys.modules)
+    before, lent = set(sys.modules), False
     try:
         try:
             import memray
         except ImportError:
-            if not borrowed:
+            if not borrowed or borrowed in sys.path:
                 return None, ""
             sys.path.append(borrowed)
+            lent = True
             import memray
         tracker = memray.Tracker(
             destination=memray.FileDestination(path, overwrite=True, compress_on_exit=False),
@@ -61,7 +62,7 @@ def _tracker(borrowed: str, path: str, exact: bool) -> tuple[Any, str]:
     except ImportError:
         return None, ""
     finally:
-        if borrowed and borrowed in sys.path:
+        if lent:
             sys.path.remove(borrowed)
             for name in set(sys.modules) - before:
                 file = getattr(sys.modules[name], "__file__", None) or ""

@@ -1,8 +1,7 @@
-"""Flame graphs: the tree of stacks, what is drawn of it, the difference of two revisions, and the page around them."""
+"""Flame graphs: the tree of stacks, what is drawn of it, and the page around them, where it is searched and zoomed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from bokeh.document import Document
 from bokeh.models import Legend
 from bokeh.plotting import figure
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import MAIN, Folded, sampled
 from samples import sample_profile
@@ -20,15 +19,16 @@ from test_pages import BROWSER, Opened, browser, views  # noqa: F401  # a fixtur
 
 from perfvcs import page
 from perfvcs.errors import UsageError
-from perfvcs.profile import REPEATED, Job, Metric, Resources, Stacks
+from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
 from perfvcs.views import Subject
 from perfvcs.views import _stacks as stacks
-from perfvcs.views.flame import TINTS, Flame, clip
+from perfvcs.views._flame import clip
+from perfvcs.views.flamegraph import TINTS, Flamegraph
 
 
 def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures of a subject, after bokeh has accepted them."""
-    view = Flame(**options)
+    view = Flamegraph(**options)
     assert view.fits(subject) is None
     layout = view.render(subject)
     document = Document()
@@ -45,7 +45,7 @@ def boxes(plot: figure) -> dict[str, Any]:
 
 def told(plot: figure) -> list[dict[str, str]]:
     data = boxes(plot)
-    columns = ("name", "file", "total", "own", "change", "fill", "label")
+    columns = ("name", "file", "total", "own", "fill", "label")
     return [dict(zip(columns, row, strict=True)) for row in zip(*(data[column] for column in columns), strict=True)]
 
 
@@ -75,6 +75,7 @@ FOLDED = st.dictionaries(
 )  # fmt: skip
 
 
+@settings(max_examples=100, deadline=None)
 @given(FOLDED, FOLDED)
 def test_every_frame_is_its_own_and_its_callees(before: Folded, after: Folded) -> None:
     tree = stacks.tree(Subject("x", [sampled(after)], [sampled(before)]), "samples")
@@ -82,7 +83,8 @@ def test_every_frame_is_its_own_and_its_callees(before: Folded, after: Folded) -
     np.add.at(below, tree.parent[1:], tree.total[1:])
     np.testing.assert_allclose(tree.total, tree.own + below)
     assert tree.total[0].tolist() == [sum(before.values()), sum(after.values())]
-    kept, left, right = stacks.layout(tree, 10**6, 0.0)
+    left, right = stacks.spans(tree, tree.shares[:, 1])
+    kept = stacks.widest(tree.shares.max(axis=1), 10**6, 0.0)
     assert len(kept) == len(tree.frame) and left[0] == 0 and right[0] == pytest.approx(1)
     inner = tree.parent[1:]
     assert (left[1:] >= left[inner] - 1e-9).all() and (right[1:] <= right[inner] + 1e-9).all()
@@ -124,58 +126,8 @@ def test_one_revision_shows_amounts_and_shares() -> None:
     assert rows["all"]["total"] == "100 (100.00 %)" and rows["all"]["file"] == "–"
     assert rows["f"]["fill"] == rows["main"]["fill"] != rows["h"]["fill"] == rows["g"]["fill"] == TINTS[0]
     labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
-    assert labels == ["b.py", "a.py"]
+    assert labels == ["b.py", "a.py", "others"]
     assert boxes(plot)["bottom"].tolist() == [1, 2, 3, 3, 4]
-
-
-def test_two_revisions_show_what_has_a_larger_and_a_smaller_share() -> None:
-    before = {
-        ("main (a)",): 1000.0,
-        ("main (a)", "f (a)"): 4000.0,
-        ("main (a)", "gone (a)"): 2000.0,
-        ("main (a)", "same (a)"): 3000.0,
-    }
-    after = {
-        ("main (a)",): 1010.0,
-        ("main (a)", "f (a)"): 6000.0,
-        ("main (a)", "new (a)"): 40.0,
-        ("main (a)", "same (a)"): 2950.0,
-    }
-    (plot,) = drawn(Subject("x", [sampled(after)], [sampled(before, commit=pictures.BASELINE)]))
-    rows = {row["name"]: row for row in told(plot)}
-    assert rows["▲ f"]["total"] == "4 k (40.00 %) → 6 k (60.00 %)" and rows["▲ f"]["change"] == "+20.00 points"
-    assert rows["▼ gone"]["total"].endswith("→ 0 (0.00 %)") and rows["same"]["change"] == "-0.50 points, no more than chance"
-    assert rows["▲ new"]["change"] == "+0.40 points"
-    red, blue = (int(rows["▲ f"]["fill"][1:3], 16), int(rows["▼ gone"]["fill"][5:], 16))
-    assert red > int(rows["▲ f"]["fill"][5:], 16) and blue > int(rows["▼ gone"]["fill"][1:3], 16)
-    assert rows["same"]["fill"] == rows["main"]["fill"] == "#d3d7dd"
-    for words in ("10 k in all executions of the baseline", "▲ orange: a larger share", "no more than chance"):
-        assert words in plot.title.text
-
-
-def test_what_chance_is_follows_the_test_of_two_proportions() -> None:
-    from statsmodels.stats.proportion import proportions_ztest
-
-    for count in range(400, 480, 4):
-        after = {("f (a)",): float(count), ("g (a)",): 1000.0 - count}
-        (plot,) = drawn(Subject("x", [sampled(after)], [sampled({("f (a)",): 400.0, ("g (a)",): 600.0})]))
-        z, _ = proportions_ztest([count, 400], [1000, 1000])
-        assert any(row["name"].startswith("▲") for row in told(plot)) == (abs(z) > 3)
-
-
-def test_counted_instructions_have_no_chance() -> None:
-    after, before = {("f (a)",): 1001.0, ("g (a)",): 999.0}, {("f (a)",): 1000.0, ("g (a)",): 1000.0}
-    (plot,) = drawn(Subject("x", [sampled(after, metric="self")], [sampled(before, metric="self")]))
-    assert [row["name"] for row in told(plot)] == ["all", "▲ f", "▼ g"]
-    assert {row["change"] for row in told(plot)} == {"+0.00 points", "+0.05 points", "-0.05 points"}
-    assert "chance" not in plot.title.text
-
-
-def test_series_of_different_engines_have_figures_of_their_own() -> None:
-    other = sampled(MAIN, commit=pictures.BASELINE, job=Job("work", "samples", "./work", engine="py-spy/1"))
-    titles = [plot.title.text for plot in drawn(Subject("x", [sampled(MAIN)], [other]))]
-    assert sorted(title.splitlines()[0] for title in titles) == ["work · samples, by perf-dwarf/1", "work · samples, by py-spy/1"]
-    assert not any("baseline" in title for title in titles)
 
 
 def test_several_metrics_of_the_stacks_are_several_figures() -> None:
@@ -187,24 +139,55 @@ def test_several_metrics_of_the_stacks_are_several_figures() -> None:
         resources=Resources(rows.names, rows.uid, rows.execution, trace=rows.trace, metrics=values),
     )  # fmt: skip
     (plot,) = drawn(Subject("x", [profile]))
-    assert "site_bytes" in plot.title.text and "100 B in all" in plot.title.text
+    assert "site_bytes" in plot.title.text and "100 B per execution" in plot.title.text
     assert not stacks.tree(Subject("x", [profile]), "other").total.any()
 
 
-def test_a_hundred_thousand_stacks_stay_bounded_and_say_so() -> None:
-    random = np.random.default_rng(3)
-    count = 100_000
+def test_a_file_has_one_colour_in_all_figures_of_a_job() -> None:
+    profile = pictures.heaped()
+    profile.resources.metrics["site_peak"] = [
+        None if value is None else 1 / value for value in profile.resources.metrics["site_peak"]
+    ]
+    first, second = ({row["file"]: row["fill"] for row in told(plot)} for plot in drawn(Subject("x", [profile])))
+    assert first == second and len(set(first.values())) == 3
+
+
+def test_files_of_the_project_come_first_where_only_allocators_have_anything() -> None:
+    system = [f"/usr/include/c++/12/part{number}.h" for number in range(9)]
+    stack = ("main (work.cpp)", *(f"f{number} ({file}:3)" for number, file in enumerate(system)), "malloc")
+    (plot,) = drawn(Subject("x", [sampled({stack: 5.0})]))
+    assert {row["file"]: row["fill"] for row in told(plot)}["work.cpp"] == TINTS[0]
+    labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
+    assert labels[0] == "work.cpp" and len(labels) == len(TINTS) and labels[-1] == "others"
+
+
+def many(count: int, commit: str = pictures.TARGET, seed: int = 3) -> Profile:
+    """A profile of so many different stacks of 13 frames."""
+    random = np.random.default_rng(seed)
     frames = [f"function{number} (file{number % 50}.c)" for number in range(3000)]
-    table = [[0, *random.integers(1, 3000, 12).tolist()] for _ in range(count)]
+    table = [[0, *row] for row in random.integers(1, 3000, (count, 12)).tolist()]
     rows = Resources(
         ["work"], [0] * count, [0] * count, trace=list(range(count)), metrics={"samples": random.pareto(1, count).tolist()}
     )
-    profile = sampled(MAIN, resources=rows, metrics={"samples": Metric("", "none")}, stacks=Stacks(frames, table))
+    return sampled(MAIN, commit=commit, resources=rows, metrics={"samples": Metric("", "none")}, stacks=Stacks(frames, table))
+
+
+def test_a_hundred_thousand_stacks_stay_bounded_and_say_so() -> None:
+    profile = many(100_000)
     (plot,) = drawn(Subject("x", [profile]), points=500)
     assert 13 < len(boxes(plot)["left"]) <= 500
     assert " frames drawn, the widest" in plot.title.text and "500 of" not in plot.title.text.split("\n")[1]
-    html = page.render(Subject("x", [profile]), "flame")
-    assert len(html.encode()) < 3_000_000
+    assert len(page.render(Subject("x", [profile]), "flamegraph").encode()) < 3_000_000
+
+
+def test_series_of_different_engines_have_figures_of_their_own() -> None:
+    other = sampled(MAIN, commit=pictures.BASELINE, job=Job("work", "samples", "./work", engine="py-spy/1"))
+    titles = [plot.title.text for plot in drawn(Subject("x", [sampled(MAIN)], [other]))]
+    assert sorted(title.splitlines()[0] for title in titles) == ["work · samples, by perf-dwarf/1", "work · samples, by py-spy/1"]
+    assert [title.splitlines()[1] for title in sorted(titles)] == [
+        "100 in all executions",
+        "100 in all executions, of the baseline",
+    ]
 
 
 def test_equal_frames_beyond_the_bound_are_left_out_together() -> None:
@@ -239,7 +222,7 @@ def test_a_label_is_as_long_as_its_frame_has_room(name: str, letters: float, sho
     ],
 )  # fmt: skip
 def test_what_has_no_stacks_is_refused(subject: Subject) -> None:
-    assert Flame().fits(subject) == "it draws call stacks, such as the collector `samples` takes"
+    assert Flamegraph().fits(subject) == "it draws call stacks, such as the collector `samples` takes"
 
 
 # the page
@@ -247,7 +230,7 @@ def test_what_has_no_stacks_is_refused(subject: Subject) -> None:
 
 def test_a_page_draws_the_stacks_and_not_each_function_alone() -> None:
     html = page.render(Subject("x", [sampled(MAIN, MAIN, MAIN)]))
-    assert views(html).count("flame") == 1 and "busy" in html
+    assert views(html).count("flamegraph") == 1 and "busy" in html
     assert "work · f (a.py)" not in html
 
 
@@ -259,15 +242,23 @@ def test_a_judged_metric_of_a_function_is_still_drawn() -> None:
 
 
 def test_the_view_alone_can_be_asked_for_and_says_when_it_cannot() -> None:
-    assert views(page.render(Subject("x", [sampled(MAIN)], [sampled(MAIN)]), "flame")) == ["flame"]
-    with pytest.raises(UsageError, match="view `flame` does not fit here, it draws call stacks"):
-        page.render(pictures.one(), "flame")
+    assert views(page.render(Subject("x", [sampled(MAIN)]), "flamegraph")) == ["flamegraph"]
+    with pytest.raises(UsageError, match="view `flamegraph` does not fit here, it draws call stacks"):
+        page.render(pictures.one(), "flamegraph")
+    with pytest.raises(UsageError, match=r"it draws one revision, not two; these do: .*flamediff"):
+        page.render(Subject("x", [sampled(MAIN)], [sampled(MAIN)]), "flamegraph")
 
 
-def attacked(names: Sequence[str] = pictures.ATTACKS) -> Subject:
-    """Two revisions whose frames are attacks."""
+def test_a_name_that_begins_several_views_suggests_all_of_them() -> None:
+    with pytest.raises(UsageError, match="there is no view `flame`; did you mean `flamediff` or `flamegraph`"):
+        page.render(Subject("x", [sampled(MAIN)]), "flame")
+
+
+def attacked() -> Subject:
+    """A revision whose frames are attacks."""
+    names = pictures.ATTACKS
     folded = {tuple(names[: number + 1]): 10.0 + number for number in range(len(names))}
-    return Subject(names[0], [sampled(folded)], [sampled(folded, commit=pictures.BASELINE)])
+    return Subject(names[0], [sampled(folded)])
 
 
 def test_names_are_never_taken_for_markup_or_formulas() -> None:
@@ -276,44 +267,112 @@ def test_names_are_never_taken_for_markup_or_formulas() -> None:
         assert len(row["name"]) <= 162 and not any(mark in row["name"] for mark in ("\x00", "\n", "\u202e", "$$"))
 
 
+# in a browser
+
+PLOTS = "Bokeh.documents.flatMap(one => one.roots()).flatMap(one => one.name === 'flame' ? [one] : one.children ?? [])"
+
+
+class Flames(Opened):
+    """A page with nothing but flame graphs, and what is asked of the first of them."""
+
+    def __init__(self, browser: Any, folder: Path, subject: Subject, width: int = 600, view: str = "flamegraph") -> None:  # noqa: F811
+        render = page.render
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("test_pages.page.render", lambda subject: render(subject, view))
+            super().__init__(browser, folder, subject, width)
+
+    def column(self, name: str, plot: int = 0) -> Any:
+        """A column of the boxes."""
+        return self.run(f"Array.from({PLOTS}[{plot}].renderers.find(one => one.name === 'frames').data_source.data.{name})")
+
+    def range(self, plot: int = 0) -> tuple[float, float]:
+        """What is shown, from 0 to 1."""
+        start, end = self.run(f"[{PLOTS}[{plot}].x_range.start, {PLOTS}[{plot}].x_range.end]")
+        return pytest.approx(start), pytest.approx(end)  # type: ignore[return-value]
+
+    def choose(self, row: int) -> None:
+        """Click on a box."""
+        self.run(f"{PLOTS}[0].renderers.find(one => one.name === 'frames').data_source.selected.indices = [{row}]")
+
+    def type(self, *keys: str, place: str = ".search input") -> None:
+        """Press keys in an element."""
+        from selenium.webdriver.common.by import By
+
+        self.browser.find_element(By.CSS_SELECTOR, place).send_keys(*keys)
+
+    def press(self, *keys: str) -> None:
+        """Press keys on the first graph."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        self.run("document.querySelector('.figure.drawn [role=application]')?.focus()")
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+    @property
+    def said(self) -> str:
+        """What stands beside the field."""
+        found: str = self.run("document.querySelector('.search span').textContent")
+        return found.strip()
+
+
+NARROW = {("main (a)", "narrowest (a)"): 1.0, ("main (a)", "wide (a)"): 99.0}
+
+
 @BROWSER
 @pytest.mark.parametrize("width", [1400, 400])
-@pytest.mark.parametrize("subject", [Subject("x", [sampled(MAIN)]), attacked()], ids=["one", "hostile"])
-def test_the_view_is_drawn_quietly_and_fits_the_window(
-    browser: Any,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    subject: Subject,
-    width: int,
-) -> None:
-    render = page.render
-    monkeypatch.setattr("test_pages.page.render", lambda subject: render(subject, "flame"))
-    opened = Opened(browser, tmp_path, subject, width)
+def test_hostile_frames_are_drawn_quietly_and_fit_the_window(browser: Any, tmp_path: Path, width: int) -> None:  # noqa: F811
+    opened = Flames(browser, tmp_path, attacked(), width)
     assert opened.run("document.documentElement.dataset.failed") is None
     assert opened.problems() == []
     assert opened.run("document.documentElement.scrollWidth") <= width
     assert opened.run("document.querySelectorAll('img, iframe, object').length") == 0
 
 
-LABELS = "Bokeh.documents[0].roots()[0].renderers.find(one => one.name === 'frames').data_source"
+@BROWSER
+def test_a_click_zooms_and_words_are_found(browser: Any, tmp_path: Path) -> None:  # noqa: F811
+    from selenium.webdriver.common.keys import Keys
+
+    opened = Flames(browser, tmp_path, Subject("x", [sampled(NARROW)]))
+    assert opened.column("label") == ["all", "main", "", "wide"]
+    opened.choose(2)
+    assert opened.column("label")[2] == "narrowest" and opened.range() == (0, 0.01)
+    opened.type(" WIDE")
+    assert opened.said == "99.0 % with what it calls" and opened.column("alpha") == [0.25, 0.25, 0.25, 1]
+    opened.type(Keys.ENTER)
+    assert opened.range() == (0.01, 1)
+    opened.type(Keys.ESCAPE)
+    assert opened.range() == (0, 1) and opened.said == "" and opened.column("alpha") == [1, 1, 1, 1]
+    assert opened.problems() == []
 
 
 @BROWSER
-def test_a_click_zooms_and_words_are_found(
-    browser: Any,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    render = page.render
-    monkeypatch.setattr("test_pages.page.render", lambda subject: render(subject, "flame"))
-    narrow = {("main (a)", "narrowest (a)"): 1.0, ("main (a)", "wide (a)"): 99.0}
-    opened = Opened(browser, tmp_path, Subject("x", [sampled(narrow)]), 600)
-    assert opened.run(f"Array.from({LABELS}.data.label)") == ["all", "main", "", "wide"]
-    opened.run(f"{LABELS}.selected.indices = [2]")
-    assert opened.run(f"Array.from({LABELS}.data.label)")[2] == "narrowest"
-    assert opened.run("Bokeh.documents[0].roots()[0].x_range.end") == pytest.approx(0.01)
-    search = "const box = document.querySelector('.search input'); box.value = ' WIDE'; box.dispatchEvent(new Event('input'));"
-    opened.run(f"(() => {{ {search} }})()")
-    assert opened.run("document.querySelector('.search span').textContent") == " 99.0 % with what it calls"
-    assert opened.run(f"Array.from({LABELS}.data.alpha)") == [0.25, 0.25, 0.25, 1]
+def test_a_graph_is_walked_and_zoomed_with_keys(browser: Any, tmp_path: Path) -> None:  # noqa: F811
+    from selenium.webdriver.common.keys import Keys
+
+    opened = Flames(browser, tmp_path, Subject("x", [sampled(NARROW)]))
+    opened.press(Keys.ARROW_DOWN)
+    assert opened.said.startswith("all · ")
+    opened.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert opened.said == "wide · a · 99 (99.00 %)"
+    opened.press(Keys.ARROW_LEFT, Keys.ENTER)
+    assert opened.said.startswith("narrowest") and opened.range() == (0, 0.01)
+    opened.press(Keys.ARROW_RIGHT)
+    assert opened.said.startswith("wide") and opened.range() == (0, 1)
+    opened.press(Keys.ARROW_LEFT, Keys.ENTER, Keys.ESCAPE)
+    assert opened.range() == (0, 1) and opened.said == ""
+    assert opened.problems() == []
+
+
+@BROWSER
+def test_every_graph_of_a_page_has_a_search_of_its_own(browser: Any, tmp_path: Path) -> None:  # noqa: F811
+    other = sampled(NARROW, job=Job("other", "samples", "./other", engine="py-spy/1"))
+    opened = Flames(browser, tmp_path, Subject("x", [sampled(MAIN), other, pictures.heaped()]))
+    opened.wait("document.querySelectorAll('.figure.drawn').length === 3")
+    boxes = opened.run("[...document.querySelectorAll('.figure')].map(one => one.querySelectorAll('.search').length)")
+    assert boxes == [1, 1, 1]
+    opened.type("wide", place=".section:nth-of-type(2) .search input")
+    told = opened.run("[...document.querySelectorAll('.search span')].map(one => one.textContent.trim())")
+    assert told == ["", "99.0 % with what it calls", ""]
+    opened.type("g", place=".section:nth-of-type(3) .search input")
+    told = opened.run("[...document.querySelectorAll('.search span')].map(one => one.textContent.trim())")
+    assert told[2] == "site_bytes 25.0 %, site_peak 25.0 % with what it calls"
     assert opened.problems() == []

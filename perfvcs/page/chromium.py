@@ -1,0 +1,158 @@
+"""A browser without a window, told what to do through a pipe in the DevTools protocol of Chromium."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.quantity import shorten
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = (
+    "--headless", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run", "--hide-scrollbars", "--mute-audio",
+)  # fmt: skip
+SECONDS = 60.0  # for one answer
+GRACE = 5.0  # for its end
+READ, WRITE = 3, 4  # the browser's ends of the pipes
+CHUNK = 1 << 16
+
+
+class NoBrowser(UsageError):
+    """There is no browser that could draw a picture."""
+
+
+class BrowserFailed(PerfError):
+    """The browser ended, refused, or did not answer in time."""
+
+
+class Chromium:
+    """A running browser; ``call`` sends it one command and waits for the answer."""
+
+    def __init__(self, pid: int, commands: int, answers: int) -> None:
+        self.pid = pid
+        self._commands, self._answers = commands, answers
+        self._left = b""
+        self._number = 0
+        self._session: str | None = None
+
+    @classmethod
+    @contextmanager
+    def started(cls) -> Iterator[Chromium]:
+        """A browser with an empty page and a profile folder of its own, ended with all its processes afterwards.
+
+        Raises NoBrowser where none is installed.
+        """
+        program = next(filter(None, map(shutil.which, NAMES)), None)
+        if program is None:
+            raise NoBrowser(
+                "a picture needs Chromium or Chrome, and there is none on PATH: install one, or write a page: -o FILE.html"
+            )
+        with tempfile.TemporaryDirectory(prefix="perfvcs-", ignore_cleanup_errors=True) as folder:
+            arguments = [program, *FLAGS, f"--user-data-dir={folder}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+            pid, commands, answers = _spawn(program, arguments)
+            browser = cls(pid, commands, answers)
+            try:
+                browser._open()
+                yield browser
+            finally:
+                browser._end()
+
+    def _open(self) -> None:
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """The result of one command; raises BrowserFailed."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        message |= {"sessionId": self._session} if self._session else {}
+        until = time.monotonic() + SECONDS
+        self._send(json.dumps(message).encode() + b"\0", until)
+        while (answer := json.loads(self._next(until))).get("id") != self._number:
+            pass
+        if "error" in answer:
+            raise BrowserFailed(f"the browser refused {method}: {shorten(str(answer['error'].get('message')), 200)}")
+        found: dict[str, Any] = answer["result"]
+        return found
+
+    def run(self, script: str) -> Any:
+        """The value of an expression in the page, awaited where it is a promise; raises BrowserFailed where it throws."""
+        found = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in found:
+            thrown = found["exceptionDetails"].get("exception", {})
+            what = str(thrown.get("description") or thrown.get("value") or "an error").strip()
+            raise BrowserFailed(f"the page could not be drawn: {shorten(what.splitlines()[0], 200)}")
+        return found["result"].get("value")
+
+    def _send(self, message: bytes, until: float) -> None:
+        left = memoryview(message)
+        while left:
+            _, ready, _ = select.select([], [self._commands], [], max(0.0, until - time.monotonic()))
+            if not ready:
+                raise BrowserFailed(f"the browser does not listen for {SECONDS:g} s: the machine may be busy, try again")
+            try:
+                left = left[os.write(self._commands, left[:CHUNK]) :]
+            except BrokenPipeError:
+                raise BrowserFailed(self._gone()) from None
+
+    def _next(self, until: float) -> bytes:
+        """The next message, whole."""
+        while b"\0" not in self._left:
+            ready, _, _ = select.select([self._answers], [], [], max(0.0, until - time.monotonic()))
+            if not ready:
+                raise BrowserFailed(f"the browser did not answer within {SECONDS:g} s: the machine may be busy, try again")
+            chunk = os.read(self._answers, CHUNK)
+            if not chunk:
+                raise BrowserFailed(self._gone())
+            self._left += chunk
+        message, _, self._left = self._left.partition(b"\0")
+        return message
+
+    def _gone(self) -> str:
+        return "the browser ended by itself: try `chromium --headless --dump-dom about:blank`, or write a page: -o FILE.html"
+
+    def _end(self) -> None:
+        """Ask it to end, and after a grace end all of its processes."""
+        with suppress(BrowserFailed):
+            self._session = None
+            self._send(b'{"id": 0, "method": "Browser.close"}\0', time.monotonic() + GRACE)
+        os.close(self._commands)
+        until = time.monotonic() + GRACE
+        while not (ended := os.waitpid(self.pid, os.WNOHANG)[0]) and time.monotonic() < until:
+            time.sleep(0.01)
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        if not ended:
+            os.waitpid(self.pid, 0)
+        os.close(self._answers)
+
+
+def _spawn(program: str, arguments: list[str]) -> tuple[int, int, int]:
+    """A process in a group of its own that reads commands from descriptor 3 and writes answers to 4; our ends of both pipes."""
+    theirs, commands = os.pipe()
+    answers, back = os.pipe()
+    # A descriptor that has the wanted number already would stay closed on exec.
+    high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (theirs, back)]
+    quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+    moved = [(os.POSIX_SPAWN_DUP2, end, number) for end, number in zip(high, (READ, WRITE), strict=True)]
+    try:
+        pid = os.posix_spawn(program, arguments, os.environ, file_actions=[*moved, *quiet], setsid=True)
+    except OSError as error:
+        os.close(commands)
+        os.close(answers)
+        raise BrowserFailed(f"{program} cannot be started: {error.strerror}") from None
+    finally:
+        for end in (theirs, back, *high):
+            os.close(end)
+    return pid, commands, answers

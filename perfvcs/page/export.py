@@ -1,0 +1,70 @@
+"""The files that `perf show -o` writes; what each is, its ending says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from perfvcs.errors import UsageError, nearest
+from perfvcs.page.terminal import text
+from perfvcs.views import Subject
+
+PAGE, TEXT = ".html", ".txt"
+PICTURES = (".png", ".svg")
+TABLES = (".md", ".csv", ".tex")
+ENDINGS = (PAGE, *PICTURES, ".json", TEXT, *TABLES)
+
+
+def ending(path: Path) -> str:
+    """What a file is to be, by its name; what is there and no file, such as a pipe, gets a page.
+
+    Raises UsageError for an ending that means nothing, and for a folder.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'page.html'}")
+    found = path.suffix.lower()
+    if found not in ENDINGS and path.exists() and not path.is_file():
+        return PAGE
+    if found not in ENDINGS:
+        what = f"`{found:.20}` is no ending that `perf show` writes" if found else f"{path.name:.80} has no ending"
+        raise UsageError(f"{what}{nearest(found, ENDINGS)}")
+    return found
+
+
+def export(subject: Subject, kind: str, view: str | None = None, options: Mapping[str, str] | None = None) -> bytes:
+    """The content of a file with the ending ``kind``.
+
+    Raises UsageError as ``choose`` does, where a view has no such form, and where a picture needs a browser that is not there.
+    """
+    if kind == PAGE:
+        from perfvcs.page import render
+
+        return render(subject, view, options).encode()
+    if kind in PICTURES:
+        from perfvcs.page.picture import png, svg
+
+        return (png if kind == ".png" else svg)(subject, view, options)
+    if kind == ".json":
+        from perfvcs.page.document import document
+
+        return f"{document(subject)}\n".encode()
+    if kind == TEXT:
+        return f"{text(subject, view, options)}\n".encode()
+    return f"{_table(subject, kind, view)}\n".encode()
+
+
+def _table(subject: Subject, kind: str, view: str | None) -> str:
+    """The complete table, all of its rows."""
+    from perfvcs.page.choice import choose
+    from perfvcs.views import _writing
+    from perfvcs.views._listing import Table, listing
+
+    if view not in (None, "table"):
+        raise UsageError(f"a {kind} file holds a table: use `--view table`, or one of {PAGE}, {', '.join(PICTURES)}")
+    choose(subject, "table")
+    table = listing(subject)
+    assert table is not None
+    forms: dict[str, Callable[[Table], str]] = {
+        ".md": _writing.markdown, ".csv": _writing.separated, ".tex": _writing.latex,
+    }  # fmt: skip
+    return forms[kind](table)

@@ -1,0 +1,56 @@
+"""What perf-accepted.toml says of the steps of a history, which come from no comparison of two versions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check.acceptance import Acceptance, apply
+from perfvcs.check.change import Report
+from perfvcs.reports.annals import shaped
+
+if TYPE_CHECKING:
+    from perfvcs.reports.annals import Finding
+    from perfvcs.repository import Repository
+
+
+class Allowance:
+    """The acceptances of a project, for findings along ``commits``, oldest first."""
+
+    def __init__(self, repository: Repository, commits: Sequence[str]) -> None:
+        self._project = repository.project
+        self._commits = commits
+        self._places = {commit: place for place, commit in enumerate(commits)}
+        self._known: dict[tuple[str, str, float | None, str], list[Acceptance]] = defaultdict(list)
+        for one in repository.acceptances:
+            self._known[one.benchmark, one.uid, one.size, one.metric].append(one)
+
+    def reason(self, finding: Finding) -> str | None:
+        """Why a finding is accepted; None where it is not.
+
+        The way that is looked at reaches over both the finding's commits and those of each acceptance that overlap with them: two
+        versions may have been compared that are further apart, and the commits between them were measured later.
+        """
+        from perfvcs.vcs.ancestry import Ancestry
+
+        line = finding.line
+        about = self._known.get((line.job.label, line.uid, line.size, line.metric), [])
+        if not about:
+            return None
+        start, end = self._places[finding.first] - 1, self._places[finding.last]
+        for one in about:
+            low, high = self._places.get(one.baseline), self._places.get(one.target)
+            if low is not None and high is not None and low <= end and high > start:
+                start, end = min(start, low), max(end, high)
+        change = msgspec.structs.replace(
+            shaped(line, finding.before, finding.after), word="degradation", series=line.job.key, effect=finding.effect,
+            low=finding.low, high=finding.high, gate=True,
+        )  # fmt: skip
+        baseline, target = self._commits[max(0, start)], self._commits[end]
+        report = Report(baseline=baseline, target=target, method="history", changes=[change])
+        way = Ancestry(self._project, baseline, target)
+        return apply(report, about, way=way, today=date.today()).changes[0].accepted

@@ -1,0 +1,43 @@
+"""The page about a site: where its figures come from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from perfvcs.quantity import shorten
+from perfvcs.site import model
+from perfvcs.site.contents import Contents, metric
+from perfvcs.site.front import notes
+from perfvcs.site.leaf import digest, packed
+from perfvcs.site.names import NAME
+from perfvcs.site.series import COMMAND, command
+
+PAGES = 4000  # that are linked
+
+
+def page(contents: Contents) -> model.About:
+    """The page; it is cheap to make, so that it is its own key."""
+    pages: dict[tuple[str, str], list[model.Link]] = defaultdict(list)
+    commands: dict[tuple[str, str], str] = {}
+    linked = sorted(contents.pages, key=lambda url: contents.record.trails[contents.pages[url][0]].line.job.label)
+    for url in linked[:PAGES]:
+        trail = contents.record.trails[contents.pages[url][-1]]
+        job = (trail.line.job.label, trail.line.job.collector)
+        commands[job] = shorten(command(trail), COMMAND)
+        pages[job].append(model.Link(f"{contents.benchmark(trail)}, {metric(trail)}", url))
+    told = notes(contents)
+    if len(linked) > PAGES:
+        told.append(f"{len(linked) - PAGES:,} more series are not linked here.")
+    return model.About(
+        environments=list(contents.environments.values()),
+        benchmarks=[
+            model.Benchmark(shorten(label, NAME), shorten(collector, NAME), commands[label, collector], links)
+            for (label, collector), links in pages.items()
+        ],
+        notes=told,
+    )  # fmt: skip
+
+
+def key(about: model.About) -> str:
+    """A digest of the page."""
+    return digest(packed(about))

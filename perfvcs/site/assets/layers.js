@@ -1,0 +1,102 @@
+"use strict";
+// The layers of a history, each from what is in sight to elements of SVG; `frame` has the borders and the scales `x` and `y`.
+var perf = globalThis.perf || {};
+perf.layers = (() => {
+  const {node, round, mark} = perf.plot, {percent} = perf.number, {stepped} = perf.words;
+  const WHISKERS = 9; // pixels between commits from which on each has a whisker of its own; nearer ones share a band
+  const LABEL = 92, LETTER = 7, ROW = 16; // pixels of a commit's label, of a letter of an effect, and of a row of effects
+
+  function commits(all, frame, from, to) {
+    const {x, bottom} = frame, first = Math.max(0, Math.ceil(from)), last = Math.min(all.length - 1, Math.floor(to));
+    const every = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, Math.floor((frame.right - frame.left) / LABEL))));
+    const made = [node("line", {class: "base", x1: frame.left, x2: frame.right, y1: bottom, y2: bottom})];
+    for (let turn = first; turn <= last; turn += every) {
+      const at = round(x(turn));
+      made.push(
+        node("line", {class: "base", x1: at, x2: at, y1: bottom, y2: bottom + 4}),
+        node("text", {class: "tick code", x: at, y: bottom + 17, "text-anchor": "middle"}, all[turn].short),
+        node("text", {class: "tick", x: at, y: bottom + 31, "text-anchor": "middle"}, all[turn].day),
+      );
+    }
+    return made;
+  }
+
+  function bounds(points, {x, y}) {
+    const known = points.filter(point => point.low != null);
+    if (known.length > 1 && (x(known.at(-1).x) - x(known[0].x)) / known.length < WHISKERS) {
+      const above = known.map(point => `${round(x(point.x))},${round(y(point.high))}`);
+      const below = known.map(point => `${round(x(point.x))},${round(y(point.low))}`).reverse();
+      return node("path", {class: "band", d: `M${[...above, ...below].join("L")}z`});
+    }
+    return node("path", {class: "whisker", d: known.map(point => {
+      const at = round(x(point.x)), low = round(y(point.low)), high = round(y(point.high));
+      return `M${at},${low}V${high}M${at - 3},${low}h6M${at - 3},${high}h6`;
+    }).join("")});
+  }
+
+  const line = (points, {x, y}) => node("path", {class: "line",
+    d: points.map((point, turn) => `${turn ? "L" : "M"}${round(x(point.x))},${round(y(point.level))}`).join("")});
+
+  // A single execution has no interval: its mark is hollow.
+  function values(track, points, frame) {
+    const {x, y} = frame, r = x(1) - x(0) < 5 ? 1.6 : 2.8;
+    const shapes = (few, kind) => node("path", {class: kind, d: few.map(point => mark(track.shape, x(point.x), y(point.level), r)).join("")});
+    return [line(points, frame), shapes(points.filter(point => point.low != null), "dot"), shapes(points.filter(point => point.low == null), "dot alone")];
+  }
+
+  // Horizontal lines at the levels, and what leads up to them: nothing after a step, a slanted line over the commits of a drift.
+  function means({means: levels}, {x, y}) {
+    return node("path", {class: "level", d: levels.map(({from, to, level, rise}, turn) => {
+      const at = round(y(level)), slanted = turn + 1 < levels.length && levels[turn + 1].rise !== null;
+      const start = rise === null ? `M${round(x(from - 0.5))},${at}` : `M${round(x(rise))},${round(y(levels[turn - 1].level))}L${round(x(from))},${at}`;
+      return `${start}H${round(x(slanted ? to : to + 0.5))}`;
+    }).join("")});
+  }
+
+  // An upright line wherever there are steps, with their effects above it; the commits that they may be as well are shaded.
+  function marks(series, tracks, frame) {
+    const places = new Map(), made = [], ends = [-Infinity, -Infinity];
+    for (const step of tracks.flatMap(track => track.marks)) places.set(step.x, [...places.get(step.x) || [], step]);
+    for (const [place, steps] of [...places].sort(([a], [b]) => a - b)) {
+      const at = frame.x(place - 0.5);
+      if (at < frame.left - 1 || at > frame.right + 1) continue;
+      const group = upright(at, frame, `step ${steps[0].kind}`, steps.map(step => stepped(series, step)).join("\n"));
+      group.append(node("path", {class: `mark ${steps[0].kind}`, d: shape(steps[0], at, frame.top - 4, 5)}));
+      made.push(...doubt(steps, frame), group, ...effects(steps, at, frame, ends));
+    }
+    return [...made, ...tracks.flatMap(track => cut(track, frame))];
+  }
+
+  const shape = (step, x, y, r) => mark(step.kind === "drift" ? step.direction : step.kind, x, y, r);
+
+  function upright(at, frame, kind, words) {
+    const x = round(at);
+    return node("g", {class: kind}, node("title", {}, words), node("line", {x1: x, x2: x, y1: frame.top, y2: frame.bottom}));
+  }
+
+  function doubt(steps, {x, left, right, top, bottom}) {
+    const first = Math.min(...steps.map(step => step.first)), last = Math.max(...steps.map(step => step.last));
+    const from = Math.max(left, x(first - 0.5)), to = Math.min(right, x(last + 0.5));
+    return first < last && from < to ? [node("rect", {class: "doubt", x: round(from), width: round(to - from), y: top, height: bottom - top})] : [];
+  }
+
+  // Labels have two rows, up to `ends`; one without room is left to its mark's title and to the table.
+  function effects(steps, at, frame, ends) {
+    const each = [...new Set(steps.map(step => `${step.kind === "accepted" ? "✓ " : ""}${percent(step.effect)}`))];
+    const words = each.slice(0, 2).join(", ") + (each.length > 2 ? " …" : ""), wide = words.length * LETTER + ROW;
+    const turned = at + wide > frame.right, from = turned ? at - wide : at, row = ends.findIndex(end => from > end);
+    if (row < 0) return [];
+    ends[row] = from + wide;
+    return [node("text", {class: "effect", x: round(at + (turned ? -9 : 9)), y: frame.top - ROW * row, "text-anchor": turned ? "end" : "start"}, words)];
+  }
+
+  function cut(track, frame) {
+    const at = track.began && track.points.length ? frame.x(track.points[0].x - 0.5) : -Infinity;
+    if (at < frame.left || at > frame.right) return [];
+    const made = upright(at, frame, "cut", `begins anew: ${track.began}`);
+    made.append(node("text", {x: round(at) + 4, y: frame.bottom - 5}, "begins anew"));
+    return [made];
+  }
+
+  return {commits, bounds, line, values, means, marks, shape};
+})();

@@ -1,0 +1,73 @@
+"use strict";
+// Numbers with units as people read them; the same rules as perfvcs/quantity.py, and a test holds both together.
+var perf = globalThis.perf || {};
+perf.number = (() => {
+  const SCALED = new Set(["s", "B", "B/s", "bit", "bit/s", "op/s", "ops/s", "Hz", "J", "W", "V", "A", "items/s"]);
+  const COUNTS = new Set(["", "1", "count"]);
+  const PREFIXES = ["p", "n", "u", "m", "", "k", "M", "G", "T", "P"];
+  const UNIT = 24; // characters of a unit
+  const superscript = text => text.replace(/[-0-9]/g, sign => sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]);
+
+  function scale(value, unit) {
+    const magnitude = Math.abs(value);
+    if (!Number.isFinite(magnitude) || magnitude === 0) return {factor: 1, unit};
+    let step = Math.max(-100, Math.floor((Math.log10(magnitude) + 4e-10) / 3));
+    const fraction = COUNTS.has(unit) || /^(B|bit)/.test(unit);
+    if (unit === "s") step = Math.min(step, 0);
+    else if (fraction && magnitude >= 1e-3) step = Math.max(step, 0);
+    if ((fraction && step < 0) || !(SCALED.has(unit) || COUNTS.has(unit))) {
+      step = step >= 3 || step < -1 ? step : 0;
+      const power = step ? "×10" + superscript(String(3 * step)) : "";
+      return {factor: 10 ** (-3 * step), unit: `${power} ${COUNTS.has(unit) ? "" : unit}`.trim()};
+    }
+    step = Math.max(-4, Math.min(5, step));
+    return {factor: 10 ** (-3 * step), unit: PREFIXES[step + 4] + (unit === "1" || unit === "count" ? "" : unit)};
+  }
+
+  // As Python rounds: a half to the even number.
+  const whole = value => value.toLocaleString("en-US", {maximumFractionDigits: 0, roundingMode: "halfEven"});
+
+  function plain(value) {
+    if (!Number.isFinite(value)) return String(value);
+    if (Math.abs(value) >= 1000) return Math.abs(value) < 1e15 ? whole(value) : value.toExponential(3);
+    if (value !== 0 && Math.abs(value) < 1e-6) return String(Number(value.toPrecision(4)));
+    const digits = value === 0 ? 3 : Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value))));
+    const text = value.toFixed(digits);
+    return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
+  }
+
+  function quantity(value, unit) {
+    const chosen = scale(value, unit), name = chosen.unit;
+    return `${plain(value * chosen.factor)} ${name.length > UNIT ? name.slice(0, UNIT - 1) + "…" : name}`.trim();
+  }
+
+  function percent(effect) {
+    if (!Number.isFinite(effect)) return `${effect} %`;
+    const value = 100 * effect, size = Math.abs(value), sign = value > 0 ? "+" : "";
+    if (size < 0.005) return "0 %";
+    if (size >= 100) return `${sign}${whole(value)} %`;
+    return size >= 1 ? `${sign}${value.toFixed(1)} %` : `${sign}${Number(value.toPrecision(2))} %`;
+  }
+
+  const interval = (low, high) => low == null || high == null ? "" : `[${percent(low)}, ${percent(high)}]`;
+
+  // Some `count` round values within low..high; on a logarithmic axis powers of ten with 2 and 5, where these are enough.
+  function ticks(low, high, count, logarithmic = false) {
+    if (!(high > low)) return [low];
+    if (logarithmic && high / low > 8) {
+      const found = [];
+      for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+        for (const digit of high / low > 2000 ? [1] : [1, 2, 5]) found.push(digit * 10 ** power);
+      }
+      const inside = found.filter(value => value >= low && value <= high);
+      if (inside.length > 1) return inside.filter((_, turn) => turn % Math.ceil(inside.length / (count + 2)) === 0);
+    }
+    const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
+    const step = power * [1, 2, 5, 10].find(digit => digit * power >= rough * 0.999);
+    const first = Math.ceil(low / step - 1e-9), found = [];
+    for (let turn = first; turn * step <= high + step * 1e-9; turn++) found.push(Number((turn * step).toPrecision(12)));
+    return found;
+  }
+
+  return {scale, plain, quantity, percent, interval, ticks};
+})();

@@ -1,0 +1,50 @@
+"use strict";
+// The overview below a history: all commits on one line, and a window over those in sight that can be moved and drawn wider.
+var perf = globalThis.perf || {};
+perf.Overview = (() => {
+  const {node, round, ruler, extent, position} = perf.plot;
+  const HEIGHT = 64, EDGE = 9; // pixels; those about an edge take hold of it
+
+  return class Overview {
+    constructor(history, left, right, fewest) {
+      Object.assign(this, {history, left, right, fewest, grip: null});
+      this.figure = node("svg", {class: "overview", "aria-hidden": "true"});
+      this.figure.addEventListener("pointerdown", event => this.#take(event));
+      this.figure.addEventListener("pointermove", event => { if (this.grip) this.#move(event); });
+      for (const end of ["pointerup", "pointercancel"]) this.figure.addEventListener(end, () => { this.grip = null; });
+    }
+
+    render() {
+      const {history: {state, shown, last}, left} = this, right = state.width - this.right, {layers} = perf;
+      const levels = shown.flatMap(track => track.points.map(point => point.level));
+      const x = ruler(-0.5, last + 0.5, left, right), y = ruler(...extent(levels), HEIGHT - 8, 14), height = HEIGHT - 4;
+      const from = round(x(state.from)), to = round(x(state.to));
+      this.x = x;
+      this.figure.setAttribute("viewBox", `0 0 ${state.width} ${HEIGHT}`);
+      this.figure.setAttribute("height", HEIGHT);
+      this.figure.replaceChildren(
+        node("rect", {class: "ground", x: left, y: 2, width: Math.max(0, right - left), height}),
+        ...shown.map(track => node("g", {class: `track${track.turn}`}, layers.line(track.points, {x, y}))),
+        ...shown.flatMap(track => track.marks).map(step => node("path", {class: `mark ${step.kind}`, d: layers.shape(step, x(step.x - 0.5), 8, 4)})),
+        ...[[left, from], [to, right]].map(([start, end]) => node("rect", {class: "shade", x: start, y: 2, width: Math.max(0, round(end - start)), height})),
+        node("rect", {class: "window", x: from, y: 2, width: Math.max(2, round(to - from)), height}),
+        ...[from, to].map(at => node("rect", {class: "handle", x: at - 3, y: HEIGHT / 2 - 11, width: 6, height: 22, rx: 2})),
+      );
+    }
+
+    #take(event) {
+      const [at] = position(this.figure, event), commit = this.x.back(at), {history, x} = this, {state} = history;
+      const kind = ["from", "to"].find(edge => Math.abs(x(state[edge]) - at) < EDGE) || "window", half = (state.to - state.from) / 2;
+      if (kind === "window" && (commit < state.from || commit > state.to)) history.zoom(commit - half, commit + half);
+      this.grip = {kind, from: state.from, to: state.to, commit};
+      perf.gestures.capture(this.figure, event);
+    }
+
+    #move(event) {
+      const {kind, from, to, commit} = this.grip, now = this.x.back(position(this.figure, event)[0]), {history, fewest} = this;
+      if (kind === "window") history.zoom(from + now - commit, to + now - commit);
+      else if (kind === "from") history.zoom(Math.min(now, to - fewest), to);
+      else history.zoom(from, Math.max(now, from + fewest));
+    }
+  };
+})();

@@ -1,0 +1,36 @@
+"""The page of all changes by commit: open, accepted and past."""
+
+from __future__ import annotations
+
+from perfvcs.site import model
+from perfvcs.site.contents import Contents
+from perfvcs.site.leaf import digest, packed
+from perfvcs.site.series import fields
+
+LISTED = 1200  # changes: with more the page would not stay below 3 MB
+
+
+def key(contents: Contents) -> str:
+    """A digest of all changes with their standing."""
+    found = []
+    for number, turn in contents.found:
+        standing = contents.standings[number][turn]
+        trail = contents.record.trails[number]
+        about = [contents.urls[number], contents.environment(trail).name, standing.state, standing.reason]
+        found.append([*about, *fields(trail.findings[turn])])
+    return digest(packed(found))
+
+
+def page(contents: Contents) -> model.Changes:
+    """The page of all changes, the newest commits first."""
+    found = {
+        "open": contents.having("open"),
+        "accepted": contents.having("accepted"),
+        "past": contents.having("over", "improvement"),
+    }
+    room, left_out = LISTED, 0
+    for name, pairs in found.items():
+        found[name] = pairs[:room]
+        left_out += len(pairs) - len(found[name])
+        room -= len(found[name])
+    return model.Changes(**{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out)

@@ -1,0 +1,125 @@
+"""The pages of commits: what changed for good there, and what moved against the measured commit before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from perfvcs.site import model
+from perfvcs.site.contents import Contents, metric
+from perfvcs.site.leaf import digest, packed
+from perfvcs.site.record import CHANGED, NEW, SAME, UNJUDGED
+from perfvcs.site.series import fields
+
+FILES = 200
+MOVED = 400  # series in a table
+STEPS = 500  # changes that are laid to one commit
+MAY = 100  # changes that may have come with a commit and more likely came with another
+
+
+@dataclass(frozen=True)
+class Commits:
+    """All pages of commits; what they say of many series is collected once."""
+
+    contents: Contents
+
+    @cached_property
+    def _changed(self) -> dict[int, list[tuple[int, int]]]:
+        """By measured place, trail and turn of what moved there, the largest first."""
+        import numpy as np
+
+        found = defaultdict(list)
+        for number, trail in enumerate(self.contents.record.trails):
+            for turn in np.flatnonzero(trail.kinds == CHANGED).tolist():
+                found[int(trail.places[turn])].append((-abs(float(trail.moves[turn])), number, turn))
+        return {place: [(number, turn) for _, number, turn in sorted(rows)] for place, rows in found.items()}
+
+    @cached_property
+    def _counts(self) -> tuple[list[int], list[int]]:
+        """How many series did not move at each place of the record, and how many cannot be told."""
+        import numpy as np
+
+        trails = self.contents.record.trails
+        places, kinds = (np.concatenate([getattr(trail, name) for trail in trails]) for name in ("places", "kinds"))
+        length = len(self.contents.record.commits)
+        same = np.bincount(places[kinds == SAME], minlength=length)
+        alone = np.bincount(places[(kinds == NEW) | (kinds == UNJUDGED)], minlength=length)
+        return same.tolist(), alone.tolist()
+
+    @cached_property
+    def _turns(self) -> dict[int, int]:
+        """Where each measured place stands among the measured ones."""
+        return {place: turn for turn, place in enumerate(self.contents.record.measured)}
+
+    @cached_property
+    def _steps(self) -> tuple[dict[int, list[tuple[int, int]]], dict[int, list[tuple[int, int]]]]:
+        """By measured place, the changes that are laid to it, and those that may be its as well."""
+        own, may = defaultdict(list), defaultdict(list)
+        contents = self.contents
+        for pair in contents.found:
+            finding = contents.finding(*pair)
+            own[finding.turn].append(pair)
+            for place in range(contents.places[finding.first], contents.places[finding.last] + 1):
+                if place != finding.turn and place in self._turns:
+                    may[place].append(pair)
+        return own, may
+
+    def key(self, place: int) -> str:
+        """A digest of all that the page of a measured commit is made from."""
+        contents, turn = self.contents, self._turns[place]
+        own, may = self._steps
+        steps = [self._about(*pair) for pair in [*own[place], *may[place]]]
+        moved = []
+        for number, at in self._changed.get(place, []):
+            trail = contents.record.trails[number]
+            before = contents.record.commits[trail.places[at - 1]]
+            numbers = [float(column[at]) for column in (trail.levels, trail.moves, trail.doubt)]
+            moved.append([contents.urls[number], contents.environment(trail).name, before, *numbers])
+        near = [contents.record.commits[other] for other in (self._near(turn - 1), self._near(turn + 1)) if other is not None]
+        return digest(
+            packed(
+                contents.record.commits[place],
+                turn > 0,
+                near,
+                steps,
+                len(own[place]),
+                moved,
+                [one[place] for one in self._counts],
+            )
+        )
+
+    def _about(self, number: int, turn: int) -> list[Any]:
+        contents = self.contents
+        standing = contents.standings[number][turn]
+        name = contents.environment(contents.record.trails[number]).name
+        return [contents.urls[number], name, standing.state, standing.reason, *fields(contents.finding(number, turn))]
+
+    def _near(self, turn: int) -> int | None:
+        measured = self.contents.record.measured
+        return measured[turn] if 0 <= turn < len(measured) else None
+
+    def page(self, place: int) -> model.Revision:
+        """The page of a measured commit."""
+        contents, turn = self.contents, self._turns[place]
+        own, may = self._steps
+        diff = contents.diffs.of(contents.record.commits[place]).first(FILES)
+        moved = self._changed.get(place, [])
+        same, alone = (counts[place] for counts in self._counts)
+        left_out = max(0, len(own[place]) - STEPS) + max(0, len(moved) - MOVED)
+        around = [None if other is None else contents.commit(other) for other in (self._near(turn - 1), self._near(turn + 1))]
+        return model.Revision(
+            commit=contents.commit(place), parents=list(contents.record.details[contents.record.commits[place]].parents),
+            files=diff.files, more=diff.more, steps=[contents.step(*pair) for pair in own[place][:STEPS]],
+            may=[contents.step(*pair) for pair in may[place][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
+            left_out=left_out, same=same, alone=alone, before=around[0], after=around[1],
+        )  # fmt: skip
+
+    def _row(self, number: int, turn: int) -> model.Moved:
+        contents, trail = self.contents, self.contents.record.trails[number]
+        return model.Moved(
+            benchmark=contents.benchmark(trail), metric=metric(trail), environment=contents.environment(trail).name,
+            url=contents.urls[number], since=contents.commit(int(trail.places[turn - 1])), before=contents.value(trail, turn - 1),
+            after=contents.value(trail, turn), cell=contents.cell(number, turn),
+        )  # fmt: skip

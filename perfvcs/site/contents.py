@@ -1,0 +1,256 @@
+"""What several pages say: commits, environments, addresses, and the changes with their standing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from itertools import groupby
+from math import exp
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.text import labelled
+from perfvcs.check.text import step as levels_text
+from perfvcs.quantity import UNIT, change, metric_name, metric_rank, percent, quantity, shorten
+from perfvcs.reports.annals import shaped
+from perfvcs.site import model, names
+from perfvcs.site.diff import Diffs
+from perfvcs.site.drawing import LARGEST, Drawing, drawings
+from perfvcs.site.record import CHANGED, NEW, UNJUDGED, Record, Trail
+from perfvcs.site.standing import Standing, standings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.reports.annals import Finding
+    from perfvcs.repository import Repository
+
+GROUPED = 8  # files of a commit among others
+TITLE = 90  # characters of a commit's title
+LEAST = 1e-12  # a chance below is not told apart
+METRIC = 60  # characters
+
+
+class Columns(NamedTuple):
+    """Of each commit its short id, day, title, and the number of its author among ``authors``; empty for those without profiles."""
+
+    ids: NDArray[np.object_]
+    days: NDArray[np.object_]
+    titles: NDArray[np.object_]
+    author: NDArray[np.int64]
+    authors: list[str]
+
+
+class Contents:
+    """The record of a site, and what its pages need to say of it; changes are named by trail and turn."""
+
+    def __init__(self, repository: Repository, record: Record) -> None:
+        self.record = record
+        self.standings: list[list[Standing]] = standings(repository, record)
+        self.diffs = Diffs(repository.project)
+        self.shallow = repository.project.shallow
+        measured = [record.commits[place] for place in record.measured]
+        self.profiles: dict[int, str] = {}  # trail -> page of its newest profile
+        self._shorts = names.shorts(measured)
+        self.environments = names.environments(trail.line.environment for trail in record.trails)
+        self.urls = [names.series_url(trail.line) for trail in record.trails]
+        self._commits: dict[str, model.Commit] = {}
+        self._steps: dict[tuple[int, int], model.Step] = {}
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each commit stands in the record."""
+        return {commit: place for place, commit in enumerate(self.record.commits)}
+
+    @cached_property
+    def ids(self) -> NDArray[np.bytes_]:
+        """The commits of the record, for digests."""
+        import numpy as np
+
+        return np.array(self.record.commits, dtype=np.bytes_)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The commits of the record by columns, for pages that have thousands."""
+        import numpy as np
+
+        measured = [self.commit(place) for place in self.record.measured]
+        authors = list(dict.fromkeys(commit.author for commit in measured))
+        number = {name: turn for turn, name in enumerate(authors)}
+        ids, days, titles = (np.full(len(self.record.commits), "", dtype=object) for _ in range(3))
+        author = np.zeros(len(self.record.commits), dtype=np.int64)
+        ids[self.record.measured] = [commit.short for commit in measured]
+        days[self.record.measured] = [commit.when[:10] for commit in measured]
+        titles[self.record.measured] = [shorten(commit.title, TITLE) for commit in measured]
+        author[self.record.measured] = [number[commit.author] for commit in measured]
+        return Columns(ids, days, titles, author, authors)
+
+    @cached_property
+    def drawings(self) -> list[Drawing]:
+        """What figures draw of each trail."""
+        return drawings(self.record.trails)
+
+    @cached_property
+    def related(self) -> dict[tuple[str, str], list[tuple[str, Trail]]]:
+        """The pages of each unit of a benchmark, wall time first, each with its first trail."""
+        found: dict[tuple[str, str], list[tuple[str, Trail]]] = defaultdict(list)
+        for url, numbers in self.pages.items():
+            trail = self.record.trails[numbers[0]]
+            found[trail.line.job.label, trail.line.uid].append((url, trail))
+        for pages in found.values():
+            pages.sort(key=lambda page: (metric_rank(page[1].line.metric), page[1].line.size or 0, page[0]))
+        return found
+
+    @cached_property
+    def pages(self) -> dict[str, list[int]]:
+        """The trails of each page of a series, by its address."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for number, url in enumerate(self.urls):
+            found[url].append(number)
+        return found
+
+    @cached_property
+    def found(self) -> list[tuple[int, int]]:
+        """All changes in the order of ``ordered``."""
+        return self.ordered(range(len(self.record.trails)))
+
+    def ordered(self, trails: Iterable[int]) -> list[tuple[int, int]]:
+        """The changes of some trails, those of the newest commits first, of one commit the largest first."""
+        pairs = [(number, turn) for number in trails for turn in range(len(self.record.trails[number].findings))]
+        return sorted(pairs, key=lambda pair: (-self.finding(*pair).turn, -abs(self.finding(*pair).effect), pair))
+
+    def finding(self, trail: int, turn: int) -> Finding:
+        """A change as it was found."""
+        return self.record.trails[trail].findings[turn]
+
+    def having(self, *states: model.State) -> list[tuple[int, int]]:
+        """The changes with one of these states."""
+        return [pair for pair in self.found if self.standings[pair[0]][pair[1]].state in states]
+
+    def short(self, place: int) -> str:
+        """The short id of a commit of the record."""
+        commit = self.record.commits[place]
+        return self._shorts.get(commit, commit[: names.SHORT])
+
+    def commit(self, place: int) -> model.Commit:
+        """A commit of the record."""
+        commit = self.record.commits[place]
+        if commit not in self._commits:
+            short = self.short(place)
+            url = f"commits/{short}.html" if commit in self._shorts else None
+            self._commits[commit] = names.commit(self.record.details[commit], short, url)
+        return self._commits[commit]
+
+    def benchmark(self, trail: Trail) -> str:
+        """What the benchmark is called."""
+        return shorten(labelled(trail.line.job.label, trail.line.uid, trail.line.size), names.NAME)
+
+    def environment(self, trail: Trail) -> model.Environment:
+        """Where it was measured."""
+        return self.environments[trail.line.environment.fingerprint]
+
+    def value(self, trail: Trail, turn: int) -> str:
+        """The level at one of a trail's places, with its unit."""
+        return quantity(level(trail, turn), trail.line.unit)
+
+    def step(self, number: int, turn: int) -> model.Step:
+        """A change as pages show it."""
+        if (number, turn) not in self._steps:
+            self._steps[number, turn] = self._step(number, turn)
+        return self._steps[number, turn]
+
+    def _step(self, number: int, turn: int) -> model.Step:
+        trail, finding, standing = self.record.trails[number], self.finding(number, turn), self.standings[number][turn]
+        told = figures(finding)
+        return model.Step(
+            word=finding.word, direction=finding.direction, state=standing.state, reason=standing.reason,
+            benchmark=self.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT),
+            environment=self.environment(trail).name, url=self.urls[number], commit=self.commit(finding.turn),
+            first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
+            effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after, p=told.p,
+            change=change(told.effect, told.low, told.high), detectors=list(finding.detectors),
+            levels=levels_text(shaped(trail.line, told.before, told.after)).replace("->", "→"),
+        )  # fmt: skip
+
+    def cell(self, number: int, turn: int) -> model.Cell:
+        """A commit of a trail against the measured one before it; where a lasting change is laid to it, that one."""
+        trail = self.record.trails[number]
+        place, value = int(trail.places[turn]), self.value(trail, turn)
+        for step, finding in enumerate(trail.findings):
+            if finding.turn == place:
+                return _lasting(self.step(number, step), value)
+        return _cell(trail, turn, value, "" if not turn else self.short(int(trail.places[turn - 1])))
+
+    def groups(self, pairs: Iterable[tuple[int, int]]) -> list[model.Group]:
+        """Changes by their commits, with the files of these."""
+        pairs, found = list(pairs), []
+        self.diffs.fetch(self.record.commits[self.finding(*pair).turn] for pair in pairs)
+        for place, same in groupby(pairs, key=lambda pair: self.finding(*pair).turn):
+            diff = self.diffs.of(self.record.commits[place]).first(GROUPED)
+            found.append(model.Group(self.commit(place), diff.files, diff.more, [self.step(*pair) for pair in same]))
+        return found
+
+
+class Numbers(NamedTuple):
+    """The numbers of a change as pages have them."""
+
+    effect: float
+    low: float | None
+    high: float | None
+    before: float
+    after: float
+    p: float
+
+
+def figures(finding: Finding) -> Numbers:
+    """A change's numbers with as many digits as mean something.
+
+    With more, every new commit at the level after it would change them a little, and all pages that tell of it.
+    """
+    low, high = (None if end is None else _shown(end) for end in (finding.low, finding.high))
+    before, after = (float(f"{value:.4g}") for value in (finding.before, finding.after))
+    return Numbers(_shown(finding.effect), low, high, before, after, max(LEAST, float(f"{finding.p:.1g}")))
+
+
+def _shown(effect: float) -> float:
+    """An effect as exactly as ``percent`` writes it."""
+    return round(effect, 3) if abs(effect) >= 0.01 else float(f"{effect:.2g}")
+
+
+def level(trail: Trail, turn: int) -> float:
+    """The level at one of a trail's places, in the metric's unit."""
+    return exp(float(trail.levels[turn]))
+
+
+def metric(trail: Trail) -> str:
+    """What the metric is called."""
+    return shorten(metric_name(trail.line.metric), METRIC)
+
+
+def effect(difference: float) -> float | None:
+    """after/before - 1 of a difference of logarithms; None where it is unknown or beyond a float."""
+    return exp(difference) - 1 if abs(difference) < LARGEST else None  # not of NaN either
+
+
+def _lasting(step: model.Step, value: str) -> model.Cell:
+    word = "accepted" if step.state == "accepted" else step.direction
+    detail = f"lasting {step.word}: {step.levels}, {step.change}"
+    return model.Cell(word, percent(step.effect), value, detail, step.effect, step.low, step.high)
+
+
+def _cell(trail: Trail, turn: int, value: str, before: str) -> model.Cell:
+    kind = int(trail.kinds[turn])
+    if kind == NEW:
+        return model.Cell("new", "new", value, f"{value}, the first of this series")
+    move, doubt = float(trail.moves[turn]), float(trail.doubt[turn])
+    size, low, high = effect(move), effect(move - doubt), effect(move + doubt)
+    if kind == UNJUDGED or size is None:
+        why = "no interval: one execution, and too few commits to know how much they differ"
+        return model.Cell("missing", "N/A", value, f"{value}; {why}", size)
+    detail = f"{value}, {change(size, low, high)} against {before}"
+    if kind != CHANGED:
+        return model.Cell("same", "=", value, detail, size, low, high)
+    worse = (move > 0) == (trail.line.better == "lower")
+    return model.Cell("degradation" if worse else "improvement", percent(size), value, detail, size, low, high)

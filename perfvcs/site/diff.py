@@ -1,0 +1,68 @@
+"""The files that commits change, asked of git for many commits at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from perfvcs.quantity import shorten
+from perfvcs.site.model import File
+from perfvcs.vcs import Project
+
+PATH = 160  # characters
+MOST = 400  # files of a commit that are kept, the others are only counted
+BATCH = 500  # commits
+START = "\x1e"
+LOG = (
+    "log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--diff-merges=first-parent", "--name-status", "--no-renames",
+    f"--format={START}%H",
+)  # fmt: skip
+
+
+class Diff(NamedTuple):
+    """The first files that a commit changes, and how many ``more`` there are."""
+
+    files: list[File]
+    more: int = 0
+
+    def first(self, most: int) -> Diff:
+        """The same with at most so many files."""
+        return Diff(self.files[:most], self.more + max(0, len(self.files) - most))
+
+
+class Diffs:
+    """What commits change against their first parents; every commit is asked for once."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[str, Diff] = {}
+
+    def fetch(self, commits: Iterable[str]) -> None:
+        """Ask for many commits at once."""
+        missing = [commit for commit in dict.fromkeys(commits) if commit not in self._known]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            listed = self._project.git("-c", "log.showRoot=true", *LOG, text="\n".join(batch) + "\n")
+            self._known |= dict.fromkeys(batch, Diff([])) | _diffs(listed)
+
+    def of(self, commit: str) -> Diff:
+        """What a commit changes."""
+        if commit not in self._known:
+            self.fetch([commit])
+        return self._known[commit]
+
+
+def _diffs(listed: str) -> dict[str, Diff]:
+    """The output of LOG: per commit its id, then pairs of status and path, each with a NUL behind it."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    files: list[tuple[str, str]] = []
+    tokens = iter(listed.split("\0"))
+    for token in tokens:
+        if token.startswith(START):
+            files = found[token[1:]] = []
+        elif status := token.strip("\n"):
+            files.append((status[:1], next(tokens)))
+    return {
+        commit: Diff([File(status, shorten(path, PATH)) for status, path in files[:MOST]], max(0, len(files) - MOST))
+        for commit, files in found.items()
+    }

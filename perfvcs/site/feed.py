@@ -1,0 +1,72 @@
+"""The Atom feed of changes (RFC 4287): one entry per commit that changed something for good."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from html import escape
+
+from perfvcs.quantity import counted
+from perfvcs.site.contents import Contents
+from perfvcs.site.model import Group, Step
+
+ENTRIES = 100
+TOLD = 50  # changes of one entry
+SPACE = uuid.UUID("6f0c2a3e-52a1-5d0a-9c3c-1f6f8a7b2d10")  # of ids where there is no address
+EPOCH = "1970-01-01T00:00:00Z"
+
+
+def feed(contents: Contents, title: str, base_url: str) -> bytes:
+    """The feed; its dates are those of the commits, so that the same history makes the same feed.
+
+    Without ``base_url`` links are relative, and the ids are made from the project's first commit.
+    """
+    groups = contents.groups(contents.having("open", "accepted", "over", "improvement"))[:ENTRIES]
+    root = f"{base_url.rstrip('/')}/" if base_url else ""
+    home = root or f"urn:uuid:{uuid.uuid5(SPACE, contents.record.commits[0] if contents.record.commits else title)}"
+    updated = max((moment(group.commit.when) for group in groups), default=EPOCH)
+    lines = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        '<feed xmlns="http://www.w3.org/2005/Atom">',
+        f"<title>{_text(title)}</title>",
+        f"<id>{_text(home)}</id>",
+        f"<updated>{updated}</updated>",
+        f'<link href="{_text(root + "changes.html")}"/>',
+        f'<link rel="self" href="{_text(root + "changes.atom")}"/>',
+        *(_entry(group, home, root) for group in groups),
+        "</feed>",
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _entry(group: Group, home: str, root: str) -> str:
+    commit = group.commit
+    words = {word: sum(step.word == word for step in group.steps) for word in ("degradation", "improvement", "drift")}
+    told = counted((word, count) for word, count in words.items() if count)
+    address = f"{root}{commit.url or 'changes.html'}"
+    name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"
+    more = [f"and {len(group.steps) - TOLD} more"] if len(group.steps) > TOLD else []
+    content = "\n".join([*map(_told, group.steps[:TOLD]), *more])
+    return (
+        f"<entry><title>{_text(f'{commit.short} {commit.title}: {told}')}</title><id>{_text(name)}</id>"
+        f"<updated>{moment(commit.when)}</updated><author><name>{_text(commit.author or 'unknown')}</name></author>"
+        f'<link href="{_text(address)}"/>'
+        f"<content>{_text(content)}</content></entry>"
+    )
+
+
+def _told(step: Step) -> str:
+    return f"{step.word} {step.benchmark}, {step.metric}, {step.environment}: {step.change}, {step.levels} ({step.state})"
+
+
+def _text(text: str) -> str:
+    """Text as XML; what XML has no character for was made visible when the names were shortened."""
+    return escape("".join(character if character not in "\ufffe\uffff" else "\ufffd" for character in text))
+
+
+def moment(when: str) -> str:
+    """A date of git as RFC 3339 in UTC; the epoch where it is none."""
+    try:
+        return datetime.fromisoformat(when).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError):
+        return EPOCH

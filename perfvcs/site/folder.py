@@ -1,0 +1,247 @@
+"""The folder of a site: knows what it wrote there, writes whole files or none, and leaves all others alone."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.quantity import shorten
+from perfvcs.site.leaf import Leaf, digest
+from perfvcs.site.model import FORMAT
+
+MANIFEST = ".perfvcs-site.json"
+SUFFIX = ".perfvcs-part"  # of files that are being written
+FOLDERS = ("assets", "commits", "profiles", "series")
+TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there
+PATH = re.compile(rf"(?:(?:{'|'.join(FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
+LARGEST = 1 << 28  # bytes of a manifest
+NO_FILE, A_FOLDER = -1, -2  # in the place of a size
+NAMED = 3  # files that a message names
+
+
+class Foreign(UsageError):
+    """The folder has files that are not the site's, where the site would have to write."""
+
+
+class Busy(PerfError):
+    """Another process writes the same site."""
+
+    exit_code = 11
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """A written file: the digest of what it was made from, its bytes, and their digest."""
+
+    key: str
+    size: int
+    content: str
+
+
+class Manifest(msgspec.Struct):
+    """What a folder holds of ours; ``pending`` are files that may be there since a process was killed while it wrote them."""
+
+    format: str
+    generator: str
+    files: dict[str, Entry] = {}
+    pending: list[str] = []
+
+
+class Folder:
+    """A site's folder, open and locked; make it with ``opened``."""
+
+    def __init__(self, path: Path, descriptors: dict[str, int], manifest: Manifest) -> None:
+        self.path = path
+        self._descriptors = descriptors
+        self._manifest = manifest
+        self._noted = msgspec.json.encode(manifest, order="deterministic")
+        self._there = {name: _sizes(number) for name, number in descriptors.items()}
+        for name, there in self._there.items():
+            for part in [part for part in there if part.startswith(".") and part.endswith(SUFFIX)]:
+                with suppress(OSError):  # somebody's folder
+                    os.unlink(part, dir_fd=descriptors[name])  # a process was killed
+
+    def stale(self, leaves: Iterable[Leaf]) -> list[Leaf]:
+        """The leaves that have moved, or whose files are not there as they were written; raises Foreign."""
+        files = self._manifest.files
+        found, foreign = [], []
+        for leaf in leaves:
+            sizes = [self._size(path) for path in leaf.paths]
+            entries = [files.get(path) for path in leaf.paths]
+            known = zip(leaf.paths, sizes, entries, strict=True)
+            foreign += [
+                path
+                for path, size, entry in known
+                if size == A_FOLDER or (size is not None and entry is None and path not in self._pending)
+            ]
+            if any(
+                entry is None or entry.key != leaf.key or size != entry.size for size, entry in zip(sizes, entries, strict=True)
+            ):
+                found.append(leaf)
+        if foreign:
+            raise Foreign(f"{_told(foreign)} in {self.path} would be overwritten: {CURE}")
+        return found
+
+    def begin(self, generator: str, leaves: Sequence[Leaf]) -> None:
+        """Note what is about to be written, so that it is known as ours even if nothing more can be noted."""
+        self._manifest.generator = generator
+        new = [path for leaf in leaves for path in leaf.paths if path not in self._manifest.files]
+        self._manifest.pending = sorted({*self._manifest.pending, *new})
+        self._note()
+
+    def write(self, leaf: Leaf) -> None:
+        """Write the files of a leaf, each whole or not at all."""
+        for path, content in zip(leaf.paths, leaf.make(), strict=True):
+            self._put(path, content)
+            self._manifest.files[path] = Entry(leaf.key, len(content), digest(content))
+
+    def end(self, leaves: Iterable[Leaf]) -> tuple[int, int]:
+        """Remove what is not part of the site any more, and note what is.
+
+        Returns how many files went, and how many were left because somebody had changed them.
+        """
+        kept = {path for leaf in leaves for path in leaf.paths}
+        gone = left = 0
+        for path in [path for path in {**self._manifest.files, **dict.fromkeys(self._manifest.pending)} if path not in kept]:
+            entry = self._manifest.files.pop(path, None)
+            if PATH.fullmatch(path) and self._size(path) not in (None, A_FOLDER):
+                ours = entry is None or digest(self._read(path)) == entry.content
+                gone, left = gone + ours, left + (not ours)
+                if ours:
+                    folder, name = self._place(path)
+                    os.unlink(name, dir_fd=folder)
+        self._manifest.pending = []
+        self._note()
+        return gone, left
+
+    def _note(self) -> None:
+        text = msgspec.json.encode(self._manifest, order="deterministic")
+        if text != self._noted:
+            self._put(MANIFEST, text)
+            self._noted = text
+
+    @property
+    def _pending(self) -> set[str]:
+        return set(self._manifest.pending)
+
+    def _size(self, path: str) -> int | None:
+        """The bytes of a file as it was when the folder was opened; None where nothing was, below 0 where it is no file."""
+        folder, _, name = path.rpartition("/")
+        return self._there[folder].get(name)
+
+    def _place(self, path: str) -> tuple[int, str]:
+        folder, _, name = path.rpartition("/")
+        return self._descriptors[folder], name
+
+    def _read(self, path: str) -> bytes:
+        folder, name = self._place(path)
+        try:
+            with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+                return file.read()
+        except OSError:  # a link, or no file
+            return b""
+
+    def _put(self, path: str, content: bytes) -> None:
+        folder, name = self._place(path)
+        part = f".{name}{SUFFIX}"
+        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+        try:
+            with open(number, "wb", buffering=0) as file:
+                view = memoryview(content)
+                while view:
+                    view = view[file.write(view) :]
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(part, dir_fd=folder)
+            raise
+
+
+CURE = "publish into a folder of its own"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Folder]:
+    """The site's folder, made where there is none; raises Foreign where it is somebody else's, Busy where it is in use."""
+    _make(path)
+    with ExitStack() as stack:
+        top = _open(stack, str(path), None, path)
+        try:
+            fcntl.flock(top, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(f"another process is publishing to {path}: wait for it") from None
+        manifest = _manifest(path, top)
+        descriptors = {"": top}
+        for name in FOLDERS:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=top)
+            descriptors[name] = _open(stack, name, top, path / name)
+        yield Folder(path, descriptors, manifest)
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"{path} is not a folder: name another one") from None
+
+
+def _open(stack: ExitStack, name: str, parent: int | None, path: Path) -> int:
+    """A folder's descriptor; inside the site no link is followed."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if parent is not None else 0)
+    try:
+        number = os.open(name, flags, dir_fd=parent)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+        raise Foreign(f"{path} is not a folder of the site: {CURE}, or remove it") from None
+    stack.callback(os.close, number)
+    return number
+
+
+def _manifest(path: Path, top: int) -> Manifest:
+    try:
+        number = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
+    except FileNotFoundError:
+        others = sorted(name for name in os.listdir(top) if name not in TOLERATED and not name.endswith(SUFFIX))
+        if others:
+            raise Foreign(f"{path} is not a site of ours and not empty, it has {_told(others)}: {CURE}") from None
+        return Manifest(FORMAT, "")
+    except OSError:
+        raise Foreign(f"{path / MANIFEST} is not a file of ours: {CURE}") from None
+    with open(number, "rb") as file:
+        about = os.fstat(number)
+        try:
+            if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST:
+                raise msgspec.ValidationError
+            found = msgspec.json.decode(file.read(), type=Manifest)
+        except msgspec.MsgspecError:
+            raise Foreign(f"{path / MANIFEST} is damaged, and without it nobody knows what is ours: remove {path}") from None
+    if found.format != FORMAT:
+        raise Foreign(f"{path} was published by another version ({shorten(found.format, 40)}): remove it, or update perfvcs")
+    return found
+
+
+def _sizes(folder: int) -> dict[str, int]:
+    """The bytes of each file; NO_FILE or A_FOLDER where it is none."""
+
+    def size(entry: os.DirEntry[str]) -> int:
+        if entry.is_file(follow_symlinks=False):
+            return entry.stat(follow_symlinks=False).st_size
+        return A_FOLDER if entry.is_dir(follow_symlinks=False) else NO_FILE
+
+    with os.scandir(folder) as entries:
+        return {entry.name: size(entry) for entry in entries}
+
+
+def _told(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(f"`{shorten(name, 60)}`" for name in names[:NAMED]) + more

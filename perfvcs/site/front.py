@@ -1,0 +1,166 @@
+"""The front page: the state in one sentence, and the newest versions of every series in one chart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfvcs.quantity import UNIT, metric_rank, shorten
+from perfvcs.site import model
+from perfvcs.site.contents import Contents, metric
+from perfvcs.site.leaf import digest, packed
+from perfvcs.site.series import fields
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.site.record import Trail
+
+CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
+TRACE = 32  # commits of a row's line
+GROUPS = 8  # commits with open degradations that are listed
+GRAVITY: dict[model.State, int] = {"open": 0, "accepted": 1, "improvement": 2, "over": 3}
+MISSING = model.Cell("missing", "N/A", "", "not measured")
+
+
+def key(contents: Contents, newest: int) -> str:
+    """A digest of all that the front page is made from."""
+    parts = [
+        packed(
+            newest,
+            [
+                [place if place is None else contents.record.commits[place] for place in own]
+                for own in _versions(contents, newest)
+            ],
+        )
+    ]
+    parts += [packed(notes(contents), len(contents.record.measured), _values(contents))]
+    for number, trail in enumerate(contents.record.trails):
+        parts.append(packed(contents.urls[number], trail.began, contents.environment(trail).name))
+        last = slice(-max(newest + 1, TRACE), None)
+        parts += [contents.ids[trail.places[last]].tobytes()]
+        parts += [column[last].tobytes() for column in (trail.levels, trail.moves, trail.doubt, trail.kinds)]
+        standings = contents.standings[number]
+        found = zip(trail.findings, standings, strict=True)
+        parts.append(packed([(*fields(one), stand.state, stand.reason) for one, stand in found]))
+    return digest(*parts)
+
+
+def page(contents: Contents, newest: int) -> model.Front:
+    """The front page with the ``newest`` versions."""
+    record = contents.record
+    states = {state: contents.having(state) for state in GRAVITY}
+    environments = list(contents.environments.values())
+    chosen, left_out = _chosen(contents, max(1, CELLS // newest))
+    versions = _versions(contents, newest)
+    numbers = {fingerprint: turn for turn, fingerprint in enumerate(contents.environments)}
+    return model.Front(
+        sentence=_sentence(contents, len(states["open"])), open=len(states["open"]), accepted=len(states["accepted"]),
+        over=len(states["over"]), improvements=len(states["improvement"]),
+        newest=contents.commit(record.measured[-1]), shared=all(own == versions[0] for own in versions),
+        versions=[[None if place is None else contents.commit(place) for place in own] for own in versions],
+        environments=environments, rows=[_row(contents, number, versions, numbers) for number in chosen], left_out=left_out,
+        groups=contents.groups(_newest(contents, states["open"])), series=len(record.trails), commits=len(record.measured),
+        values=_values(contents), notes=notes(contents),
+    )  # fmt: skip
+
+
+def _newest(contents: Contents, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The changes of the first GROUPS commits that some changes have."""
+    places = list(dict.fromkeys(contents.finding(*pair).turn for pair in pairs))[:GROUPS]
+    return [pair for pair in pairs if contents.finding(*pair).turn in places]
+
+
+def _chosen(contents: Contents, most: int) -> tuple[list[int], int]:
+    """The trails of the chart in its order, and how many more there are: those with the gravest changes and the first metrics stay."""
+    ordered = sorted(_current(contents), key=lambda number: _order(contents, number))
+    trails = contents.record.trails
+    grave = sorted(ordered, key=lambda number: (_gravity(contents, number), metric_rank(trails[number].line.metric)))
+    kept = set(grave[:most])
+    return [number for number in ordered if number in kept], max(0, len(ordered) - most)
+
+
+def _versions(contents: Contents, newest: int) -> list[list[int | None]]:
+    """The newest measured places of each environment in their order, newest first, as many in each."""
+    import numpy as np
+
+    own: dict[str, list[NDArray[np.int64]]] = {fingerprint: [] for fingerprint in contents.environments}
+    for trail in contents.record.trails:
+        own[trail.line.environment.fingerprint].append(trail.places[-newest:])
+    found = [np.unique(np.concatenate(places))[-newest:][::-1].tolist() for places in own.values()]
+    longest = max(map(len, found))
+    return [[*places, *[None] * (longest - len(places))] for places in found]
+
+
+def _values(contents: Contents) -> int:
+    return sum(len(trail.places) for trail in contents.record.trails)
+
+
+def _current(contents: Contents) -> list[int]:
+    """Of the trails of each page in each environment the one that was measured last."""
+    found: dict[tuple[str, str], int] = {}
+    for number, trail in enumerate(contents.record.trails):
+        place = (contents.urls[number], trail.line.environment.fingerprint)
+        other = found.get(place)
+        if other is None or contents.record.trails[other].places[-1] <= trail.places[-1]:
+            found[place] = number
+    return list(found.values())
+
+
+def _order(contents: Contents, number: int) -> tuple[object, ...]:
+    line = contents.record.trails[number].line
+    size = -1.0 if line.size is None else line.size
+    return (line.job.label, line.uid, size, metric_rank(line.metric), contents.environment(contents.record.trails[number]).name)
+
+
+def _gravity(contents: Contents, number: int) -> int:
+    return min((GRAVITY[one.state] for one in contents.standings[number]), default=len(GRAVITY))
+
+
+def _row(contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]) -> model.Row:
+    trail = contents.record.trails[number]
+    own = trail.places[-len(versions[0]) :].tolist()  # among the newest of its environment are none but its own newest
+    turns = {place: len(trail.places) - len(own) + turn for turn, place in enumerate(own)}
+    standings = [one.state for one in contents.standings[number]]
+    environment = environments[trail.line.environment.fingerprint]
+    return model.Row(
+        benchmark=contents.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT), better=trail.line.better,
+        environment=environment, url=contents.urls[number],
+        level=contents.value(trail, len(trail.places) - 1), state=min(standings, key=lambda state: GRAVITY[state], default=""),
+        trace=_trace(trail), cells=[contents.cell(number, turns[place]) if place in turns else MISSING for place in versions[environment]],
+    )  # fmt: skip
+
+
+def _trace(trail: Trail) -> list[float]:
+    """The newest levels relative to their mean."""
+    import numpy as np
+
+    newest = trail.levels[-TRACE:]
+    return [float(f"{value:.4g}") for value in np.exp(np.clip(newest - newest.mean(), -700, 700)).tolist()]
+
+
+def _sentence(contents: Contents, count: int) -> str:
+    measured = contents.record.measured
+    newest = contents.commit(measured[-1])
+    where = f"at {newest.short} ({newest.when[:10]}), the newest measured commit"
+    if not any(trail.findings for trail in contents.record.trails):
+        return f"No lasting change was found {where}."
+    if not count:
+        return f"No open degradation {where}."
+    commits = len({contents.finding(*pair).turn for pair in contents.having("open")})
+    return f"{count} open degradation{'s' * (count != 1)} from {commits} commit{'s' * (commits != 1)} {where}."
+
+
+def notes(contents: Contents) -> list[str]:
+    """What could not be looked at."""
+    record, found = contents.record, []
+    if record.unusable:
+        found.append(
+            f"Left out: {record.unusable:,} value{'s' * (record.unusable != 1)} with a zero, negative or infinite measurement."
+        )
+    if contents.shallow:
+        found.append("This was published from a clone without its whole history: older commits are missing.")
+    if record.aside:
+        were = "commits are on branches that were" if record.aside != 1 else "commit is on a branch that was"
+        found.append(f"{record.aside:,} measured {were} merged, and not on this line.")
+    return found

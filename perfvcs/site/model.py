@@ -1,0 +1,295 @@
+"""What the pages of a published site say: the data that templates draw, and that is written as JSON beside every page.
+
+Texts are short, on one line, and safe to print (``perfvcs.quantity.shorten``); they still have to be escaped where they are written.
+Addresses (``url``) are relative to the top of the site, ``None`` where there is no page. Values are in the metric's unit, effects are
+after/before - 1 with their 99 % interval ``low``..``high``; what is unknown is None, and every number is finite.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+FORMAT = "perfvcs-site/1"
+State = Literal["open", "accepted", "over", "improvement"]
+
+
+class Site(msgspec.Struct, frozen=True):
+    """What all pages share: the project's title, the program that made them, and the way ``root`` from a page to the top (``../``)."""
+
+    title: str
+    generator: str
+    root: str = ""
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """One commit; ``when`` is the author date, ISO 8601."""
+
+    id: str
+    short: str
+    title: str
+    author: str
+    when: str
+    url: str | None = None
+
+
+class File(msgspec.Struct, frozen=True):
+    """One file of a commit's diff: ``status`` is git's letter (A added, M modified, D deleted, T type changed)."""
+
+    status: str
+    path: str
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """Where something was measured: a short name that tells it from the others, and its facts."""
+
+    name: str
+    fingerprint: str
+    fields: dict[str, str]
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A lasting change of one series in one environment.
+
+    ``word`` is degradation, improvement or drift, ``direction`` the first or the second. ``state``: ``open`` is a degradation that is
+    in force and not accepted, ``over`` one that is not in force any more; ``reason`` says why it is accepted, or over. It may be in any
+    of the ``commits`` from ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are texts.
+    """
+
+    word: str
+    direction: str
+    state: State
+    reason: str = ""
+    benchmark: str
+    metric: str
+    unit: str
+    environment: str
+    url: str
+    commit: Commit
+    first: str
+    last: str
+    commits: int
+    effect: float
+    low: float | None
+    high: float | None
+    before: float
+    after: float
+    change: str
+    levels: str
+    p: float
+    detectors: list[str]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A commit with its diff's files (``more`` of them are not listed) and the changes that are laid to it, the largest first."""
+
+    commit: Commit
+    files: list[File]
+    more: int
+    steps: list[Step]
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A version of one series against the measured version before: ``text`` is ``=``, ``+1.2 %``, ``-1.2 %``, ``N/A`` or ``new``.
+
+    ``word`` is same, degradation, improvement, accepted, new or missing; ``value`` the level with its unit, ``detail`` what to say on
+    hover.
+    """
+
+    word: str
+    text: str
+    value: str = ""
+    detail: str = ""
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One series in one environment (a number in the front page's list) with a cell per version, newest first.
+
+    ``metric`` is what it is called, ``level`` the newest value with its unit, ``state`` the gravest of its changes (or empty); ``trace``
+    are the newest levels relative to their mean, oldest first.
+    """
+
+    benchmark: str
+    metric: str
+    unit: str
+    better: str
+    environment: int
+    url: str
+    level: str
+    state: str
+    trace: list[float]
+    cells: list[Cell]
+
+
+class Front(msgspec.Struct, frozen=True, kw_only=True):
+    """The front page: its state in one ``sentence``, and the chart's rows (``left_out`` more are not drawn).
+
+    ``versions`` are the newest measured commits of each environment, newest first, as many in each (None: there are no more); they are
+    ``shared`` where all environments have the same.
+    """
+
+    sentence: str
+    open: int
+    accepted: int
+    over: int
+    improvements: int
+    newest: Commit
+    versions: list[list[Commit | None]]
+    shared: bool
+    environments: list[Environment]
+    rows: list[Row]
+    left_out: int
+    groups: list[Group]
+    series: int
+    commits: int
+    values: int
+    notes: list[str]
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """All changes by commit, newest commit first: open ones, accepted ones, and what is past; ``left_out`` of these are not drawn."""
+
+    open: list[Group]
+    accepted: list[Group]
+    past: list[Group]
+    left_out: int = 0
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """A step as a figure draws it: the same as ``Step``, with numbers of the page's list of commits.
+
+    A ``drift`` takes its commits from ``first`` to ``last``; a step is at ``place``, and may be at any of them.
+    """
+
+    place: int
+    first: int
+    last: int
+    word: str
+    drift: bool
+    state: State
+    reason: str
+    effect: float
+    low: float | None
+    high: float | None
+    before: float
+    after: float
+
+
+class Track(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a figure: a series in one environment, by columns.
+
+    ``places`` are numbers in the page's list of commits, ascending; ``low`` and ``high`` are the 99 % interval of the level of one
+    commit, None where there was one execution. ``effects`` compare with the place before, ``words`` are those of the cells. ``began``
+    says why the series of the same benchmark before it could not go on (empty: there was none).
+    """
+
+    environment: Environment
+    command: str
+    places: list[int]
+    levels: list[float]
+    low: list[float | None]
+    high: list[float | None]
+    executions: list[int]
+    effects: list[float | None]
+    words: list[str]
+    steps: list[Mark]
+    began: str = ""
+    profile: str | None = None
+
+
+class Value(msgspec.Struct, frozen=True):
+    """One commit's level for the table of the newest ones, in words."""
+
+    commit: Commit
+    environment: str
+    value: str
+    interval: str
+    executions: int
+    cell: Cell
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """The page of one benchmark's one metric in all environments; ``factor`` and ``scaled`` bring values to a readable unit.
+
+    The commits that any of its tracks has come as columns, oldest first by ancestry: short id (its page is ``commits/ID.html``), day,
+    author (a number in ``authors``) and title.
+    """
+
+    benchmark: str
+    metric: str
+    unit: str
+    better: str
+    factor: float
+    scaled: str
+    span: str
+    authors: list[str]
+    ids: list[str]
+    days: list[str]
+    author: list[int]
+    titles: list[str]
+    tracks: list[Track]
+    steps: list[Step]
+    newest: list[Value]
+    siblings: list[Link]
+    notes: list[str]
+
+
+class Link(msgspec.Struct, frozen=True):
+    """Another page and what it is called."""
+
+    name: str
+    url: str
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """One series in one environment that differs at a commit from the measured commit before it (``since``)."""
+
+    benchmark: str
+    metric: str
+    environment: str
+    url: str
+    since: Commit
+    before: str
+    after: str
+    cell: Cell
+
+
+class Revision(msgspec.Struct, frozen=True, kw_only=True):
+    """The page of one commit: lasting changes laid to it, those that ``may`` be its, and what moved at it, the largest first.
+
+    ``same`` and ``alone`` count series that did not move, and that have nothing before to compare with.
+    """
+
+    commit: Commit
+    parents: list[str]
+    files: list[File]
+    more: int
+    steps: list[Step]
+    may: list[Step]
+    moved: list[Moved]
+    left_out: int
+    same: int
+    alone: int
+    before: Commit | None
+    after: Commit | None
+
+
+class Benchmark(msgspec.Struct, frozen=True):
+    """What one job runs, as the page about the site lists it."""
+
+    label: str
+    collector: str
+    command: str
+    pages: list[Link]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """How the site was made: environments, benchmarks, and what could not be looked at, in words."""
+
+    environments: list[Environment]
+    benchmarks: list[Benchmark]
+    notes: list[str]

@@ -1,0 +1,78 @@
+"""What things are called on a site: addresses that are safe on every file system, and short names of environments and commits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from perfvcs.index.lines import Line
+from perfvcs.profile import Environment
+from perfvcs.quantity import shorten
+from perfvcs.site import model
+from perfvcs.store.place import fold
+from perfvcs.vcs import Commit
+
+SHORT = 10  # characters of a commit's id
+MARK = 10  # hex digits that tell addresses apart
+NAME = 160  # characters of a benchmark
+TITLE = 200  # of a commit's title
+WORDS = 40  # of an environment
+VALUE = 200  # of what is told about it
+FIELDS = 24
+FIRST = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
+
+Key = tuple[str, str, str, float | None, str, str, str]
+
+
+def key(line: Line) -> Key:
+    """What lines that share a page have in common: label, collector, unit of the job, size, metric, its unit and direction."""
+    return (line.job.label, line.job.collector, line.uid, line.size, line.metric, line.unit, line.better)
+
+
+def slug(*names: str, of: object) -> str:
+    """A readable file name without its ending, unique for what it stands for, and the same wherever it is computed."""
+    digest = hashlib.sha256(msgspec.json.encode(of)).hexdigest()[:MARK]
+    return "-".join([*filter(None, map(fold, names)), digest])
+
+
+def series_url(line: Line) -> str:
+    """The page of a line."""
+    return f"series/{slug(line.job.label, '' if line.uid == line.job.label else line.uid, line.metric, of=key(line))}.html"
+
+
+def shorts(commits: Iterable[str]) -> dict[str, str]:
+    """Short ids of commits; the full ones where two short ones are the same."""
+    listed = list(commits)
+    counts = Counter(commit[:SHORT] for commit in listed)
+    return {commit: commit[:SHORT] if counts[commit[:SHORT]] == 1 else commit for commit in listed}
+
+
+def commit(about: Commit, short: str, url: str | None) -> model.Commit:
+    """A commit as pages show it."""
+    return model.Commit(about.id, short, shorten(about.title, TITLE), shorten(about.author, NAME), shorten(about.when, 40), url)
+
+
+def environments(found: Iterable[Environment]) -> dict[str, model.Environment]:
+    """The environments by fingerprint, each with a name that no other has: the values in which they differ."""
+    known: dict[str, Environment] = {one.fingerprint: one for one in found}
+    order = [*FIRST, *sorted({name for one in known.values() for name in one.fields} - {*FIRST})]
+    telling = [name for name in order if len({one.fields.get(name) for one in known.values()}) > 1]
+    if len(known) == 1:
+        telling = [name for name in FIRST[:1] if all(name in one.fields for one in known.values())]
+    names = {mark: _named(one.fields, telling[:2]) or mark[:SHORT] or "unknown" for mark, one in known.items()}
+    counts = Counter(names.values())
+    return {
+        mark: model.Environment(
+            names[mark] if counts[names[mark]] == 1 else f"{names[mark]} {mark[:6]}".strip(),
+            shorten(mark, WORDS),
+            {shorten(name, WORDS): shorten(value, VALUE) for name, value in list(one.fields.items())[:FIELDS]},
+        )
+        for mark, one in sorted(known.items(), key=lambda pair: (names[pair[0]], pair[0]))
+    }
+
+
+def _named(fields: Mapping[str, str], telling: Iterable[str]) -> str:
+    return shorten(", ".join(fields.get(name, f"no {name}") for name in telling), WORDS)

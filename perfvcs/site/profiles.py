@@ -1,0 +1,62 @@
+"""Pages of the newest profiles, as `perf show` draws them; they take long to make, so that only so many are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from perfvcs.site import names
+from perfvcs.site.contents import Contents
+from perfvcs.site.leaf import Leaf, digest, packed
+from perfvcs.views import Subject
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+    from perfvcs.site.record import Trail
+
+PLAIN = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows
+
+
+def leaves(repository: Repository, contents: Contents, most: int, mark: str) -> Iterator[Leaf]:
+    """The pages of at most so many newest profiles, one per job and environment, which the trails get links to.
+
+    All of them where these are no more than that, else those of collectors that record more than executions. ``mark`` is a digest of
+    what all pages have in common.
+    """
+    newest: dict[tuple[str, str], list[int]] = {}
+    for number, trail in enumerate(contents.record.trails):
+        newest.setdefault(_job(trail), []).append(number)
+    rich = [job for job, numbers in newest.items() if contents.record.trails[numbers[0]].line.job.collector not in PLAIN]
+    chosen = sorted(newest) if len(newest) <= most else sorted(rich)[:most]
+    if not chosen:
+        return
+    commits = {job: _newest(contents, newest[job]) for job in chosen}
+    headers = repository.index.headers(dict.fromkeys(commits.values()))
+    paths = {
+        (header.job.key, header.environment.fingerprint, header.commit): header.path for header in headers if header.dirty is None
+    }
+    for job in chosen:
+        path = paths[*job, commits[job]]
+        trail = contents.record.trails[newest[job][0]]
+        url = f"profiles/{names.slug(trail.line.job.label, trail.line.job.collector, of=job)}.html"
+        contents.profiles |= dict.fromkeys(newest[job], url)
+        title = (
+            f"{contents.benchmark(trail)} at {contents.short(contents.places[commits[job]])}, {contents.environment(trail).name}"
+        )
+        yield Leaf((url,), digest(mark.encode(), packed(path, title)), partial(_page, repository, path, title))
+
+
+def _job(trail: Trail) -> tuple[str, str]:
+    return trail.line.job.key, trail.line.environment.fingerprint
+
+
+def _newest(contents: Contents, numbers: list[int]) -> str:
+    """The newest commit that some trails have."""
+    return contents.record.commits[max(int(contents.record.trails[number].places[-1]) for number in numbers)]
+
+
+def _page(repository: Repository, path: str, title: str) -> tuple[bytes]:
+    from perfvcs.page import render
+
+    return (render(Subject(title, [repository.store.read(path)])).encode(),)

@@ -1,0 +1,165 @@
+"""Publishing: all pages of a site, and of these the ones that moved into a folder."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.quantity import shorten
+from perfvcs.reports.text import COLUMNS
+from perfvcs.site import about, changes, front, profiles, series
+from perfvcs.site.badge import badge
+from perfvcs.site.commits import Commits
+from perfvcs.site.contents import Contents
+from perfvcs.site.feed import feed
+from perfvcs.site.folder import opened
+from perfvcs.site.leaf import Leaf, digest, packed
+from perfvcs.site.record import read
+from perfvcs.site.template import GENERATOR, Templates
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+    from perfvcs.vcs import Project
+
+NEWEST = 12  # versions in the chart of the front page
+PROFILES = 24  # pages of profiles
+TITLE = 120  # characters
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a site is made: the address of its feed, the versions of its front page, and how many profiles have pages."""
+
+    base_url: str = ""
+    newest: int = NEWEST
+    profiles: int = PROFILES
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was written: ``written`` of ``pages`` pages, ``removed`` files, and files ``left`` that somebody had changed.
+
+    ``visible``: git takes the folder for a change of the project.
+    """
+
+    folder: Path
+    written: int
+    pages: int
+    removed: int
+    left: int
+    visible: bool
+
+    def lines(self) -> Iterator[str]:
+        """What to print, for a terminal of 80 columns."""
+        yield f"wrote {self.written:,} of {self.pages:,} pages to {self.folder}"
+        if self.removed:
+            yield f"removed {_files(self.removed)} of pages that are gone"
+        notes = [f"left {_files(self.left)} of pages that are gone, since somebody changed them"] if self.left else []
+        if self.visible:
+            notes.append(
+                f"`perf collect` takes {self.folder} for an uncommitted change: add it to .gitignore, or publish elsewhere"
+            )
+        for note in notes:
+            yield from wrap(f"note: {note}", COLUMNS, subsequent_indent="      ", break_on_hyphens=False)
+
+
+def publish(
+    repository: Repository, folder: Path, *, revision: str = "HEAD", title: str = "", choice: Choice | None = None
+) -> Published:
+    """Write the site of the history up to a revision into a folder; raises Foreign, Busy, UnknownRevision, NothingToCompare."""
+    with _unwatched():
+        return _publish(repository, folder, revision, title, choice or Choice())
+
+
+@contextmanager
+def _unwatched() -> Iterator[None]:
+    """Without Python's search for circles, which would look again and again at what a site is made from: a tenth of the time."""
+    watched = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if watched:
+            gc.enable()
+
+
+def _publish(repository: Repository, folder: Path, revision: str, title: str, choice: Choice) -> Published:
+    record = read(repository, revision)
+    if not record.trails:
+        cure = (
+            "those of uncommitted changes do not count, commit them"
+            if repository.index.changed()
+            else "measure some with `perf collect`"
+        )
+        raise NothingToCompare(f"no commit on the way to {revision} has profiles: {cure}")
+    contents = Contents(repository, record)
+    templates = Templates(shorten(title or f"{repository.project.home.name}: performance", TITLE))
+    leaves = list(_leaves(repository, contents, templates, choice))
+    with opened(folder) as place:
+        stale = place.stale(leaves)
+        place.begin(GENERATOR, stale)
+        contents.diffs.fetch(_commits(contents, stale))
+        for leaf in stale:
+            place.write(leaf)
+        removed, left = place.end(leaves)
+    visible = _is_visible(repository.project, folder)
+    return Published(folder, sum(map(_is_page, stale)), sum(map(_is_page, leaves)), removed, left, visible)
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'s' * (count != 1)}"
+
+
+def _is_visible(project: Project, folder: Path) -> bool:
+    """Whether files that git neither ignores nor knows are in a folder of the working tree."""
+    where = folder.resolve()
+    if project.bare or not where.is_relative_to(project.root.resolve()):
+        return False
+    return bool(project.git("ls-files", "--others", "--exclude-standard", "--directory", "--", str(where)))
+
+
+def _leaves(repository: Repository, contents: Contents, templates: Templates, choice: Choice) -> Iterator[Leaf]:
+    """All files of the site, those that others link to before them."""
+    record = contents.record
+    for name, content in templates.assets.items():
+        yield Leaf((f"assets/{name}",), digest(content), partial(_same, content))
+    yield from profiles.leaves(repository, contents, choice.profiles, templates.mark)
+    commits = Commits(contents)
+    for place in record.measured:
+        yield templates.leaf(contents.commit(place).url or "", "commit.html", commits.key(place), partial(commits.page, place))
+    for url in contents.pages:
+        yield templates.leaf(url, "series.html", series.key(contents, url), partial(series.page, contents, url))
+    change = changes.key(contents)
+    yield templates.leaf("changes.html", "changes.html", change, partial(changes.page, contents))
+    base = digest(templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1]))
+    yield Leaf(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),))
+    count = len(contents.having("open"))
+    yield Leaf(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),))
+    told = about.page(contents)
+    yield templates.leaf("about.html", "about.html", about.key(told), lambda: told)
+    yield templates.leaf(
+        "index.html", "front.html", front.key(contents, choice.newest), partial(front.page, contents, choice.newest)
+    )
+
+
+def _same(content: bytes) -> tuple[bytes, ...]:
+    return (content,)
+
+
+def _is_page(leaf: Leaf) -> bool:
+    return leaf.paths[0].endswith(".html")
+
+
+def _commits(contents: Contents, stale: list[Leaf]) -> Iterator[str]:
+    """The commits whose pages are written, so that git is asked once about the files of all."""
+    paths = {leaf.paths[0] for leaf in stale}
+    for place in contents.record.measured:
+        if contents.commit(place).url in paths:
+            yield contents.record.commits[place]

@@ -1,0 +1,176 @@
+"""The page of a series: its history in every environment, its changes, and its newest values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.quantity import UNIT, interval, quantity, scale, shorten
+from perfvcs.site import model
+from perfvcs.site.contents import Contents, effect, figures, level, metric
+from perfvcs.site.drawing import known
+from perfvcs.site.leaf import digest, packed
+from perfvcs.site.record import Trail
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.reports.annals import Finding
+
+NEWEST = 25  # commits in the table of values
+COMMAND = 300  # characters
+SIBLINGS = 40
+STEPS = 300
+TRACKS, COMMITS, POINTS = 60, 6000, 18_000  # of a page: with more it would not stay below 3 MB
+
+
+def key(contents: Contents, url: str) -> str:
+    """A digest of all that the page at ``url`` is made from."""
+    trails = [contents.record.trails[number] for number in contents.pages[url]]
+    parts = [packed([contents.environment(trail).name for trail in trails], [link.url for link in siblings(contents, url)])]
+    for number, trail in zip(contents.pages[url], trails, strict=True):
+        parts += [packed(trail.line, trail.began, contents.profiles.get(number)), contents.ids[trail.places].tobytes()]
+        parts += [column.tobytes() for column in (trail.levels, trail.reach, trail.executions)]
+        standings = [(one.state, one.reason) for one in contents.standings[number]]
+        parts.append(packed([fields(one) for one in trail.findings], standings))
+    return digest(*parts)
+
+
+def fields(finding: Finding) -> tuple[Any, ...]:
+    """What makes a change what it is, for a digest."""
+    where = (finding.commit, finding.first, finding.last, finding.commits, finding.drift, finding.detectors)
+    return (*where, *figures(finding))
+
+
+def siblings(contents: Contents, url: str) -> list[model.Link]:
+    """The other metrics and sizes of the same benchmark."""
+    line = contents.record.trails[contents.pages[url][0]].line
+    pages = contents.related[line.job.label, line.uid]
+    links = [model.Link(f"{contents.benchmark(trail)}, {metric(trail)}", other) for other, trail in pages if other != url]
+    return links[:SIBLINGS]
+
+
+def page(contents: Contents, url: str) -> model.Series:
+    """The page at ``url``."""
+    import numpy as np
+
+    numbers, notes = _drawn(contents, contents.pages[url])
+    trails = [contents.record.trails[number] for number in numbers]
+    line = trails[0].line
+    there = np.zeros(len(contents.record.commits), dtype=bool)
+    for trail in trails:
+        there[trail.places] = True
+    whole = np.flatnonzero(there)
+    places = whole[whole >= _start(trails, whole)]
+    if len(places) < len(whole):
+        notes.append(f"The figures have the newest {len(places):,} of {len(whole):,} commits.")
+    columns = contents.columns
+    authors, author = np.unique(columns.author[places], return_inverse=True)
+    everything = np.concatenate([trail.levels for trail in trails])
+    chosen = scale(float(np.exp(np.median(everything))), line.unit)
+    steps = contents.ordered(contents.pages[url])
+    return model.Series(
+        benchmark=contents.benchmark(trails[0]), metric=metric(trails[0]), unit=shorten(line.unit, UNIT), better=line.better,
+        factor=chosen.factor, scaled=shorten(chosen.unit, UNIT), span=_span(everything, len(whole), line.unit),
+        authors=[columns.authors[number] for number in authors.tolist()], ids=columns.ids[places].tolist(),
+        days=columns.days[places].tolist(), author=author.tolist(), titles=columns.titles[places].tolist(),
+        tracks=[_track(contents, number, places) for number in numbers], steps=[contents.step(*pair) for pair in steps[:STEPS]],
+        newest=_newest(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(trails)],
+    )  # fmt: skip
+
+
+def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]]:
+    """The trails that a page has room for, those that were measured last, and how many it has not."""
+    if len(numbers) <= TRACKS:
+        return numbers, []
+    newest = sorted(numbers, key=lambda number: -int(contents.record.trails[number].places[-1]))[:TRACKS]
+    return sorted(newest), [f"Of {len(numbers):,} environments those {TRACKS} are shown that were measured last."]
+
+
+def _start(trails: list[Trail], places: NDArray[np.int64]) -> int:
+    """The first place that a page has room for."""
+    import numpy as np
+
+    if sum(len(trail.places) for trail in trails) <= POINTS and len(places) <= COMMITS:
+        return 0
+    points = np.sort(np.concatenate([trail.places for trail in trails]))
+    return int(max(points[max(0, len(points) - POINTS)], places[max(0, len(places) - COMMITS)]))
+
+
+def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> model.Track:
+    import numpy as np
+
+    trail, drawing = contents.record.trails[number], contents.drawings[number]
+    start = int(np.searchsorted(trail.places, places[0]))
+    return model.Track(
+        environment=contents.environment(trail), command=shorten(command(trail), COMMAND),
+        places=np.searchsorted(places, trail.places[start:]).tolist(), levels=drawing.levels[start:].tolist(),
+        low=known(drawing.low[start:]), high=known(drawing.high[start:]), executions=trail.executions[start:].tolist(),
+        effects=known(drawing.effects[start:]), words=drawing.words[start:].tolist(),
+        steps=[_mark(contents, number, turn, places) for turn, found in enumerate(trail.findings) if found.turn >= places[0]],
+        began=shorten(trail.began, COMMAND), profile=contents.profiles.get(number),
+    )  # fmt: skip
+
+
+def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64]) -> model.Mark:
+    """A change with places among those of the page: where its first commit was not measured, the next one that was."""
+    import numpy as np
+
+    finding, standing = contents.finding(number, turn), contents.standings[number][turn]
+    told = figures(finding)
+    ends = [finding.turn, contents.places[finding.first], contents.places[finding.last]]
+    place, first, last = np.searchsorted(places, ends).tolist()
+    return model.Mark(
+        place=place, first=first, last=last, word=finding.direction, drift=finding.drift, state=standing.state, reason=standing.reason,
+        effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after,
+    )  # fmt: skip
+
+
+def command(trail: Trail) -> str:
+    """What the job runs."""
+    job = trail.line.job
+    return " ".join(filter(None, (job.cmd, job.args, job.workload)))
+
+
+def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
+    import numpy as np
+
+    low, high = (float(value) for value in np.exp([levels.min(), levels.max()]))
+    count = f"{commits:,} commit{'s' * (commits != 1)}"
+    return f"{count}, {quantity(low, unit)}" if low == high else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
+
+
+def _newest(contents: Contents, numbers: list[int]) -> list[model.Value]:
+    """The newest commits of all environments, newest first."""
+    turns = [
+        (int(trail.places[turn]), number, turn)
+        for number in numbers
+        for trail in [contents.record.trails[number]]
+        for turn in range(max(0, len(trail.places) - NEWEST), len(trail.places))
+    ]
+    turns.sort(key=lambda one: (-one[0], one[1]))
+    return [_value(contents, number, turn) for _, number, turn in turns[:NEWEST]]
+
+
+def _value(contents: Contents, number: int, turn: int) -> model.Value:
+    trail = contents.record.trails[number]
+    reach = float(trail.reach[turn])
+    low, high = effect(-reach), effect(reach)
+    return model.Value(
+        contents.commit(int(trail.places[turn])), contents.environment(trail).name, quantity(level(trail, turn), trail.line.unit),
+        interval(low, high), int(trail.executions[turn]), contents.cell(number, turn),
+    )  # fmt: skip
+
+
+def _notes(trails: list[Trail]) -> list[str]:
+    """What kept a figure or a verdict from saying more."""
+    from perfvcs.reports.annals import SHORTEST
+
+    notes = []
+    if all(len(trail.places) == 1 for trail in trails):
+        notes.append("One commit was measured: no history yet.")
+    elif all(len(trail.places) < SHORTEST for trail in trails):
+        notes.append(f"Fewer than {SHORTEST} measured commits: too few to look for lasting changes.")
+    if any((trail.executions == 1).any() for trail in trails):
+        notes.append("There is no interval where there was one execution.")
+    return notes

@@ -1,0 +1,80 @@
+"""Pages out of templates: HTML that escapes whatever it is given, with its data as JSON inside and beside it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs import __version__
+from perfvcs.native.compiled import own_folder
+from perfvcs.site import model
+from perfvcs.site.leaf import VERSION, Leaf, digest, packed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jinja2 import Environment
+
+GENERATOR = f"perfvcs {__version__}"
+
+
+class Templates:
+    """The site's templates for a project's ``title``."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    @cached_property
+    def assets(self) -> dict[str, bytes]:
+        """Scripts and styles by name."""
+        return _read("assets")
+
+    @cached_property
+    def mark(self) -> str:
+        """A digest of all that pages have in common: with it every page changes."""
+        return digest(packed(VERSION, GENERATOR, self.title), *(text for _, text in sorted(_read("templates").items())))
+
+    @cached_property
+    def _environment(self) -> Environment:
+        from jinja2 import DictLoader, Environment, FileSystemBytecodeCache
+
+        texts = {name: text.decode() for name, text in _read("templates").items()}
+        folder = own_folder()  # compiling takes longer than a hundred pages
+        kept = FileSystemBytecodeCache(str(folder), "template-%s.cache") if folder else None
+        return Environment(
+            loader=DictLoader(texts), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False, bytecode_cache=kept
+        )  # fmt: skip
+
+    def leaf(self, path: str, template: str, key: str, make: Callable[[], msgspec.Struct]) -> Leaf:
+        """A page at ``path`` with its JSON beside it, made from what ``key`` is a digest of."""
+        beside = _beside(path)
+
+        def files() -> tuple[bytes, bytes]:
+            page = make()
+            text = msgspec.json.encode(page)
+            return self._html(path, template, page, text), b'{"format":"%b","page":%b}\n' % (model.FORMAT.encode(), text)
+
+        return Leaf((path, beside), digest(self.mark.encode(), key.encode()), files)
+
+    def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:
+        from markupsafe import Markup
+
+        site = model.Site(self.title, GENERATOR, "../" * path.count("/"))
+        beside = _beside(path).rpartition("/")[2]
+        # No name has a NUL. The data, most of a page, comes in as bytes: as text it would be copied five times.
+        made = self._environment.get_template(template).render(site=site, page=page, data=Markup("\0"), json=beside).encode()
+        before, mark, after = made.partition(b"\0")
+        # in the data no name can end the element around it, or begin a comment
+        return b"".join([before, text.replace(b"<", b"\\u003c"), after]) if mark else made
+
+
+def _beside(path: str) -> str:
+    """Where the JSON of a page stands."""
+    return f"{path.removesuffix('.html')}.json"
+
+
+def _read(folder: str) -> dict[str, bytes]:
+    return {entry.name: entry.read_bytes() for entry in files("perfvcs.site").joinpath(folder).iterdir() if entry.is_file()}

@@ -1,0 +1,127 @@
+"""Bars from zero: what the units of a job have of a metric, beside what they had in another revision, or divided into parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.errors import UsageError
+from perfvcs.profile import Profile
+from perfvcs.quantity import metric_name, metric_rank
+from perfvcs.summary import RECORDER
+from perfvcs.views import Subject
+from perfvcs.views._amounts import Column, Statistic, bars
+from perfvcs.views._bars import Picture
+from perfvcs.views._canvas import BLUE, VERMILLION, canvas, stack
+from perfvcs.views._units import AGAIN, Rows, alike, over_time, rows_of, several, unit_metrics, without_whole
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+
+PARTS = 12  # of one bar, each with a colour and a pattern of its own
+STATISTICS: Mapping[Statistic, str] = {
+    "mean": "mean of the rows", "median": "median of the rows", "sum": "sum of the rows", "min": "least row", "max": "largest row",
+}  # fmt: skip
+SIDES = (("baseline", BLUE, "blank"), ("target", VERMILLION, "right_diagonal_line"))
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar for each value of the column ``by``, from zero.
+
+    ``stacked``: a column by whose values each bar is divided into parts. ``aggregate``: what the rows of one execution under a bar are;
+    ``auto`` sums up what is part of the program's work (recorded calls, call stacks, several units of an execution), and takes the median
+    of repeated measurements. ``top``: at most so many bars, the largest, and one for all others. ``metrics``: names with commas between,
+    which are drawn, and put together where a column is ``metric``; without any all of them, or all of one unit of measurement.
+    """
+
+    by: Column = "unit"
+    stacked: Literal["", "unit", "uid", "size", "execution", "session", "metric"] = ""
+    aggregate: Literal["auto", "mean", "median", "sum", "min", "max"] = "auto"
+    top: int = 20
+    metrics: str = ""
+
+    def __post_init__(self) -> None:
+        if self.top < 1:
+            raise UsageError(f"bars: top is {self.top}: give the number of bars, 1 or more")
+
+    @property
+    def units(self) -> bool:
+        """Whether it draws the units of a job together, one metric after the other."""
+        return "metric" not in (self.by, self.stacked)
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs several values of its column."""
+        profiles = [*subject.target, *subject.baseline]
+        if not any(len(profile.resources) for profile in profiles):
+            return "there are no measurements"
+        groups = self._groups(profiles)
+        if any(self._several(profiles, mine) for mine in groups):
+            return None
+        if not groups and not self.metrics:
+            return "`flow` draws what was measured over time"
+        columns = " or ".join(filter(None, (self.by, self.stacked)))
+        return f"it draws bars side by side, and there is but one {columns}"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per metric (or unit of measurement) and environment."""
+        plots = []
+        for mine in self._groups([*subject.target, *subject.baseline]):
+            for sides in alike(subject, mine[0]):
+                if self._several([*sides[0], *sides[1]], mine):
+                    plots.append(self._draw(sides, mine))
+        return stack(plots or [canvas("no row has a value", "", "")])
+
+    def _groups(self, profiles: Sequence[Profile]) -> list[list[str]]:
+        """The metrics that come on one figure."""
+        units = {metric: one.metrics[metric].unit for one in profiles for metric in unit_metrics(one)}
+        named = [metric for metric in self.metrics.split(",") if metric in units]
+        unnamed = [
+            metric for metric in sorted(units, key=metric_rank)
+            if metric not in AGAIN and not any(metric in one.metrics and over_time(one, metric) for one in profiles)
+        ]  # fmt: skip
+        groups: dict[str, list[str]] = {}
+        for metric in named if self.metrics else unnamed:
+            groups.setdefault(metric if self.units else units[metric], []).append(metric)
+        return list(groups.values())
+
+    def _several(self, profiles: Sequence[Profile], mine: Sequence[str]) -> bool:
+        """Whether a column has more than one value."""
+        known = [(one, metric) for one in profiles for metric in mine if metric in one.metrics]
+        found = {
+            "metric": len({metric for _, metric in known}) > 1,
+            "session": len({one.collected.session for one, _ in known}) > 1,
+            "execution": any(len(set(one.resources.execution)) > 1 for one, _ in known),
+        }
+        units = len({one.job.label for one, _ in known}) > 1 or any(several(one, metric) for one, metric in known)
+        return any(found.get(column, units) for column in (self.by, self.stacked) if column)
+
+    def _draw(self, profiles: Sequence[Sequence[Profile]], mine: Sequence[str]) -> figure:
+        sides = [[rows for metric in mine if (rows := rows_of(side, metric))] for side in profiles]
+        looks = [look for look, side in zip(SIDES, sides, strict=True) if side]
+        sides = [side for side in sides if side]
+        if not sides:
+            return canvas("no row has a value", "", "")
+        sides, without = without_whole(sides) if {self.by, self.stacked} & {"unit", "uid"} else (sides, "")
+        statistic = self._statistic(sides)
+        found = bars(sides, self.by, self.stacked or None, statistic, self.top, PARTS)
+        jobs = {one.job for side in sides for rows in side for one in rows.executions}
+        looks = looks if len(looks) > 1 else [("mean", BLUE, "blank")]
+        picture = Picture(
+            found, looks, self.by, self.stacked or "unit", jobs.pop() if len(jobs) == 1 else "", sides[-1][-1].meaning.unit
+        )
+        most = max(len(rows.executions) for side in sides for rows in side)
+        several = f"mean of up to {most:,} executions" if most > 1 else "one execution has no interval"
+        notes = [f"{STATISTICS[statistic]} of an execution", several, without]
+        name = metric_name(mine[0]) if len(mine) == 1 else "together"
+        return picture.draw(name, list(filter(None, notes)))
+
+    def _statistic(self, sides: Sequence[Sequence[Rows]]) -> Statistic:
+        if self.aggregate != "auto":
+            return self.aggregate
+        every = [rows for side in sides for rows in side]
+        work = any(rows.profile.job.collector == RECORDER or rows.traced.any() for rows in every)
+        several = self.by in ("execution", "session") and not self.stacked and any(len(rows.units) > 1 for rows in every)
+        return "sum" if work or several else "median"

@@ -1,0 +1,194 @@
+"""Where the cost of two revisions differs: the target's flame graph, coloured by the change against the baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, ClassVar
+
+from perfvcs.quantity import percent
+from perfvcs.views import Subject
+from perfvcs.views._canvas import plain, stack
+from perfvcs.views._flame import SAMPLES, Flame, draw, flames
+from perfvcs.views._stacks import Group, groups, metrics, repeats
+
+if TYPE_CHECKING:
+    import numpy as np
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+    from numpy.typing import NDArray
+
+NOISE = 3.0  # standard errors within which a change is not coloured
+CHANCE = 0.0027  # of a normal value beyond as many
+WIDE = 2.576  # standard errors to both sides that an interval of 99 % has
+FULL = 0.1  # a change, as a part of all, that has the full colour
+TINY = 1e-9  # a change, as a part of all, that rounding makes
+GONE = 3  # functions that are named
+MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
+
+
+@dataclass(frozen=True)
+class Flamediff:
+    """``points``: at most so many frames are drawn, the widest of either revision."""
+
+    points: int = 2500
+    stacks: ClassVar[bool] = True
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs call stacks of two revisions, taken in the same way."""
+        if _pairs(subject):
+            return None
+        if any(metrics(group) for group in groups(subject).values()):
+            return "it draws call stacks of two revisions that were taken by the same engine"
+        return "it draws call stacks, such as the collector `samples` takes"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per job, engine and metric, callers above callees."""
+        return stack([_draw(flame) for flame in flames(_pairs(subject), self.points)])
+
+
+def _pairs(subject: Subject) -> dict[Group, Subject]:
+    """The groups with stacks of both revisions."""
+    return {name: group for name, group in groups(subject).items() if group.target and group.baseline and metrics(group)}
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Change of each box, a part of all with its 99 % interval (infinite where there are too few executions), of shape (boxes,).
+
+    ``sure``: it is more than chance. Of samples it is the change of the share, of counts that of the amount over ``whole``, the
+    larger total.
+    """
+
+    change: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    sure: NDArray[np.bool_]
+    whole: float
+
+
+def contrast(flame: Flame) -> Contrast:
+    """What changed, and whether it is more than chance.
+
+    Executions are what is repeated, so that a change must be large against what they differ by (Welch's t); samples must
+    moreover differ by more than as many independent draws do, pooled where there is no difference (the two-proportion z test).
+    """
+    import numpy as np
+
+    from perfvcs.statistics.difference import welch
+
+    found, sampled = flame.tree, flame.metric == SAMPLES
+    before, after = repeats(found, flame.subject, flame.metric, flame.kept)
+    whole = 1.0 if sampled else float(found.total[0].max()) or 1.0
+    amounts = found.shares if sampled else found.total / whole
+    change = amounts[flame.kept, 1] - amounts[flame.kept, 0]
+    if sampled:
+        before, after = (side / np.where(side[0] > 0, side[0], 1.0) for side in (before, after))
+    between = welch(before / whole, after / whole)
+    sure = (np.abs(change) > TINY) & ~(between.p > CHANCE)
+    if sampled:
+        sure &= np.abs(change) > NOISE * _drawn(flame)
+    half = (between.high - between.low) / 2
+    if sampled:
+        half = np.maximum(np.where(np.isfinite(half), half, 0.0), WIDE * _drawn(flame))
+    return Contrast(change, change - half, change + half, sure, whole)
+
+
+def _drawn(flame: Flame) -> NDArray[np.float64]:
+    """The standard error of a share's change where as many independent samples were drawn; infinite where a side has none."""
+    import numpy as np
+
+    counts = np.array(flame.tree.counts)
+    if not counts.all():
+        return np.full(len(flame.kept), np.inf)
+    pooled = np.clip((flame.tree.shares[flame.kept] * counts).sum(axis=1) / counts.sum(), 0, 1)
+    error: NDArray[np.float64] = np.sqrt(pooled * (1 - pooled) * (1 / counts).sum())
+    return error
+
+
+def _draw(flame: Flame) -> figure:
+    found = contrast(flame)
+    sides = flame.tree.sides[::-1] or [1]  # the target first
+    signs = [
+        ("▲ " if value > 0 else "▼ ") if sure else ""
+        for value, sure in zip(found.change.tolist(), found.sure.tolist(), strict=True)
+    ]
+    told = {"sign": signs, "fill": _colours(found), "change": _changes(flame, found)}
+    return draw(flame, flame.heading(*_lines(flame, found, sides)), sides, told)
+
+
+def _lines(flame: Flame, found: Contrast, sides: list[int]) -> list[str]:
+    """What widths and colours mean, and what is in the baseline only, which has no width in the target."""
+    lines = [flame.amount(0, 1)]
+    lines.append("widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing")
+    if flame.metric == SAMPLES:
+        lines += ["▲ orange: a larger share in the target, ▼ blue: a smaller one", "grey: as before, or no more than chance"]
+    else:
+        lines.append("▲ orange: more in the target, ▼ blue: less")
+        lines.append(f"full colour: a change by {100 * FULL:g} % of {flame.quantity(found.whole)}")
+        lines += ["grey: as before, or no more than chance"] if (~found.sure & (found.change != 0)).any() else []
+        lines += ["one execution: what is chance is not known"] if _alone(flame, found) else []
+    return [*lines, *_gone(flame, found)]
+
+
+def _alone(flame: Flame, found: Contrast) -> bool:
+    """Whether amounts that vary were measured too seldom to tell how much."""
+    import numpy as np
+
+    return flame.meaning.kind == "sampled" and not np.isfinite(found.low).any()
+
+
+def _gone(flame: Flame, found: Contrast) -> list[str]:
+    """The functions that the target does not call any more, those outermost in their stacks, the largest first."""
+    import numpy as np
+
+    total = flame.tree.total[flame.kept]
+    calls = flame.tree.total[flame.tree.parent[flame.kept], 1] > 0
+    rows = np.flatnonzero((total[:, 1] == 0) & found.sure & calls & (flame.kept > 0))
+    if not len(rows):
+        return []
+    rows = rows[np.argsort(found.change[rows], kind="stable")]
+    named = [f"gone: {plain(flame.parts[row][0], 32)} ({_share(flame, float(total[row, 0]))})" for row in rows[:GONE].tolist()]
+    return [*named, *([f"gone: {len(rows) - GONE:,} more"] if len(rows) > GONE else [])]
+
+
+def _share(flame: Flame, value: float) -> str:
+    """An amount of the baseline, of samples as its share."""
+    return f"{100 * value / flame.tree.total[0, 0]:.2f} %" if flame.metric == SAMPLES else flame.quantity(value)
+
+
+def _changes(flame: Flame, found: Contrast) -> list[str]:
+    """The change of each box in words, with its interval where there is one."""
+    columns = (found.change, found.low, found.high, found.sure, *flame.tree.total[flame.kept].T)
+    return [
+        (_points if flame.metric == SAMPLES else _amount)(flame, found.whole, *row)
+        for row in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def _points(_: Flame, __: float, change: float, low: float, high: float, sure: bool, *___: float) -> str:
+    """Of a share, in points of a percent."""
+    bounds = f" [{100 * low:+.2f}, {100 * high:+.2f}]" if isfinite(low) else ""
+    return f"{100 * change:+.2f} points{bounds}{'' if sure else ', no more than chance'}"
+
+
+def _amount(
+    flame: Flame, whole: float, change: float, low: float, high: float, sure: bool, before: float, after: float
+) -> str:  # fmt: skip
+    """Of an amount, in its unit, of what it was, and of all."""
+    if change == 0:
+        return "none"
+    sign = "+" if change > 0 else ""
+    own = "new" if before == 0 else "gone" if after == 0 else percent(after / before - 1)
+    bounds = f" [{100 * low:+.2f}, {100 * high:+.2f}]" if isfinite(low) and low < high else ""
+    chance = "" if sure else ", no more than chance"
+    return f"{sign}{flame.quantity(change * whole)} ({own}), {100 * change:+.2f} % of all{bounds}{chance}"
+
+
+def _colours(found: Contrast) -> list[str]:
+    """A colour per change: orange is more, blue is less, grey is chance."""
+    import numpy as np
+
+    strength = np.sqrt(np.minimum(np.abs(found.change) / FULL, 1))[:, None] * found.sure[:, None]
+    ends = np.where((found.change > 0)[:, None], np.array(MORE), np.array(LESS))
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in (np.array(EVEN) + strength * (ends - np.array(EVEN))).astype(int).tolist()]

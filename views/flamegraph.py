@@ -1,0 +1,76 @@
+"""Where the cost of one revision comes from: its call stacks as a flame graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from perfvcs.views import Subject
+from perfvcs.views._canvas import legend, stack
+from perfvcs.views._flame import Flame, draw, flames
+from perfvcs.views._stacks import Group, groups, metrics
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+
+# Tints on which black can be read, told apart by every common kind of colour vision; the last is for all other files.
+TINTS = ("#f3c566", "#8cc9f0", "#7fcfb5", "#f0a27a", "#e3bbd3", "#f2ea7f", "#a9b8e8", "#c9ced6")
+
+
+@dataclass(frozen=True)
+class Flamegraph:
+    """``points``: at most so many frames are drawn, the widest."""
+
+    points: int = 2500
+    stacks: ClassVar[bool] = True
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs call stacks, of one revision."""
+        if _alone(subject):
+            return None
+        if any(metrics(group) for group in groups(subject).values()):
+            return "it draws one revision, not two"
+        return "it draws call stacks, such as the collector `samples` takes"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per job, engine and metric, callers above callees."""
+        tints: dict[Group, dict[str, str]] = {}
+        return stack([_draw(flame, tints.setdefault(flame.name, {})) for flame in flames(_alone(subject), self.points)])
+
+
+def _alone(subject: Subject) -> dict[Group, Subject]:
+    """The groups with stacks of one revision, be it of two that were measured in different ways."""
+    return {name: group for name, group in groups(subject).items() if not (group.target and group.baseline) and metrics(group)}
+
+
+def _draw(flame: Flame, known: dict[str, str]) -> figure:
+    side = 1 if flame.subject.target else 0
+    which = ", of the baseline" if flame.subject.baseline else ""
+    tints = _by_file(flame, known)
+    plot = draw(
+        flame, flame.heading(flame.amount(side) + which), [side],
+        {"fill": [tints.get(file, TINTS[-1]) for _, file in flame.parts]},
+    )  # fmt: skip
+    swatches = [
+        (file, [plot.quad([-2], [-1], [-2], [-1], fill_color=tint, line_color=None)])  # out of sight
+        for file, tint in [*tints.items(), ("others", TINTS[-1])]
+    ]
+    plot.height = (plot.height or 0) + 24
+    legend(plot, swatches)
+    plot.legend.click_policy = "none"
+    return plot
+
+
+def _by_file(flame: Flame, known: dict[str, str]) -> dict[str, str]:
+    """The colour of each file that has one alone, where none is ``known`` already.
+
+    These are the files with the largest amounts of their own; where only allocators have any, those of the project come first.
+    """
+    own: dict[str, float] = {}
+    for (_, file), value in zip(flame.parts, flame.tree.own[flame.kept].sum(axis=1).tolist(), strict=True):
+        own[file] = own.get(file, 0.0) + value
+    ranked = sorted((file for file in own if file), key=lambda file: (-own[file], file.startswith(("/", ".")), file))
+    free = [tint for tint in TINTS[:-1] if tint not in known.values()]
+    known |= dict(zip([file for file in ranked if file not in known], free, strict=False))
+    return {file: known[file] for file in ranked if file in known}

@@ -1,0 +1,220 @@
+"""A metric over time: the parts of a job piled up, and what all have together with its interval over the executions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from perfvcs.errors import UsageError
+from perfvcs.profile import Profile
+from perfvcs.quantity import Scale, metric_name, number, percent, quantity, scale, shorten
+from perfvcs.views import Subject
+from perfvcs.views._amounts import text as name_of
+from perfvcs.views._canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, lines, plain, source, stack
+from perfvcs.views._cells import jobs, numbered, seconds
+from perfvcs.views._streams import Stream, stream
+from perfvcs.views._units import AGAIN, MOMENT, alike, over_time, rows_of, unit_metrics, without_whole
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+
+PATTERNS = ("blank", "right_diagonal_line", "dot", "horizontal_line", "diagonal_cross", "vertical_line")
+LOOKS = (("baseline", BLUE, "solid"), ("target", VERMILLION, "dashed"))
+
+
+@dataclass(frozen=True)
+class Flow:
+    """``points``: at most so many moments are drawn, of more each is the mean of several; ``top``: at most so many parts of a pile.
+
+    ``metrics``: names with commas between, which are drawn; without any all.
+    """
+
+    points: int = 400
+    top: int = 8
+    metrics: str = ""
+    units: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.top < 1 or self.points < 1:
+            raise UsageError(f"flow: top is {self.top} and points {self.points}: give 1 or more")
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs rows over time."""
+        profiles = [*subject.target, *subject.baseline]
+        if not any(len(profile.resources) for profile in profiles):
+            return "there are no measurements"
+        if any(_flows(profile, metric) for profile in profiles for metric in self._metrics([profile])):
+            return None
+        return "it draws samples over time, or many measurements of one unit in each execution"
+
+    def render(self, subject: Subject) -> UIElement:
+        """Per metric and environment one figure, and of several units of two revisions one more for each."""
+        plots: list[figure] = []
+        found = jobs(subject)
+        for job, mine in found.items():
+            for metric in self._metrics([*mine.target, *mine.baseline]):
+                for pair in alike(mine, metric):
+                    sides = [[one for one in side if _flows(one, metric)] for side in pair]
+                    plots += self._draw(sides, metric, plain(job.label) if len(found) > 1 else "")
+        return stack(plots or [canvas("no row has a value", "", "")])
+
+    def _metrics(self, profiles: Sequence[Profile]) -> list[str]:
+        known = dict.fromkeys(metric for profile in profiles for metric in unit_metrics(profile))
+        named = self.metrics.split(",") if self.metrics else None
+        return [metric for metric in known if (metric not in AGAIN if named is None else metric in named)]
+
+    def _draw(self, profiles: Sequence[Sequence[Profile]], metric: str, heading: str) -> list[figure]:
+        found = [(look, rows) for look, side in zip(LOOKS, profiles, strict=True) if side and (rows := rows_of(side, metric))]
+        sides, without = without_whole([[rows] for _, rows in found]) if found else ([], "")
+        pairs = [(look, own) for (look, _), (own,) in zip(found, sides, strict=True) if len(own.values)]
+        if not pairs:
+            return []
+        looks, kept = [look for look, _ in pairs], [own for _, own in pairs]
+        columns = numbered([own.iteration for own in kept], self.points)
+        timed = [seconds(own, side) for own, side in zip(columns, kept, strict=True)]
+        columns = timed if all(own.unit for own in timed) else columns
+        streams = [stream(side, own, self.top) for side, own in zip(kept, columns, strict=True)]
+        looks = looks if len(looks) > 1 else [("mean", BLUE, "solid")]
+        notes = [part for part in (heading, without) if part]
+        picture = _Picture(streams, looks, metric, kept[0].units[0].job, kept[0].meaning.unit, notes)
+        piled = [place for place, one in enumerate(streams) if len(one.parts) > 1 and not (one.parts < 0).any()]
+        if piled and len(streams) == 1:
+            return [picture.pile(0)]
+        plots = [picture.lines()]
+        for place in piled:
+            plots.append(picture.pile(place, plots[0], plots[1] if len(plots) > 1 else None))
+        return plots
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """The courses of one metric, what they look like, the job's label, the unit, and what is to be told besides."""
+
+    streams: Sequence[Stream]
+    looks: Sequence[tuple[str, str, str]]
+    metric: str
+    job: str
+    unit: str
+    notes: Sequence[str]
+
+    @cached_property
+    def scales(self) -> tuple[Scale, Scale]:
+        """Those of time and value."""
+        across = max(float(one.x.max()) for one in self.streams)
+        most = max(float(abs(one.mean).max()) for one in self.streams)
+        return (scale(across, "s") if self.streams[0].unit else Scale(1.0, ""), scale(most / 2, self.unit))
+
+    def lines(self) -> figure:
+        """The means of all parts together, with bands, of one side or two."""
+        from bokeh.models import DataRange1d
+
+        low = min(float(one.mean.min()) for one in self.streams)
+        high = max(float(one.mean.max()) for one in self.streams)
+        far = low > high / 2 or low < 0
+        wide = f", {percent(high / low - 1)}; not from zero" if low > 0 else ""
+        notes = [f"from {quantity(low, self.unit)} to {quantity(high, self.unit)}{wide}"]
+        counted = [self._counted(one) for one in self.streams]
+        if len(set(counted)) > 1:
+            counted = [f"{name}: {text}" for (name, *_), text in zip(self.looks, counted, strict=True)]
+        plot = self._canvas([*self.notes, *dict.fromkeys(counted), *(notes if far else [])], 300)
+        if not far:
+            plot.y_range = DataRange1d(start=0)
+        entries: list[tuple[str, list[Any]]] = []
+        for one, (name, colour, dash) in zip(self.streams, self.looks, strict=True):
+            entries += self._line(plot, one, name, colour, dash)
+        legend(plot, entries)
+        return plot
+
+    def pile(self, place: int, above: figure | None = None, other: figure | None = None) -> figure:
+        """The parts of one side on top of one another, over the times of the figure ``above``, as high as the ``other`` pile."""
+        import numpy as np
+        from bokeh.models import DataRange1d, Line, VArea
+
+        one, (across, up) = self.streams[place], self.scales
+        alone = [*self.notes, self._counted(one)]
+        plot = self._canvas([f"{self.looks[place][0]}: what it is made of"] if above else alone, 330)
+        plot.y_range = DataRange1d(start=0) if other is None else other.y_range
+        if above is not None:
+            plot.x_range = above.x_range
+        entries: list[tuple[str, list[Any]]] = []
+        below = 0 * one.mean
+        for part, amount in enumerate(one.parts):
+            title = f"{one.more:,} other{'s' * (one.more > 1)}"
+            if part < len(one.units):
+                title = name_of(one.units[part], "unit", self.job, 0)
+            with_it = below + amount
+            data = source(
+                x=one.x * across.factor, low=below * up.factor, high=with_it * up.factor, part=[shorten(title, HOVER)] * len(one.x),
+                text=[quantity(value, self.unit) for value in amount.tolist()], when=self._moments(one),
+                share=[percent(value)[1:] for value in (amount / np.where(one.mean > 0, one.mean, 1.0)).tolist()],
+            )  # fmt: skip
+            colour = CYCLE[part % len(CYCLE)]
+            glyph = VArea(
+                x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.45, hatch_pattern=PATTERNS[part % len(PATTERNS)],
+                hatch_color=colour, hatch_alpha=0.6, hatch_weight=0.8,
+            )  # fmt: skip
+            area = plot.add_glyph(data, glyph)
+            edge = plot.add_glyph(data, Line(x="x", y="high", line_color=colour, line_width=1.5))
+            hover(plot, [edge], [("", "@part"), ("mean", "@text, @share of all"), ("at", "@when")])
+            entries.append((title, [area, edge]))
+            below = with_it
+        entries += self._line(plot, one, "all", INK, "solid")
+        legend(plot, entries)
+        return plot
+
+    def _line(self, plot: figure, one: Stream, name: str, colour: str, dash: str) -> list[tuple[str, list[Any]]]:
+        import numpy as np
+        from bokeh.models import Line, Scatter, VArea
+
+        across, up = self.scales
+        x, known = one.x * across.factor, np.isfinite(one.low)
+        entries: list[tuple[str, list[Any]]] = []
+        if known.any():
+            low, high = one.low[known] * up.factor, one.high[known] * up.factor
+            area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.2)
+            band = plot.add_glyph(source(x=x[known], low=low, high=high), area)
+            entries.append((f"{name}, 99 % interval" if len(self.streams) > 1 else "99 % interval", [band]))
+        text = [quantity(value, self.unit) for value in one.mean.tolist()]
+        data = source(x=x, y=one.mean * up.factor, text=text, when=self._moments(one), count=one.count)
+        line = plot.add_glyph(data, Line(x="x", y="y", line_color=colour, line_width=2, line_dash=dash))
+        dots = plot.add_glyph(data, Scatter(x="x", y="y", size=4 if len(x) <= 60 else 2, line_color=colour, fill_color=colour))
+        hover(plot, [dots], [(name, "@text"), ("at", "@when"), ("executions", "@count")])
+        return [(name, [line, dots]), *entries]
+
+    def _canvas(self, notes: list[str], height: int) -> figure:
+        across, up = self.scales
+        label = f"{metric_name(self.metric)} ({up.unit})".replace(" ()", "")
+        below = f"time ({across.unit})" if across.unit else "measurement"
+        title = lines(notes)
+        return canvas(title, below, label, height=height + 14 * (1 + title.count("\n")))
+
+    def _moments(self, one: Stream) -> list[str]:
+        return [quantity(value, "s") if one.unit else number(value + 1) for value in one.x.tolist()]
+
+    def _counted(self, one: Stream) -> str:
+        """How many executions there are at each moment, and what a point is."""
+        most, least = int(one.count.max()), int(one.count.min())
+        text = f"mean of {most:,} executions, a band for each moment" if most > 1 else "one execution has no interval"
+        text += f", of {least:,} where fewest still ran" if least < most else ""
+        return text + (f"\n{one.rows:,} rows, each point is the mean of {one.step:,} moments" if one.step > 1 else "")
+
+
+def _flows(profile: Profile, metric: str) -> bool:
+    """Whether a profile has a metric over time: samples or moments, or measurements of one unit, which follow one another."""
+    import numpy as np
+
+    if metric not in profile.metrics:
+        return False
+    if over_time(profile, metric):
+        return True
+    rows = profile.resources
+    known = np.isfinite(rows.array(metric))
+    again = np.asarray(rows.integers("iteration"), dtype=np.int64)[known]
+    return (
+        len(np.unique(np.asarray(rows.uid, dtype=np.int64)[known])) == 1
+        and bool((again > 0).any())
+        and MOMENT not in profile.metrics
+    )

@@ -1,0 +1,137 @@
+"""Values as colours: counters and memory over time by name, or measurements by execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, ClassVar
+
+from perfvcs.errors import UsageError
+from perfvcs.profile import Profile
+from perfvcs.quantity import metric_rank
+from perfvcs.summary import SAMPLER
+from perfvcs.views import Subject
+from perfvcs.views import _moments as moments
+from perfvcs.views._canvas import canvas, plain
+from perfvcs.views._cells import jobs
+from perfvcs.views._measurements import measurements
+from perfvcs.views._panel import draw
+from perfvcs.views._shades import scheme
+from perfvcs.views._sheet import By, Sheet, Side
+from perfvcs.views._units import Rows, alike, over_time, rows_of, unit_metrics
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+
+CELLS = 100_000
+FIGURES = 6  # of measurements by execution
+NARROW = 420  # pixels below which two revisions stand below one another
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """``by``: what the columns are.
+
+    ``time`` draws what was recorded over time, by name. ``execution`` draws all measurements of each unit, a row per execution, in their
+    order; ``size`` does so by the size of what was worked on. ``log``: colours stand for logarithms. At most ``rows`` times
+    ``columns`` cells are drawn.
+    """
+
+    by: By = "time"
+    log: bool = False
+    rows: int = 60
+    columns: int = 200
+    jobs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.columns < 1 or self.rows * self.columns > CELLS:
+            raise UsageError(
+                f"heatmap: rows is {self.rows} and columns {self.columns}: give 1 or more, and at most {CELLS:,} cells"
+            )
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs several names over time, or what else the option ``by`` says."""
+        profiles = [*subject.baseline, *subject.target]
+        if self.by == "execution":
+            there = any(any(profile.resources.integers("iteration")) for profile in profiles)
+            return None if there else "every execution has one measurement, and `executions` shows these in order"
+        if self.by == "size":
+            there = any(len(set(profile.resources.size or ())) > 1 for profile in profiles)
+            return None if there else "the measurements are not of several sizes"
+        counts = [_names(profile) for profile in profiles]
+        if 1 in counts and max(counts) == 1:
+            return "it draws several names over time, and there is one, which `flow` shows"
+        cure = "--set by=execution draws other measurements"
+        return None if any(counts) else f"it draws what the collectors `counters` and `memory` record over time ({cure})"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per job and metric, of counters one for all; two revisions side by side."""
+        from bokeh.layouts import column
+
+        most = self.rows, self.columns
+        found = chain.from_iterable(_sheets(job, self.by, most) for job in jobs(subject).values())
+        drawn = [self._draw(sheet) for sheet in (found if self.by == "time" else islice(found, FIGURES))]
+        if next(found, None) is not None:
+            drawn.append(
+                canvas(f"at most {FIGURES} pairs of benchmark and metric are drawn, and there are more", "", "", height=80)
+            )
+        drawn = drawn or [canvas("no row has a value", "", "")]
+        return drawn[0] if len(drawn) == 1 else column(*drawn, sizing_mode="stretch_width")
+
+    def _draw(self, sheet: Sheet) -> UIElement:
+        """The panels of a sheet side by side, or below one another where there is little room, under one scale of colours."""
+        from bokeh.models.layouts import Row
+
+        if not sheet.names:
+            return canvas("\n".join([sheet.title, *sheet.notes]), "", "", height=120)
+        found = scheme(sheet, self.log)
+        plots = [draw(sheet, panel, found) for panel in sheet.panels]
+        if len(plots) == 1:
+            return plots[0]
+        for plot in plots:
+            plot.x_range = plots[0].x_range if sheet.linked else plot.x_range
+            plot.styles = {"flex": f"1 1 {NARROW}px"}
+        return Row(children=[*plots], sizing_mode="stretch_width", styles={"flex-wrap": "wrap"})
+
+
+def _sheets(subject: Subject, by: By, most: tuple[int, int]) -> Iterator[Sheet]:
+    """The heat maps of one job, of at most ``most`` rows and columns each; those of several environments say of which they are."""
+    profiles = [*subject.target, *subject.baseline]
+    for chosen in _metrics(profiles, by):
+        usual = max(chosen, key=lambda name: sum(name in one.metrics for one in profiles))
+        pairs = alike(subject, usual)
+        for before, after in pairs:
+            sides = [Side("baseline", _columns(before, chosen)), Side("target", _columns(after, chosen))]
+            there = [side for side in sides if side.rows]
+            there = there if len(there) > 1 else [side._replace(name="") for side in there]
+            place = [f"in {plain((after or before)[0].environment.fingerprint, 24)}"] if len(pairs) > 1 else []
+            made: Iterable[Sheet] = []
+            if there:
+                made = [moments.over_time(there, most)] if by == "time" else measurements(there, by, most)
+            yield from (replace(sheet, notes=place + sheet.notes) for sheet in made)
+
+
+def _metrics(profiles: Sequence[Profile], by: By) -> list[list[str]]:
+    """The metrics of a job, those together that stand on one sheet: all counters."""
+    every = dict.fromkeys(name for one in profiles for name in unit_metrics(one))
+    if by != "time":
+        return [[name] for name in sorted(every, key=metric_rank)]
+    kept = [name for name in every if any(name in one.metrics and over_time(one, name) for one in profiles)]
+    return [kept] if kept and profiles[0].job.collector == SAMPLER else [[name] for name in sorted(kept, key=metric_rank)]
+
+
+def _columns(profiles: Sequence[Profile], chosen: Sequence[str]) -> list[Rows]:
+    found = (rows_of([one for one in profiles if name in one.metrics], name) for name in chosen)
+    return [rows for rows in found if rows is not None]
+
+
+def _names(profile: Profile) -> int:
+    """How many counters or units of a profile were recorded over time; it counts no further than needed to tell one from several."""
+    import numpy as np
+
+    uid, found = np.asarray(profile.resources.uid, np.int64), 0
+    for metric in unit_metrics(profile):
+        if found < 2 and over_time(profile, metric):
+            found += len(np.unique(uid[np.isfinite(profile.resources.array(metric))]))
+    return found

@@ -1,0 +1,199 @@
+"""One series over its versions in detail: every mean with its interval, and bold lines where the verdict between two versions is a change.
+
+Source: Kalibera, Bulej, Tuma 2005, figure 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from perfvcs.errors import UsageError
+from perfvcs.quantity import change, counted, percent, quantity
+from perfvcs.views import Point, Series, Subject
+from perfvcs.views._canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
+from perfvcs.views._columns import columns, cut, fitted, padded
+from perfvcs.views._commits import TOLD, Chart, environments, folded, grouped, places, texts
+from perfvcs.views._steps import LOUD, UNJUDGED
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+
+APART = 0.24  # between environments, of the space of a version
+JITTER = 0.08
+COMMIT = 8  # columns
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """``points``: at most so many versions are drawn, the newest; ``dots``: executions, where there are no more of them."""
+
+    asked: ClassVar[bool] = True  # the history shows the same of more commits
+
+    points: int = 40
+    dots: int = 1200
+
+    def __post_init__(self) -> None:
+        if self.points < 1:
+            raise UsageError(f"intervals: points is {self.points}: give the number of versions, 1 or more")
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs a history with at least one commit."""
+        if not subject.history:
+            return "it draws a series over its versions"
+        return None if any(series.points for series in subject.history) else "no version of the series was measured"
+
+    def render(self, subject: Subject) -> UIElement:
+        """One figure per benchmark and metric, its environments side by side."""
+        return stack([self._draw(Chart.of(group, self.points)) for group in grouped(subject.history)])
+
+    def _draw(self, chart: Chart) -> figure:
+        import numpy as np
+        from bokeh.models import Range1d
+
+        low, high = chart.bounds()
+        executions = [value for series in chart.group for point in chart.points(series) for value in point.medians]
+        dotted = 0 < len(executions) <= self.dots
+        notes = [*chart.notes(), *_told(chart)]
+        if dotted:
+            found = np.array(executions) * chart.scale.factor
+            span = high - low
+            low, high = min(low, max(found.min(), low - span)), max(high, min(found.max(), high + span))
+            beyond = int(((found < low) | (found > high)).sum())
+            notes += [f"{beyond} execution{'s' * (beyond > 1)} beyond the edge"] if beyond else []
+        lines = folded(notes)
+        plot = canvas("\n".join(lines), "version, oldest first", chart.label, height=330 + 14 * len(lines))
+        chart.along(plot)
+        plot.y_range = Range1d(start=low, end=high + 0.08 * (high - low))
+        entries: list[tuple[str, list[Any]]] = []
+        words: dict[str, list[Any]] = {}
+        names = environments(chart.group)
+        for turn, (series, name) in enumerate(zip(chart.group, names, strict=True)):
+            if chart.points(series):
+                shift = APART * (turn - (len(chart.group) - 1) / 2) / max(1, len(chart.group) - 1)
+                colour = CYCLE[turn % len(CYCLE)]
+                if dotted:
+                    words.setdefault("executions", []).append(_executions(plot, chart, series, shift, colour))
+                entries.append((name if len(names) > 1 else "mean, 99 % interval", _means(plot, chart, series, shift, colour)))
+                _changes(plot, chart, series, shift, words)
+        legend(plot, entries + list(words.items()))
+        return plot
+
+    def text(self, subject: Subject, width: int) -> str:
+        """The same in characters, one line per version."""
+        charts = (Chart.of(group, self.points) for group in grouped(subject.history))
+        return "\n\n".join("\n".join(_lines(chart, width)) for chart in charts)
+
+
+def _executions(plot: figure, chart: Chart, series: Series, shift: float, colour: str) -> Any:
+    """The medians of the executions, faint."""
+    from bokeh.models import Scatter
+
+    found = [
+        (chart.place[point.commit], turn, value) for point in chart.points(series) for turn, value in enumerate(point.medians)
+    ]
+    data = source(
+        x=[place + shift + JITTER * (2 * (turn * 0.618034 % 1) - 1) for place, turn, _ in found],
+        y=[value * chart.scale.factor for *_, value in found],
+    )  # fmt: skip
+    return plot.add_glyph(
+        data, Scatter(x="x", y="y", marker="circle", size=4, line_color=None, fill_color=colour, fill_alpha=0.3)
+    )
+
+
+def _means(plot: figure, chart: Chart, series: Series, shift: float, colour: str) -> list[Any]:
+    """Means with their intervals; an open circle has none."""
+    from bokeh.models import Scatter, Segment
+
+    points = chart.points(series)
+    fill = ["#ffffff" if point.low is None else colour for point in points]
+    data = source(**places(chart, points, shift), fill=fill, **texts(points, series.unit))
+    bars = plot.add_glyph(data, Segment(x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=3, line_alpha=0.55))
+    mark = Scatter(x="x", y="y", marker="circle", size=7 if len(points) <= 150 else 4, line_color=colour, fill_color="fill")
+    marks = plot.add_glyph(data, mark)
+    hover(plot, [marks], TOLD)
+    return [bars, marks]
+
+
+def _changes(plot: figure, chart: Chart, series: Series, shift: float, words: dict[str, list[Any]]) -> None:
+    """Bold lines from the version before to one that differs from it, with the size."""
+    import numpy as np
+    from bokeh.models import Scatter, Segment, Text
+
+    found = [(before, point) for before, point in _neighbours(chart, series) if point.verdict in LOUD]
+    for word in dict.fromkeys(point.verdict for _, point in found):
+        look = SEEN[word]
+        pairs = [(before, point) for before, point in found if point.verdict == word]
+        starts, ends = (places(chart, side, shift) for side in zip(*pairs, strict=True))
+        data = source(
+            x=starts["x"], y=starts["y"], right=ends["x"], after=ends["y"], top=np.maximum(starts["y"], ends["y"]),
+            size=["" if point.effect is None else percent(point.effect) for _, point in pairs],
+            **texts([point for _, point in pairs], series.unit),
+        )  # fmt: skip
+        line = plot.add_glyph(data, Segment(x0="x", x1="right", y0="y", y1="after", line_color=look.colour, line_width=4))
+        mark = Scatter(
+            x="right", y="after", marker=look.marker, size=13, line_color="#ffffff" if look.filled else look.colour,
+            fill_color=look.colour if look.filled else "#ffffff",
+        )  # fmt: skip
+        marks = plot.add_glyph(data, mark)
+        size = Text(
+            x="right", y="top", text="size", text_align="center", y_offset=-10, text_color=INK, text_font_size="12px",
+            text_font={"value": FONT}, text_font_style="bold", background_fill_color="#ffffff", background_fill_alpha=0.6,
+        )  # fmt: skip
+        hover(plot, [marks], TOLD)
+        words.setdefault(word, []).extend([line, marks, plot.add_glyph(data, size)])
+
+
+def _neighbours(chart: Chart, series: Series) -> Iterator[tuple[Point, Point]]:
+    """Each version that is drawn with the drawn one before it; what was merged has none."""
+    before = None
+    for point in chart.points(series):
+        if not point.aside:
+            if before is not None:
+                yield before, point
+            before = point
+
+
+def _told(chart: Chart) -> list[str]:
+    """How many changes there are between neighbours."""
+    verdicts = [point.verdict for series in chart.group for _, point in _neighbours(chart, series)]
+    words = [(word, verdicts.count(word)) for word in LOUD if word in verdicts]
+    return [counted(words) if words else "no change between neighbours"] if any(verdicts) else []
+
+
+def _lines(chart: Chart, width: int) -> Iterator[str]:
+    """A heading, notes, and for each environment a row per version above an axis."""
+    from perfvcs.views._terminal import Axis, foot, rail
+    from perfvcs.views._timeline import heading
+
+    yield heading(chart, width)
+    yield from (cut(line, width) for line in folded(chart.notes() + _told(chart), width))
+    axis, factor = Axis(*chart.bounds(), chart.label), chart.scale.factor
+    for series, name in zip(chart.group, environments(chart.group), strict=True):
+        points = chart.points(series)
+        if not points:
+            continue
+        yield ""
+        if len(chart.group) > 1:
+            yield fitted(name, width)
+        numbers = [_numbers(point, series.unit, width) for point in points]
+        room = max(map(columns, numbers))
+        inner = max(1, width - COMMIT - room - 5)
+        for point, number in zip(points, numbers, strict=True):
+            sign = SEEN.get(point.verdict, UNJUDGED).sign
+            at, low, high = (None if end is None else end * factor for end in (point.centre, point.low, point.high))
+            drawn = rail(axis, inner, at, low, high, "●")
+            yield cut(f"{padded(point.commit[:COMMIT], COMMIT)} {sign} {drawn}  {number}", width)
+        for line in foot(axis, inner):
+            yield f"{' ' * (COMMIT + 3)}{line}"
+        yield fitted(f"{' ' * (COMMIT + 3)}{chart.label}", width)
+
+
+def _numbers(point: Point, unit: str, width: int) -> str:
+    """The mean, and the change against the version before, with its interval where there is room."""
+    if point.effect is None or point.verdict not in LOUD:
+        return quantity(point.centre, unit)
+    size = change(point.effect, point.effect_low, point.effect_high) if width >= 72 else percent(point.effect)
+    return f"{quantity(point.centre, unit)}, {size}"

@@ -1,0 +1,208 @@
+"""Each measurement against the one before it in the same execution: what depends on the past, and what jumps between levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.errors import UsageError
+from perfvcs.profile import REPEATED
+from perfvcs.quantity import metric_name, percent, quantity, scale
+from perfvcs.summary import SAMPLER
+from perfvcs.views import Subject
+from perfvcs.views._canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, lines, source, stack, thin, thinned, usual
+from perfvcs.views._clusters import MARKERS, clusters
+from perfvcs.views._samples import Sample, samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from bokeh.models.renderers import GlyphRenderer
+    from bokeh.models.ui.ui_element import UIElement
+    from bokeh.plotting import figure
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.autocorrelation import Autocorrelation
+
+FEWEST = 10  # measurements of an execution, below which a coefficient says nothing
+TOLD = 4  # coefficients in the title
+
+
+@dataclass(frozen=True)
+class Lag:
+    """``points``: at most so many pairs of a sample are drawn; ``lags``: how far apart two measurements are at most."""
+
+    points: int = 1500
+    lags: int = 10
+
+    def __post_init__(self) -> None:
+        if self.lags < 1:
+            raise UsageError(f"lag: lags is {self.lags}: give 1 or more")
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs rows of one revision, and an execution with ten measurements of one unit."""
+        if subject.baseline:
+            return "it draws one revision, not two"
+        if not any(len(profile.resources) for profile in subject.target):
+            return "there are no measurements"
+        if any(_long(sample) for sample in self._samples(subject)):
+            return None
+        return f"it draws executions of at least {FEWEST} measurements, not samples over time"
+
+    def render(self, subject: Subject) -> UIElement:
+        """Two figures per sample: the pairs, and the coefficients of all lags."""
+        return stack([plot for sample in self._samples(subject) if _long(sample) for plot in self._draw(sample)])
+
+    def _samples(self, subject: Subject) -> list[Sample]:
+        return samples([profile for profile in subject.target if profile.job.collector != SAMPLER])
+
+    def _draw(self, sample: Sample) -> list[figure]:
+        import numpy as np
+
+        order = np.lexsort((sample.iteration, sample.execution))
+        order = order[sample.mark[order] != REPEATED]
+        execution, values = sample.execution[order], sample.values[order]
+        found = _dependence(execution, values, self.lags)
+        pairs = _Pairs(sample, order, np.flatnonzero(execution[1:] == execution[:-1]))
+        drawn = pairs.draw(self.points, _told(found))
+        return [drawn, _correlogram(found)] if found.n else [drawn]
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The rows of a sample in their ``order``, and the places in it of those that another one of the same execution follows."""
+
+    sample: Sample
+    order: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @cached_property
+    def rest(self) -> NDArray[np.float64]:
+        """The values in their order; less the medians of their executions, which differ as a whole, where there are several."""
+        import numpy as np
+
+        values, (executions, medians) = self.sample.values[self.order], self.sample.medians
+        if len(executions) == 1:
+            return values
+        rest: NDArray[np.float64] = values - medians[np.searchsorted(executions, self.sample.execution[self.order])]
+        return rest
+
+    def draw(self, points: int, told: list[str]) -> figure:
+        """Each value across, the next one up."""
+        import numpy as np
+        from bokeh.models import Range1d
+
+        sample, unit, rest = self.sample, self.sample.meaning.unit, self.rest
+        drawn = self.first[thin(rest[self.first], points)]
+        low, high = usual(rest)
+        chosen = scale(max(-low, high), unit)
+        groups = clusters(sample)
+        values, beyond = sample.values[self.order], int(((rest < low) | (rest > high)).sum())
+        notes = [*told, *([groups.text(unit)] if groups else []), _range(float(values.min()), float(values.max()), unit, beyond)]
+        title = lines(notes) + thinned(len(drawn), len(self.first)).replace("rows", "pairs")
+        name = metric_name(sample.metric) + (" less the median of the execution" if len(sample.medians[0]) > 1 else "")
+        plot = canvas(
+            title, f"{name} ({chosen.unit})".replace(" ()", ""), "the next one", height=300 + 14 * (1 + title.count("\n"))
+        )
+        room = 0.03 * (high - low) or 0.05 * abs(high) or 1.0
+        ends = [(low - room) * chosen.factor, (high + room) * chosen.factor]
+        plot.x_range, plot.y_range = Range1d(start=ends[0], end=ends[1]), Range1d(start=ends[0], end=ends[1])
+        equal = plot.line(ends, ends, line_color=MUTED, line_dash="dotted")
+        labels = groups.labels[self.order[drawn]] if groups else np.zeros(len(drawn), dtype=np.int64)
+        entries: list[tuple[str, list[Any]]] = []
+        for label in np.unique(labels).tolist():
+            dots = self._dots(plot, drawn[labels == label], label, chosen.factor)
+            entries.append((f"in cluster {label + 1}" if groups else "measurements", [dots]))
+        legend(plot, [*entries, ("the next is equal", [equal])])
+        return plot
+
+    def _dots(self, plot: figure, places: NDArray[np.int64], label: int, factor: float) -> GlyphRenderer[Any]:
+        from bokeh.models import Scatter
+
+        sample, rows, after = self.sample, self.order[places], self.order[places + 1]
+        data = source(
+            x=self.rest[places] * factor, y=self.rest[places + 1] * factor, execution=sample.execution[rows] + 1,
+            iteration=sample.iteration[rows] + 1,
+            **{
+                name: [quantity(value, sample.meaning.unit) for value in sample.values[mine].tolist()]
+                for name, mine in (("text", rows), ("next", after))
+            },
+        )  # fmt: skip
+        colour = CYCLE[label]
+        glyph = Scatter(
+            x="x", y="y", marker=MARKERS[label], size=4, line_color=colour, fill_color=colour, line_alpha=0.5, fill_alpha=0.5
+        )  # fmt: skip
+        dots = plot.add_glyph(data, glyph)
+        hover(
+            plot, [dots], [("value", "@text"), ("the next", "@next"), ("execution", "@execution"), ("measurement", "@iteration")]
+        )
+        return dots
+
+
+def _long(sample: Sample) -> bool:
+    """Whether some execution has enough measurements."""
+    import numpy as np
+
+    counts = np.bincount(sample.execution[sample.mark != REPEATED], minlength=1)
+    return bool(counts.max() >= FEWEST) and bool(sample.iteration.any())
+
+
+def _dependence(execution: NDArray[np.int64], values: NDArray[np.float64], lags: int) -> Autocorrelation:
+    """The mean coefficients of the executions that are long enough, each with its own mean; ``n`` is how many values these have."""
+    import numpy as np
+
+    from perfvcs.statistics.autocorrelation import Autocorrelation, autocorrelation
+
+    scaled = values / (np.abs(values).max() or 1.0)
+    starts = np.flatnonzero(np.diff(execution, prepend=-1))
+    counts = np.diff(np.append(starts, len(execution)))
+    most = min(lags, int(counts.max()) - 1)
+    found = np.full((len(starts), most + 1), np.nan)
+    for length in np.unique(counts[counts >= FEWEST]).tolist():
+        mine = np.flatnonzero(counts == length)
+        own = autocorrelation(scaled[starts[mine][:, None] + np.arange(length)], lags).coefficients[:, : most + 1]
+        found[mine, : own.shape[1]] = own
+    known = np.isfinite(found)
+    with np.errstate(invalid="ignore"):
+        mean = np.nansum(found, axis=0) / known.sum(axis=0)
+    return Autocorrelation(mean[None], int(counts[known[:, 0]].sum()))
+
+
+def _told(found: Autocorrelation) -> list[str]:
+    """The first coefficients, and how far those of independent values are from 0."""
+    import numpy as np
+
+    coefficients = found.coefficients[0, 1:]
+    if not found.n:
+        return ["equal values in every execution: no autocorrelation"]
+    outside = np.abs(coefficients) > found.bound
+    first = ", ".join(f"{value:+.2f}" for value in coefficients[:TOLD].tolist() if np.isfinite(value))
+    what = "a measurement depends on those before it" if outside[0] else "no dependence on the measurement before"
+    return [what, f"autocorrelation {first}; independent: within ±{found.bound:.2f}"]
+
+
+def _range(low: float, high: float, unit: str, beyond: int) -> str:
+    wide = f", {percent(high / low - 1)}" if low > 0 else ""
+    far = f"; {beyond:,} value{'s' * (beyond != 1)} beyond this axis" if beyond else ""
+    return f"{quantity(low, unit)} to {quantity(high, unit)}{wide}{far}"
+
+
+def _correlogram(found: Autocorrelation) -> figure:
+    """The coefficients of all lags, and the band of independent values."""
+    import numpy as np
+    from bokeh.models import AdaptiveTicker, Range1d
+
+    coefficients = found.coefficients[0, 1:]
+    lags = np.arange(1.0, len(coefficients) + 1)
+    known = np.isfinite(coefficients)
+    plot = canvas("autocorrelation by lag, mean of the executions", "measurements apart", "coefficient", height=200, tools="save")
+    plot.y_range = Range1d(start=min(-0.3, float(coefficients[known].min(initial=0.0)) - 0.05), end=1.0)
+    plot.xaxis.ticker = AdaptiveTicker(min_interval=1, num_minor_ticks=0)
+    band = plot.quad(0.5, len(lags) + 0.5, found.bound, -found.bound, fill_color=MUTED, fill_alpha=0.2, line_color=None)
+    plot.segment([0.5], [0.0], [len(lags) + 0.5], [0.0], line_color=INK)
+    stems = plot.segment(lags[known], 0, lags[known], coefficients[known], line_color=BLUE, line_width=3)
+    data = source(x=lags[known], y=coefficients[known], text=[f"{value:+.3f}" for value in coefficients[known].tolist()])
+    dots = plot.scatter("x", "y", source=data, size=7, color=BLUE)
+    hover(plot, [dots], [("apart", "@x"), ("autocorrelation", "@text")])
+    legend(plot, [("coefficients", [stems, dots]), ("independent (95 %)", [band])])
+    return plot

@@ -1,0 +1,77 @@
+"""Rows of one revision by their sizes, with all models that were fitted to them, and what the best one leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from perfvcs.quantity import metric_name, scale
+from perfvcs.views import Subject
+from perfvcs.views._canvas import canvas, stack
+from perfvcs.views._cloud import Cloud, clouds
+from perfvcs.views._course import axes, over, tabbed
+from perfvcs.views._sides import along
+
+if TYPE_CHECKING:
+    from bokeh.models.ui.ui_element import UIElement
+
+TEXTS = 8  # plots in a terminal
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """``points``: at most so many rows are drawn; ``both``: on both kinds of axes, not just those that show more of them."""
+
+    points: int = 1500
+    both: bool = True
+    whole: ClassVar[bool] = True
+
+    def fits(self, subject: Subject) -> str | None:
+        """Why not: it needs a benchmark with five sizes, which only one side has."""
+        found = along(subject)
+        if not all(before and after for before, after in found):
+            return None
+        return "it draws one revision, not two: `curves` draws both" if found else "it draws values against at least five sizes"
+
+    def render(self, subject: Subject) -> UIElement:
+        """Per sample a tab with logarithmic axes and one with linear ones, the residuals below each."""
+        plots = [self._draw(cloud) for cloud in clouds(subject)]
+        return stack(plots or [canvas("no environment has values at five sizes", "", "")])
+
+    def text(self, subject: Subject, width: int) -> str:
+        """The means at each size and the best model, in characters."""
+        found = clouds(subject)
+        left = [f"and {len(found) - TEXTS:,} more"] if len(found) > TEXTS else []
+        return "\n\n".join([*(_text(cloud, width) for cloud in found[:TEXTS]), *left])
+
+    def _draw(self, cloud: Cloud) -> Any:
+        kinds = axes([cloud.side])[: None if self.both else 1]
+        return tabbed(kinds, partial(cloud.draw, points=self.points))
+
+
+def _text(cloud: Cloud, width: int) -> str:
+    """A plot of characters with its heading."""
+    import numpy as np
+
+    from perfvcs.views._columns import wrapped
+    from perfvcs.views._terminal import Axis as Along
+    from perfvcs.views._terminal import Plot
+
+    course, kind = cloud.side.course, axes([cloud.side])[0]
+    log = kind == "log"
+    kept = ((course.size > 0) & (course.mean > 0)) | (not log)
+    most = float(course.mean.max())
+    chosen = scale(most / 3 or most, cloud.side.unit)
+    x, y = course.size[kept], course.mean[kept] * chosen.factor
+    curve = over(cloud.side, kind)
+    fitted = course.choice.predict(curve) * chosen.factor
+    label = f"{metric_name(cloud.sample.metric)} ({chosen.unit})".replace(" ()", "")
+    across = Along.over(x, "size", log=log)
+    plot = Plot(across, Along.over(np.concatenate([y, fitted]), label, log=log), width)
+    plot.line(curve, fitted)
+    _, apart = np.unique(np.round(across.shares(x) * plot.columns / 4), return_index=True)
+    plot.points(x[apart], y[apart], "○")
+    head = [cloud.sample.unit.title, *cloud.heading, *cloud.counted(len(cloud.order))]
+    dots = "○ means at some sizes" if len(apart) < len(x) else "○ means at each size"
+    return "\n".join([*wrapped(head, width), *plot.lines(), *wrapped([f"{dots}   ⠤ best model"], width)])
