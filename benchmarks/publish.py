@@ -25,6 +25,7 @@ from math import exp, log
 from pathlib import Path
 
 import numpy as np
+from histories import git
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
@@ -88,11 +89,6 @@ def profiles(commits: list[str], places: list[int], environment: int, levels: ND
                 commit=commits[place], job=job, collected=session, environment=where, design=Design(EXECUTIONS, warmup=1),
                 metrics={"wall": Metric("s")}, resources=rows,
             )  # fmt: skip
-
-
-def git(folder: Path, *args: str, data: bytes | None = None) -> str:
-    command = ["git", "-C", str(folder), "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *args]
-    return subprocess.run(command, input=data, capture_output=True, check=True).stdout.decode().strip()
 
 
 def build(folder: Path, plan: Plan) -> None:

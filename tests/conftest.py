@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,3 +108,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
                 if os.environ.get("PERFVCS_NO_SKIP") == "1":
                     pytest.fail(f"{tool} is missing and skipping is forbidden")
                 pytest.skip(f"needs {tool}")
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A machine whose PATH has nothing, for a launcher that was not prepared yet."""
+    from perfvcs import launcher
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    launcher._prepared.cache_clear()
+    yield
+    launcher._prepared.cache_clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -13,7 +13,10 @@ from samples import sample_profile
 
 from perfvcs.check import Report, Word, compare
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources, Stacks
-from perfvcs.views import Level, Point, Series, Step, Subject
+from perfvcs.views import Level, Point, Series, Step, Subject, View
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
 
 BASELINE, TARGET = "1f0e" * 10, "8c7f" * 10
 METRICS = {
@@ -366,3 +369,16 @@ def hostile_history() -> Subject:
             for _ in (1, 2)
         ],
     )
+
+
+def figures(view: View, subject: Subject) -> list[figure]:
+    """The figures that a view draws of a subject which fits, after bokeh has accepted them."""
+    from bokeh.document import Document
+    from bokeh.plotting import figure
+
+    assert view.fits(subject) is None
+    layout = view.render(subject)
+    document = Document()
+    document.add_root(layout)
+    document.to_json()
+    return list(layout.select({"type": figure}))  # type: ignore[arg-type]

@@ -44,14 +44,6 @@ def run(tmp_path: Path) -> Callable[..., Run]:
     return prepare
 
 
-@pytest.fixture
-def no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    launcher._prepared.cache_clear()
-    yield
-    launcher._prepared.cache_clear()
-
-
 def samples(found: Observations, name: str, uid: str = "whole") -> list[float]:
     """The values of a counter in the order of its samples."""
     rows = zip(found.uid, found.iteration, found.values[name], strict=True)

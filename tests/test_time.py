@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,14 +40,6 @@ def run(tmp_path: Path) -> Callable[..., Run]:
         return replace(prepared, **fields)  # type: ignore[arg-type]
 
     return prepare
-
-
-@pytest.fixture
-def no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    launcher._prepared.cache_clear()
-    yield
-    launcher._prepared.cache_clear()
 
 
 def report(*lines: str) -> str:

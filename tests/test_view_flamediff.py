@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.plotting import figure
 from pictures import BASELINE, MAIN, Folded, sampled
 from test_pages import BROWSER, browser, views  # noqa: F401  # a fixture
@@ -32,13 +31,7 @@ def pair(before: Folded, after: Folded, executions: int = 1, **options: Any) -> 
 
 def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures of a subject, after bokeh has accepted them."""
-    view = Flamediff(**options)
-    assert view.fits(subject) is None
-    layout = view.render(subject)
-    document = Document()
-    document.add_root(layout)
-    document.to_json()
-    return list(layout.select({"type": figure}))
+    return pictures.figures(Flamediff(**options), subject)
 
 
 def boxes(plot: figure) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.models import Legend
 from bokeh.plotting import figure
 from hypothesis import given, settings
@@ -28,13 +27,7 @@ from perfvcs.views.flamegraph import TINTS, Flamegraph
 
 def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures of a subject, after bokeh has accepted them."""
-    view = Flamegraph(**options)
-    assert view.fits(subject) is None
-    layout = view.render(subject)
-    document = Document()
-    document.add_root(layout)
-    document.to_json()
-    return list(layout.select({"type": figure}))
+    return pictures.figures(Flamegraph(**options), subject)
 
 
 def boxes(plot: figure) -> dict[str, Any]:

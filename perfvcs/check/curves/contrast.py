@@ -94,20 +94,24 @@ def _bucket(
     first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
     m, k = first.shape[1], second.shape[1]
     between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
-    parts, widest = _parts(first, second, paired, between, confidence)
+    columns = [(first[..., column], second[..., column]) for column in range(first.shape[2])]
+    shifts = [huber.paired(*both, confidence) for both in columns] if paired else []
+    away = [one.difference for one in shifts] or _apart(columns, between, confidence)
+    parts = [away[part] for part in PARTS]
+    widest = np.zeros(len(lines))
+    if paired:
+        widest = np.max([np.where(shifts[part].drawn, shifts[part].reach, 0.0) for part in PARTS], axis=0)
     p = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
-    gaps = [huber.paired(first[..., column], second[..., column]) for column in range(2)] if paired else []
+    line = first[..., :2], second[..., :2]
     if min(m, k) >= FEWEST:
         alone = np.array([one is None for one in between])
-        p = np.where(alone, _together(gaps) if gaps else hotelling(first[..., :2], second[..., :2]), p)
+        p = np.where(alone, _together(shifts[:2]) if paired else hotelling(*line), p)
     permuted = np.full(len(lines), np.nan)
     promising = np.flatnonzero(p <= alpha)
-    if len(promising):
-        permuted[promising] = (
-            sign_flips(np.stack([gap.gaps[promising] for gap in gaps], axis=2))
-            if gaps
-            else two_sample(first[promising, :, :2], second[promising, :, :2])
-        )
+    if len(promising) and paired:
+        permuted[promising] = sign_flips(np.stack([one.gaps[promising] for one in shifts[:2]], axis=2))
+    elif len(promising):
+        permuted[promising] = two_sample(line[0][promising], line[1][promising])
     veto = max(VETO, smallest(m) if paired else smallest(m, k))
     found = []
     for place, spread in enumerate(between):
@@ -121,24 +125,17 @@ def _bucket(
     return found
 
 
-def _parts(
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    paired: bool,
+def _apart(
+    columns: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
     between: Sequence[sessions.Spread | None],
     confidence: float,
-) -> tuple[list[difference.Difference], NDArray[np.float64]]:
-    """The differences of ``PARTS``, in pairs with outliers drawn in, and how far Student's reach where there were any."""
+) -> list[difference.Difference]:
+    """Welch's differences, with what sessions differ by once from each side."""
     import numpy as np
 
-    columns = [(first[..., part], second[..., part]) for part in PARTS]
-    if paired:
-        shifts = [huber.paired(*both, confidence) for both in columns]
-        return [one.difference for one in shifts], np.max([np.where(one.drawn, one.reach, 0.0) for one in shifts], axis=0)
-    # what sessions differ by comes once from each side
     extra = np.array([2 * one.variance if one else 0.0 for one in between])
     free = np.array([one.df if one else 1.0 for one in between])
-    return [difference.welch(*both, confidence, extra, free) for both in columns], np.zeros(len(first))
+    return [difference.welch(*both, confidence, extra, free) for both in columns]
 
 
 def _together(gaps: Sequence[huber.Shift]) -> NDArray[np.float64]:
