@@ -40,11 +40,11 @@ class Counters(Method):
 
     Counters have no direction: the word means that the new version behaves otherwise. Counters that move together are a cluster; one
     stands for it and is predicted by the others with a linear model of the old version. The cluster
-    regressed where the mean relative error is above the threshold: what good runs of the old version show, each predicted by the others
-    (executions, or sessions where an execution is one observation), or 30 % where there is one run only. Below three good runs it is
-    ``suspected``: too little to learn from. Of profiles of counters those that only one side has are ``new`` or ``missing``. It judges
-    every benchmark of at least three metrics, or of two where none has a direction, from its rows; below five observations a side it
-    has no answer. Source: Shang et al. 2015, section 4.
+    regressed where the error, as a share of its total, is above the threshold: what good runs of the old version show, each predicted by
+    the others (executions, or sessions where an execution is one observation), or 30 % where there is one run only. Below three good
+    runs it is ``suspected``: too little to learn from. Of profiles of counters those that only one side has are ``new`` or ``missing``.
+    It judges every benchmark of at least three metrics, or of two where none has a direction, from its rows; below five observations a side
+    it has no answer. Source: Shang et al. 2015, section 4.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.statistics.multivariate.dendrogram import Distance, Tree, distances, tree
-from perfvcs.statistics.multivariate.prediction import cross_errors, matrix, prediction_error, target, thresholds
+from perfvcs.statistics.multivariate.prediction import Per, cross_errors, matrix, prediction_error, target, thresholds
 from perfvcs.statistics.multivariate.redundancy import THRESHOLD as REDUNDANCY
 from perfvcs.statistics.multivariate.redundancy import redundant, varying
 
@@ -27,7 +27,7 @@ class Cluster:
     """Counters that move together, and the target that stands for them.
 
     ``statistic`` and ``p`` are Kolmogorov and Smirnov's for the target counter, ``before`` and ``after`` its means in the counter's unit.
-    ``error`` is the mean relative prediction error (0.3 is 30 %), ``fitted`` that on the old version itself, ``errors`` those of the good
+    ``error`` is the relative prediction error (0.3 is 30 %), ``fitted`` that on the old version itself, ``errors`` those of the good
     runs, each predicted by the others.
     """
 
@@ -127,7 +127,8 @@ def compare(
     runs a learned one (``prediction.thresholds``), otherwise ``threshold``, or twice the error on the old version itself where that is
     more. ``choice``: ``shang2015`` takes the counter that differs most
     (``prediction.target``), as published; ``learned`` the one whose error is highest in its learned threshold, because between runs
-    some counters always differ; with nothing to learn from it takes the same counter as ``shang2015``, which then has ``threshold``
+    some counters always differ, and errors are shares of a counter's total; with nothing to learn from it takes the same counter as
+    ``shang2015``, which then has ``threshold``
     whatever the old version looked like. ``ValueError`` for shapes that do not fit,
     and for a version without a complete observation. Source: Shang et al. 2015, section 4.
     """
@@ -142,14 +143,15 @@ def compare(
     before = np.concatenate(runs)
     groups = [found.places[members].tolist() for members in found.tree.clusters]
     others = {place: [other for other in group if other != place] for group in groups for place in group}
-    errors = {place: cross_errors(runs, place, rest) for place, rest in others.items()}
-    fitted = {place: prediction_error(before, before, place, rest) for place, rest in others.items()}
+    per: Per = "total" if choice == "learned" else "observation"
+    errors = {place: cross_errors(runs, place, rest, per) for place, rest in others.items()}
+    fitted = {place: prediction_error(before, before, place, rest, per) for place, rest in others.items()}
     limits = {place: max(threshold, UNSTEADY * fitted[place]) if choice == "learned" else threshold for place in others}
     if len(runs) > 1 and others:
         limits = dict(zip(others, thresholds(list(errors.values())).tolist(), strict=True))
     clusters = []
     for group in groups:
-        off = {place: prediction_error(before, after, place, others[place]) for place in group}
+        off = {place: prediction_error(before, after, place, others[place], per) for place in group}
         chosen = group[target(before[:, group], after[:, group])]
         if choice == "learned" and len(runs) > 1:
             chosen = max(group, key=lambda place: (off[place] / limits[place], place == chosen))

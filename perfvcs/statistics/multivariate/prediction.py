@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from perfvcs.statistics.multivariate.redundancy import varying
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+
+Per = Literal["observation", "total"]
 
 CHANCE = 0.01  # of a good run above a threshold that was learned
 LEAST = 0.05  # smallest threshold that is learned: good runs of real systems are off by as much
@@ -39,15 +41,16 @@ def target(old: ArrayLike, new: ArrayLike) -> int:
     return max(range(len(statistics)), key=lambda place: (statistics[place], shift[place], -place))
 
 
-def prediction_error(old: ArrayLike, new: ArrayLike, target: int, others: Sequence[int]) -> float:
-    """The mean relative error with which a linear model of counter ``target`` on the ``others`` predicts the new version.
+def prediction_error(old: ArrayLike, new: ArrayLike, target: int, others: Sequence[int], per: Per = "observation") -> float:
+    """The relative error with which a linear model of counter ``target`` on the ``others`` predicts the new version.
 
-    The model is fitted to the old version by least squares; the error is the mean of |predicted - actual| / |actual|. Shapes (m, counters)
-    and (k, counters), all finite.
+    The model is fitted to the old version by least squares. ``per`` "observation", as published: the error is the mean of
+    |predicted - actual| / |actual|. "total": the sum of |predicted - actual| over that of |actual|, since a moment in which a counter of
+    bursts has almost nothing would outweigh all others. Shapes (m, counters) and (k, counters), all finite.
 
-    An actual 0 is met or missed: the error is 0 where 0 is predicted, otherwise 1. Counters that are constant in the old version predict
-    nothing. With more counters than observations, of all models that fit perfectly the one with the smallest coefficients is taken (of
-    standardised counters). Source: Shang et al. 2015, 4.3.2 and 4.4.
+    An actual 0, or a total of 0, is met or missed: the error is 0 where 0 is predicted, otherwise 1. Counters that are constant in the old
+    version predict nothing. With more counters than observations, of all models that fit perfectly the one with the smallest coefficients
+    is taken (of standardised counters). Source: Shang et al. 2015, 4.3.2 and 4.4.
     """
     import numpy as np
 
@@ -58,12 +61,15 @@ def prediction_error(old: ArrayLike, new: ArrayLike, target: int, others: Sequen
     centre, spread = a[:, useful].mean(axis=0), a[:, useful].std(axis=0)
     coefficients = np.linalg.lstsq((a[:, useful] - centre) / spread, known - known.mean(), rcond=1e-9)[0]
     off = np.abs(known.mean() + ((b[:, useful] - centre) / spread) @ coefficients - actual)
-    zero = np.abs(actual) <= NOTHING
-    relative = np.where(zero, off > NOTHING, off / np.where(zero, 1.0, np.abs(actual)))
+    size = np.abs(actual)
+    if per == "total":
+        off, size = off.mean(keepdims=True), size.mean(keepdims=True)
+    zero = size <= NOTHING
+    relative = np.where(zero, off > NOTHING, off / np.where(zero, 1.0, size))
     return float(relative.mean())
 
 
-def cross_errors(runs: Sequence[ArrayLike], target: int, others: Sequence[int]) -> list[float]:
+def cross_errors(runs: Sequence[ArrayLike], target: int, others: Sequence[int], per: Per = "observation") -> list[float]:
     """The prediction error of each good run, shape (times, counters), by a model of all other ones; none with fewer than two runs."""
     import numpy as np
 
@@ -71,7 +77,7 @@ def cross_errors(runs: Sequence[ArrayLike], target: int, others: Sequence[int]) 
     if len(matrices) < 2:
         return []
     return [
-        prediction_error(np.concatenate(matrices[:place] + matrices[place + 1 :]), run, target, others)
+        prediction_error(np.concatenate(matrices[:place] + matrices[place + 1 :]), run, target, others, per)
         for place, run in enumerate(matrices)
     ]
 
