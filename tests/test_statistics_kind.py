@@ -112,6 +112,20 @@ def test_every_kind_is_found_among_all(name: str, error, coefficient: float, sha
     assert found.predict([10.0, 300.0]) == pytest.approx(error(np.array([10.0, 300.0])), abs=0.1, rel=0.01)
 
 
+def test_a_linear_error_that_a_cache_bends_a_little_is_linear_and_n_log_n_is_not() -> None:
+    x, random = np.arange(10.0, 101.0), np.random.default_rng(4)
+    base = 2000 + 350 * np.log(x)
+    scatter = 1 + 0.004 * random.standard_normal((2, len(x)))
+    steep = 40 * x * np.log(x)
+    bent = 0.4 * np.polyval(np.polyfit(x, steep, 1), x) + 0.6 * steep
+    family = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
+    names = [
+        kind(x, base * scatter[0], x, (base + error) * scatter[1], family=family, doubted=("logarithmic", "linearithmic")).name()
+        for error in (bent, steep)
+    ]
+    assert names == ["linear", "linearithmic"]
+
+
 def test_an_exact_error_and_none_at_all() -> None:
     x = np.arange(1.0, 11)
     same = kind(x, 3 * x, x, 3 * x)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.case import UNSIZED, UNUSABLE, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve, Word
+from perfvcs.check.curves.means import levelled, means
 from perfvcs.check.points import Points, points
 from perfvcs.check.statement import finite
 from perfvcs.quantity import number
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfvcs.check.curves.means import Grouped
     from perfvcs.statistics.regression.choice import Choice, Rule
     from perfvcs.statistics.regression.kind import Kind
     from perfvcs.statistics.regression.pairs import Pairs
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
     Columns = tuple[Floats, Floats, Floats, Floats, Numbers, Numbers]
-    Grouped = tuple[Floats, Floats, Floats]
 
 PUBLISHED = ("constant", "linear", "quadratic")  # kinds of error
 KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
@@ -60,7 +61,12 @@ class Sides:
     @cached_property
     def grouped(self) -> tuple[Grouped, Grouped]:
         """Of either side the distinct sizes, the mean of the values at each, and how many these are."""
-        return _grouped(self.baseline), _grouped(self.target)
+        return means(self.baseline), means(self.target)
+
+    @cached_property
+    def levelled(self) -> tuple[Grouped, Grouped]:
+        """The same with the executions at one level."""
+        return levelled(self.baseline), levelled(self.target)
 
     @cached_property
     def means(self) -> tuple[float, float]:
@@ -84,6 +90,7 @@ class Fitted:
     baseline: Choice
     target: Choice
     family: Sequence[str]  # the kinds of error that are looked for
+    level: bool  # whether executions are brought to one level
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -93,12 +100,12 @@ class Fitted:
         from perfvcs.statistics.regression.pairs import pair
 
         with np.errstate(all="ignore"):
-            return pair(*_columns(self.sides), len(self.sides))
+            return pair(*_columns(self.sides, self.level), len(self.sides))
 
     @cached_property
     def kinds(self) -> Kind:
         """The kind of error of each case, by the values and not by the models."""
-        return kinds(self.sides, self.family)
+        return kinds(self.sides, self.family, level=self.level)
 
     def models(self, place: int) -> tuple[str, str]:
         """The best model of either side."""
@@ -155,8 +162,8 @@ class Fitted:
         return slice(start, end)
 
 
-def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS) -> Kind:
-    """The kind of error of each case, from the means at each size as if these were independent.
+def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS, *, level: bool = True) -> Kind:
+    """The kind of error of each case, from the means at each size as if these were independent; ``level``: executions at one level.
 
     What is in truth logarithmic must not be told as linear, nor n log n as quadratic: the report names the order of growth.
     """
@@ -165,7 +172,7 @@ def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS) -> Kind:
     from perfvcs.statistics.regression.kind import kind
 
     with np.errstate(all="ignore"):
-        return kind(*_columns(sides), groups=len(sides), family=family, doubted=DOUBTED)
+        return kind(*_columns(sides, level), groups=len(sides), family=family, doubted=DOUBTED)
 
 
 def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
@@ -187,8 +194,8 @@ def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
     """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.regression.choice``.
 
     "r2", the published rule, fits all values as they are. "aicc" fits the means at each size, weighted by how many values they are of
-    and by their level, since times scatter in proportion to themselves: an execution moves all of its values, they count as one. Sizes
-    far from those around them are left out (``robust.described``).
+    and by their level, since times scatter in proportion to themselves: an execution moves all of its values, they count as one, and are
+    brought to one level with the others (``means.levelled``). Sizes far from those around them are left out (``robust.described``).
     """
     import numpy as np
 
@@ -205,9 +212,9 @@ def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
                 (size, value), group = _stacked([(one.size, one.value) for one in points])
                 choices.append(choose(fit(size, value, group, groups=len(sides), models=MODELS), rule))
             else:
-                (size, value, count), group = _stacked([one.grouped[side] for one in sides])
+                (size, value, count), group = _stacked([one.levelled[side] for one in sides])
                 choices.append(described(size, value, count, group, groups=len(sides))[0])
-    return Fitted(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else KINDS)
+    return Fitted(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else KINDS, rule != "r2")
 
 
 def _share(case: Case) -> Sides | Change:
@@ -246,19 +253,10 @@ def _decided(case: Case, word: Word, reason: str) -> Change:
     return decided_change(case.header, case.uid, None, case.metric, word, reason)
 
 
-def _columns(sides: Sequence[Sides]) -> Columns:
+def _columns(sides: Sequence[Sides], level: bool) -> Columns:
     """Sizes and means of the baseline, of the target, and the group of each of either; as ``kind`` and ``pair`` take them."""
-    before, after = (_stacked([one.grouped[side][:2] for one in sides]) for side in (0, 1))
+    before, after = (_stacked([(one.levelled if level else one.grouped)[side][:2] for one in sides]) for side in (0, 1))
     return before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1]
-
-
-def _grouped(points: Points) -> Grouped:
-    import numpy as np
-
-    distinct, place = np.unique(points.size, return_inverse=True)
-    weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
-    count = np.bincount(place, weight).astype(np.float64)
-    return distinct, np.bincount(place, points.value * weight) / count, count
 
 
 def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Numbers]:

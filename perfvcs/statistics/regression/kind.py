@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.regression.pairs import Pairs
 
+    Floats = NDArray[np.float64]
+
 PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)
 ALPHA = 0.008  # how often, at most, two equal curves are told apart
@@ -24,6 +26,8 @@ FAR = 4.0  # a difference this many (robust) standard deviations from the curve 
 FEW = 0.06  # where at most this share is so far
 MANY = 20  # where there are so many sizes that these deviations are known
 ROUNDS = 4
+GAIN = 0.002  # of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
+REST = 0.02  # unless it leaves less than this share of what the best other kind leaves: as in ``choice``
 MARGIN = 6.0  # by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in ``choice``
 
 
@@ -98,8 +102,9 @@ def kind(
     The differences, size by size (``pairs.pair``; the sizes need not coincide) and weighted by what the noise does with the level, are
     fitted by every curve of ``family``, both through 0 where f is 0 and with an offset. First come the F-tests against none: unless
     the least p of all curves, times their number, is below ``alpha``, it is "none". Then the curve of the lowest BIC is the kind; its n
-    is the number of values of the smaller side, and the ``doubted`` kinds (a power or an exponential) must be lower by ``MARGIN``. All
-    values count as independent: whether executions differ for sure is for ``curve.replicated`` to say.
+    is the number of values of the smaller side. The ``doubted`` kinds (a power or an exponential) must be lower by ``MARGIN``, and explain
+    ``GAIN`` of the variance more, or leave less than ``REST`` of the rest. All values count as independent: whether executions differ for
+    sure is for ``curve.replicated`` to say.
 
     From 20 sizes on, a few single differences far off the curve (a pause of the machine) are drawn in to 4 robust standard deviations.
 
@@ -129,6 +134,7 @@ def kind(
         chance = tail(np.maximum(nothing - squares, 0.0) / squares * df / count, count, df)
         score = np.maximum(n * np.log(squares), -1e300) + count * np.log(np.maximum(values, 1))
     doubt = np.array([MARGIN if candidate.kind in doubted else 0.0 for candidate in candidates])[:, None]
+    able &= (doubt == 0) | _worth(pairs, weights, np.where(able, squares, np.inf), doubt > 0)
     best, row = np.where(able, score + doubt, np.inf).argmin(axis=0), np.arange(pairs.groups)
     p = np.minimum(np.where(able, chance, 1.0).min(axis=0) * len(candidates), 1.0)
     place = np.array([KINDS.index(candidate.kind) for candidate in candidates], dtype=np.intp)
@@ -171,6 +177,17 @@ def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> t
             break
         tamed = replace(tamed, difference=new)
     return tamed, candidates
+
+
+def _worth(pairs: Pairs, weights: Floats, squares: Floats, doubted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which candidates explain enough more of each group than the best one that is not ``doubted``; shape (candidates, groups)."""
+    import numpy as np
+
+    total, linear, square = (np.bincount(pairs.group, weights * pairs.difference**power, pairs.groups) for power in (0, 1, 2))
+    varied = np.maximum(square - linear**2 / np.where(total > 0, total, 1.0), 0.0)
+    others = np.where(doubted, np.inf, squares).min(axis=0)
+    found: NDArray[np.bool_] = (squares <= others - GAIN * varied) | (squares <= REST * others)
+    return found
 
 
 def _best(pairs: Pairs, candidates: Sequence[Candidate]) -> NDArray[np.float64]:

@@ -1,0 +1,54 @@
+"""The means of a side's values at each size, as they are, or at one level of the executions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.points import Points
+
+    Floats = NDArray[np.float64]
+    Grouped = tuple[Floats, Floats, Floats]
+
+ROUNDS = 3  # of levels and means in turn: each takes most of what the other left
+FEWEST = 3  # rows of an execution whose level is taken out
+ROUNDING = 1e-12  # a level this near to 1 is one
+
+
+def means(points: Points) -> Grouped:
+    """The distinct sizes, the mean of the values at each, and how many these are."""
+    import numpy as np
+
+    distinct, place = np.unique(points.size, return_inverse=True)
+    weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
+    count = np.bincount(place, weight).astype(np.float64)
+    return distinct, np.bincount(place, points.value * weight) / count, count
+
+
+def levelled(points: Points) -> Grouped:
+    """The same of values divided by the level of their execution: what it took at its sizes over what all took there, 1 on average.
+
+    Where executions have sizes of their own, a slow one would bend the curve at its sizes. Where all have the same ones, hardly anything
+    moves. Values that are not all above 0 are taken as they are, and so are those of executions with fewer than three rows.
+    """
+    import numpy as np
+
+    distinct, mean, count = means(points)
+    rows = np.bincount(points.execution, minlength=points.executions)
+    if len(distinct) < FEWEST or points.executions < 2 or not (points.value > 0).all():
+        return distinct, mean, count
+    place = np.searchsorted(distinct, points.size)
+    weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
+    share = np.bincount(points.execution, weight, points.executions)
+    level = np.ones(points.executions)
+    for _ in range(ROUNDS):
+        usual = np.bincount(points.execution, mean[place] * weight, points.executions)
+        found = np.bincount(points.execution, points.value * weight, points.executions) / np.where(usual > 0, usual, 1.0)
+        level = np.where((rows >= FEWEST) & (found > 0), found, 1.0)
+        level /= (level * share).sum() / share.sum()
+        level = np.where(np.abs(level - 1) <= ROUNDING, 1.0, level)
+        mean = np.bincount(place, points.value / level[points.execution] * weight) / count
+    return distinct, mean, count
