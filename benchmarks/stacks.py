@@ -14,7 +14,7 @@ import numpy as np
 
 from perfvcs import page
 from perfvcs.profile import Collected, Job, Metric, Profile, Resources, Stacks
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 
 WHEN = "2026-11-20T09:30:00Z"
 STACKS, DEPTH, ROWS = 100_000, 20, 1_000_000

@@ -26,8 +26,8 @@ from perfvcs.reports.exhibit import exhibit
 from perfvcs.repository import Repository
 from perfvcs.site.publication import publish
 from perfvcs.store import Store
+from perfvcs.subject import Subject
 from perfvcs.vcs import git
-from perfvcs.views import Subject
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,8 @@ from samples import sample_profile
 
 from perfvcs.check import Report, Word, compare
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources, Stacks
-from perfvcs.views import Level, Point, Series, Step, Subject, View
+from perfvcs.subject import Level, Point, Series, Step, Subject
+from perfvcs.views import View
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

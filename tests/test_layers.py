@@ -15,12 +15,14 @@ PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
     {"errors"},
     {"profile", "native", "statistics", "quantity", "rules"},
-    {"summary", "environment", "process", "plugins", "linuxperf", "interpreter"},
+    {"summary", "environment", "process", "plugins", "linuxperf", "interpreter", "twin"},
     {"store", "vcs", "launcher"},
     {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}
     | {"memory", "postprocessors", "formats"},
     {"jobs", "check"},
-    {"views", "repository"},
+    {"subject", "repository"},
+    {"drawing"},
+    {"views"},
     {"plan"},
     {"measure", "locate"},
     {"page", "hooks"},

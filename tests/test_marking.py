@@ -16,6 +16,7 @@ from scipy import stats
 
 from perfvcs import plugins
 from perfvcs.check import compare
+from perfvcs.drawing.samples import samples
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors.bootstrap import Bootstrap
 from perfvcs.postprocessors.clusterizer import Clusterizer
@@ -24,7 +25,6 @@ from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.profile import REPEATED, Metric, Profile, Resources, decode
 from perfvcs.statistics.resampling import resample
 from perfvcs.summary import summarise
-from perfvcs.views._samples import samples
 
 MARKERS = [
     Normalizer(),

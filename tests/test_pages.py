@@ -17,11 +17,13 @@ from samples import sample_profile
 
 from perfvcs import page
 from perfvcs.check import Report
+from perfvcs.drawing import canvas
 from perfvcs.errors import UsageError
 from perfvcs.page.choice import choose
 from perfvcs.page.packing import pack
 from perfvcs.profile import Design
-from perfvcs.views import Series, Subject, _canvas, effects
+from perfvcs.subject import Series, Subject
+from perfvcs.views import effects
 
 BROWSER = pytest.mark.needs("chromium", "chromedriver")
 LIMIT = 3_000_000
@@ -275,9 +277,9 @@ def test_text_and_signs_have_the_contrast_of_level_aa(scheme: int) -> None:
 def test_marks_and_words_of_figures_stand_out_from_the_page(scheme: int) -> None:
     html = page.render(pictures.one())
     paper, swap = schemes(html)[scheme]["paper"], swaps(html)[scheme]
-    for colour in {*_canvas.CYCLE, *(look.colour for look in _canvas.SEEN.values())}:
+    for colour in {*canvas.CYCLE, *(look.colour for look in canvas.SEEN.values())}:
         assert contrast(swap.get(colour, colour), paper) >= 3, colour
-    for colour in (_canvas.INK, _canvas.MUTED):
+    for colour in (canvas.INK, canvas.MUTED):
         assert contrast(swap.get(colour, colour), paper) >= 4.5, colour
 
 

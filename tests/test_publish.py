@@ -635,18 +635,18 @@ def test_two_at_once_are_refused(perf: Perf) -> None:
 
 @pytest.mark.usefixtures("ready")
 def test_what_a_failure_left_half_done_is_ours_and_gets_done(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = Folder.write
+    put = Folder._put
     written = 0
 
-    def failing(folder: Folder, leaf: Any) -> None:
+    def failing(folder: Folder, path: str, content: bytes) -> None:
         nonlocal written
         written += 1
-        if written > 5:
+        if written > 8:
             raise OSError(28, "No space left on device")
-        write(folder, leaf)
+        put(folder, path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Folder, "write", failing)
+        patch.setattr(Folder, "_put", failing)
         assert "the disk is full" in perf("publish", "site", *QUICK, code=1).err
     assert json.loads(Path("site/.perfvcs-site.json").read_text())["files"] == {}
     perf("publish", "site", *QUICK)

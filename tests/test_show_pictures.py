@@ -21,7 +21,7 @@ from perfvcs.errors import UsageError
 from perfvcs.page import chromium, picture
 from perfvcs.page.chromium import BrowserFailed, Chromium, NoBrowser
 from perfvcs.repository import Repository
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 
 Perf = Callable[..., Said]
 BROWSER = pytest.mark.needs("chromium")

@@ -22,7 +22,8 @@ from perfvcs import page, plugins
 from perfvcs.check import Report
 from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED, Environment, Profile, Resources
-from perfvcs.views import Series, Subject, View
+from perfvcs.subject import Series, Subject
+from perfvcs.views import View
 
 VIEWS = plugins.names("views")
 KINDS = ("whole", "stacks", "asked")

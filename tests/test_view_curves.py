@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from samples import sample_profile
 
 from perfvcs.check import compare
+from perfvcs.drawing.curves.sides import equation
+from perfvcs.drawing.samples import Sample, Unit, samples
 from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.statistics.regression.course import course
 from perfvcs.store import Store
-from perfvcs.views import Subject
-from perfvcs.views._samples import Sample, Unit, samples
-from perfvcs.views._sides import equation
+from perfvcs.subject import Subject
 from perfvcs.views.curves import Curves
 
 Array = NDArray[np.float64]

@@ -18,7 +18,7 @@ from test_pages import BROWSER, Opened, browser  # noqa: F401  # a fixture
 from perfvcs import page
 from perfvcs.check import Change, Cluster, Report
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 from perfvcs.views.dendrogram import Dendrogram
 
 NAMES = ("web.cpu", "requests", "latency", "db.read", "db.write", "rss")

@@ -8,9 +8,9 @@ import pytest
 from test_views import figures, words
 
 from perfvcs.check import Change, Report
+from perfvcs.drawing.columns import columns
 from perfvcs.errors import UsageError
-from perfvcs.views import Subject
-from perfvcs.views._columns import columns
+from perfvcs.subject import Subject
 from perfvcs.views.effects import Effects
 
 

@@ -16,7 +16,7 @@ from test_view_flamegraph import Flames, many
 from perfvcs import page
 from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED, Job, Metric, Profile
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 from perfvcs.views.flamediff import Flamediff
 
 

@@ -17,11 +17,11 @@ from samples import sample_profile
 from test_pages import BROWSER, Opened, browser, views  # noqa: F401  # a fixture
 
 from perfvcs import page
+from perfvcs.drawing.flame import stacks
+from perfvcs.drawing.flame.boxes import clip
 from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
-from perfvcs.views import Subject
-from perfvcs.views import _stacks as stacks
-from perfvcs.views._flame import clip
+from perfvcs.subject import Subject
 from perfvcs.views.flamegraph import TINTS, Flamegraph
 
 

@@ -15,11 +15,11 @@ from bokeh.plotting import figure
 from samples import sample_profile
 
 from perfvcs import plugins
+from perfvcs.drawing.units import together
 from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.views import Subject
-from perfvcs.views._units import together
+from perfvcs.subject import Subject
 from perfvcs.views.flow import Flow
 
 

@@ -18,10 +18,10 @@ from samples import sample_profile
 from test_pages import BROWSER, Opened, browser, views  # noqa: F401  # a fixture
 
 from perfvcs import page
+from perfvcs.drawing.heat.cells import cells, interval, numbered
 from perfvcs.errors import UsageError
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
-from perfvcs.views import Subject
-from perfvcs.views._cells import cells, interval, numbered
+from perfvcs.subject import Subject
 from perfvcs.views.heatmap import Heatmap
 
 

@@ -21,15 +21,15 @@ from test_views import columns, figures, words
 from perfvcs import page
 from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
+from perfvcs.drawing.columns import columns as width_of
+from perfvcs.drawing.commits.chart import environments
+from perfvcs.drawing.commits.steps import latest
 from perfvcs.errors import UsageError
 from perfvcs.profile import Collected, Resources
 from perfvcs.reports import series as reports
 from perfvcs.reports.exhibit import exhibit
 from perfvcs.repository import Repository
-from perfvcs.views import Series, Subject
-from perfvcs.views._columns import columns as width_of
-from perfvcs.views._commits import environments
-from perfvcs.views._steps import latest
+from perfvcs.subject import Series, Subject
 from perfvcs.views.history import History
 
 Perf = Callable[..., Said]

@@ -10,10 +10,10 @@ import pytest
 from bokeh.models import ColumnDataSource, GlyphRenderer
 from test_views import columns, figures, words
 
+from perfvcs.drawing.columns import columns as width_of
 from perfvcs.errors import UsageError
 from perfvcs.page import render
-from perfvcs.views import Series, Subject
-from perfvcs.views._columns import columns as width_of
+from perfvcs.subject import Series, Subject
 from perfvcs.views.intervals import Intervals
 
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from samples import sample_profile
 
 from perfvcs import plugins
+from perfvcs.drawing.clusters import clusters
+from perfvcs.drawing.samples import samples
 from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.profile import REPEATED, Design, Profile, Resources
-from perfvcs.views import Subject
-from perfvcs.views._clusters import clusters
-from perfvcs.views._samples import samples
+from perfvcs.subject import Subject
 from perfvcs.views.distribution import Distribution
 from perfvcs.views.lag import Lag
 from perfvcs.views.runsequence import Runsequence

@@ -15,6 +15,9 @@ from bokeh.plotting import figure
 from samples import sample_profile
 from test_view_curves import LOG, SIZES, Array, durations, labels, panels, recorded
 
+from perfvcs.drawing.curves.residuals import Residuals
+from perfvcs.drawing.curves.sides import growth, interval, judged, replicates, sides_of
+from perfvcs.drawing.curves.stored import stored
 from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.postprocessors.clusterizer import Clusterizer
@@ -24,10 +27,7 @@ from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.postprocessors.regressogram import Regressogram
 from perfvcs.profile import REPEATED, Environment, Profile
-from perfvcs.views import Subject
-from perfvcs.views._residuals import Residuals
-from perfvcs.views._sides import growth, interval, judged, replicates, sides_of
-from perfvcs.views._stored import stored
+from perfvcs.subject import Subject
 from perfvcs.views.scatter import TEXTS, Scatter
 
 
@@ -248,7 +248,7 @@ def fitted(*processors: Any, curve: Callable[[Array], Array] = LOG) -> Profile:
 
 def search(profile: Profile) -> Subject:
     """As the page narrows a subject to one unit and metric."""
-    from perfvcs.views._samples import parts
+    from perfvcs.drawing.samples import parts
 
     (part,) = [one for one in parts(Subject("x", [profile]), whole=True) if (one.unit.uid, one.metric) == ("search", "duration")]
     return part.narrow()
@@ -279,7 +279,7 @@ def test_models_of_parts_are_one_curve_with_gaps() -> None:
 
 
 def durations_of(profile: Profile, uid: str) -> Any:
-    from perfvcs.views._samples import samples
+    from perfvcs.drawing.samples import samples
 
     return next(one for one in samples([profile], whole=True) if (one.unit.uid, one.metric) == (uid, "duration"))
 

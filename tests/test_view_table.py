@@ -17,13 +17,13 @@ from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs import page
+from perfvcs.drawing import writing
+from perfvcs.drawing.listing import Column, Row, Table, listing
 from perfvcs.page import terminal
 from perfvcs.page.document import document
 from perfvcs.profile import Design, Job
 from perfvcs.repository import Repository
-from perfvcs.views import Subject
-from perfvcs.views import _writing as writing
-from perfvcs.views._listing import Column, Row, Table, listing
+from perfvcs.subject import Subject
 from perfvcs.views.table import Table as View
 
 Perf = Callable[..., Said]
@@ -203,3 +203,14 @@ def test_nothing_measured_makes_no_table(project: Project, perf: Perf, tmp_path:
     commit = project.commit()
     Repository.find(create=True).store.add([sample_profile(wall=(), commit=commit, design=Design())], "test")
     assert "view `table` does not fit here" in perf("show", "-o", str(tmp_path / "x.md"), code=2).err
+
+
+def test_metrics_of_several_collectors_stand_together_and_are_told_apart() -> None:
+    twin = pictures.measured(job=Job(name="sort", collector="counters", cmd="./sort"))
+    subject = Subject("one", [pictures.measured(), twin, pictures.measured("other")])
+    table = listing(subject)
+    assert table
+    names = [row.cells[0].said for row in table.rows if row.cells[0] and row.name == "sort"]
+    assert names[:2] == ["wall time (time)", "wall time (counters)"] and len(names) == 6
+    assert [row.name for row in table.rows] == ["sort"] * 6 + ["other"] * 3
+    assert [row.cells[0].said for row in table.rows[6:] if row.cells[0]] == ["wall time", "CPU time", "peak memory"]

@@ -16,11 +16,12 @@ from samples import sample_profile
 
 from perfvcs import plugins
 from perfvcs.check import Change, Report
+from perfvcs.drawing.canvas import plain, thin
+from perfvcs.drawing.samples import samples
 from perfvcs.profile import REPEATED, Environment, Job, Metric, Resources
 from perfvcs.sparkline import fits, sparkline
-from perfvcs.views import Subject, View
-from perfvcs.views._canvas import plain, thin
-from perfvcs.views._samples import samples
+from perfvcs.subject import Subject
+from perfvcs.views import View
 
 
 def built(name: str, **options: Any) -> View:

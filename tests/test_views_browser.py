@@ -13,7 +13,7 @@ from samples import sample_profile
 from test_pages import BROWSER, browser  # noqa: F401  # a fixture
 
 from perfvcs import page, plugins
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 
 pytestmark = BROWSER
 SECONDS = 60

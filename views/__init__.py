@@ -6,121 +6,17 @@ field ``points`` bounds what is drawn, and is lowered for a page of many figures
 draws a benchmark over all its sizes, one with ``stacks`` all call stacks of a job, one with ``units`` all units of a job under one
 metric, one with ``jobs`` all rows of a job. One with a true attribute ``asked`` is drawn only where it is named. A method
 ``text(subject, width)`` draws with characters, in lines of at most ``width`` columns; a method ``listed(subject)`` gives a table, which
-the page shows instead of a figure. Files with a leading underscore are shared drawing.
+the page shows instead of a figure. What views share is `perfvcs.drawing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-
-from perfvcs.profile import Profile
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
-    from perfvcs.check import Change, Report
-
-
-@dataclass(frozen=True)
-class Point:
-    """One commit in the history of one unit's metric: centre and 99 % interval of the log-median, in the metric's unit.
-
-    ``low`` and ``high`` are None with a single execution; ``verdict`` is the word against the measured commit before (``accepted`` where
-    the project has accepted it), or empty, with its ``effect`` and its interval, and the ``reason`` for an acceptance or an open verdict.
-    ``medians`` are those of the executions. ``aside``: on a branch that was merged, so that it does not stand between its neighbours.
-    """
-
-    commit: str
-    title: str
-    author: str
-    when: str
-    executions: int
-    centre: float
-    low: float | None
-    high: float | None
-    verdict: str = ""
-    effect: float | None = None
-    effect_low: float | None = None
-    effect_high: float | None = None
-    reason: str = ""
-    aside: bool = False
-    medians: Sequence[float] = ()
-
-
-@dataclass(frozen=True)
-class Level:
-    """The commits ``first`` to ``last``, between which nothing changed for good: their centre and its 99 % interval, None if unknown."""
-
-    first: str
-    last: str
-    centre: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
-class Step:
-    """A lasting change of a series, as `perf history` finds it.
-
-    ``word`` is degradation or improvement, ``direction`` the same for a ``drift``, whose ``word`` that is. It may be in any of the
-    ``commits`` from ``first`` to ``last`` (a drift goes over them), most likely in ``commit``. ``effect`` is after/before - 1 with its
-    99 % interval, None if unknown; ``accepted`` the reason for which the project has accepted it.
-    """
-
-    commit: str
-    word: str
-    direction: str
-    first: str
-    last: str
-    commits: int
-    before: float
-    after: float
-    effect: float
-    low: float | None
-    high: float | None
-    p: float
-    detectors: Sequence[str]
-    accepted: str | None = None
-
-
-@dataclass(frozen=True)
-class Series:
-    """The history of one unit's metric; points are ordered by ancestry, oldest first.
-
-    ``levels`` and ``steps`` are along the first parents, on commits that have points, oldest first. ``begins`` says why an older series
-    of the same benchmark ended where this one begins.
-    """
-
-    label: str
-    uid: str
-    size: float | None
-    metric: str
-    unit: str
-    better: str
-    environment: str
-    points: Sequence[Point]
-    levels: Sequence[Level] = ()
-    steps: Sequence[Step] = ()
-    begins: str = ""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a page is about; a view takes what it needs of it.
-
-    ``baseline`` is empty for a page about one revision; ``report`` is there when two were compared; ``history`` for series. ``verdict``
-    is that on the one benchmark and metric which a page has cut out. ``notes`` say what was left out.
-    """
-
-    title: str
-    target: Sequence[Profile] = ()
-    baseline: Sequence[Profile] = ()
-    report: Report | None = None
-    history: Sequence[Series] = ()
-    verdict: Change | None = None
-    notes: Sequence[str] = ()
+    from perfvcs.subject import Subject
 
 
 class View(Protocol):

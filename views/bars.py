@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from perfvcs.drawing.bars.amounts import Column, Statistic, bars
+from perfvcs.drawing.bars.bar import Picture
+from perfvcs.drawing.canvas import BLUE, VERMILLION, canvas, stack
+from perfvcs.drawing.units import AGAIN, Rows, alike, over_time, rows_of, several, unit_metrics, without_whole
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.quantity import metric_name, metric_rank
+from perfvcs.subject import Subject
 from perfvcs.summary import RECORDER
-from perfvcs.views import Subject
-from perfvcs.views._amounts import Column, Statistic, bars
-from perfvcs.views._bars import Picture
-from perfvcs.views._canvas import BLUE, VERMILLION, canvas, stack
-from perfvcs.views._units import AGAIN, Rows, alike, over_time, rows_of, several, unit_metrics, without_whole
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, source, stack, thin
+from perfvcs.drawing.samples import Sample, Unit, samples
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, quantity, scale
-from perfvcs.views import Subject
-from perfvcs.views._canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, source, stack, thin
-from perfvcs.views._samples import Sample, Unit, samples
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     import numpy as np

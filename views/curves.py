@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from perfvcs.drawing.canvas import LOOKS, Axis, canvas, legend, stack
+from perfvcs.drawing.curves.course import TITLE, axes, in_words, means, model_line, tabbed
+from perfvcs.drawing.curves.difference import Difference
+from perfvcs.drawing.curves.sides import Side, along, equation, models, pairs, sides_of
+from perfvcs.drawing.samples import Sample
 from perfvcs.quantity import change, metric_name, scale
-from perfvcs.views import Subject
-from perfvcs.views._canvas import LOOKS, Axis, canvas, legend, stack
-from perfvcs.views._course import TITLE, axes, in_words, means, model_line, tabbed
-from perfvcs.views._difference import Difference
-from perfvcs.views._samples import Sample
-from perfvcs.views._sides import Side, along, equation, models, pairs, sides_of
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.counters import ASIDE
+from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
+from perfvcs.drawing.samples import Part, Unit, parts
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, shorten
+from perfvcs.subject import Subject
 from perfvcs.summary import has_totals
-from perfvcs.views import Subject
-from perfvcs.views._canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
-from perfvcs.views._samples import Part, Unit, parts
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.drawing.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, lines, source, stack, thin
+from perfvcs.drawing.clusters import Clusters, clusters
+from perfvcs.drawing.samples import Sample, samples
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, number, quantity, scale
-from perfvcs.views import Subject
-from perfvcs.views._canvas import BLUE, INK, VERMILLION, canvas, hover, legend, lines, source, stack, thin
-from perfvcs.views._clusters import Clusters, clusters
-from perfvcs.views._samples import Sample, samples
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     import numpy as np

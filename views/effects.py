@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check import Change
+from perfvcs.drawing.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
+from perfvcs.drawing.columns import beside, columns, cut, padded, wrapped
+from perfvcs.drawing.samples import Unit
 from perfvcs.errors import UsageError
 from perfvcs.quantity import change as change_text
 from perfvcs.quantity import metric_name, metric_rank, percent, quantity, shorten
-from perfvcs.views import Subject
-from perfvcs.views._canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
-from perfvcs.views._columns import beside, columns, cut, padded, wrapped
-from perfvcs.views._samples import Unit
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -132,7 +132,7 @@ def _direction(better: str) -> str:
 
 def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     """A heading, a row per change that has an effect, and the axis below; the shaded part is too small to matter."""
-    from perfvcs.views._terminal import Axis, foot, rail
+    from perfvcs.drawing.terminal import Axis, foot, rail
 
     drawn = [change for change in changes if change.effect is not None][:most]
     edge = _edge(drawn)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, legend, source, stack, thin, thinned
+from perfvcs.drawing.samples import Sample, samples
 from perfvcs.profile import DELAYED, FINE, REPEATED
 from perfvcs.quantity import metric_name, percent, quantity, scale
-from perfvcs.views import Subject
-from perfvcs.views._canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, legend, source, stack, thin, thinned
-from perfvcs.views._samples import Sample, samples
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     import numpy as np

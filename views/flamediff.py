@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar
 
+from perfvcs.drawing.canvas import plain, stack
+from perfvcs.drawing.flame.boxes import SAMPLES, Flame, draw, flames
+from perfvcs.drawing.flame.stacks import Group, groups, metrics, repeats
 from perfvcs.quantity import percent
-from perfvcs.views import Subject
-from perfvcs.views._canvas import plain, stack
-from perfvcs.views._flame import SAMPLES, Flame, draw, flames
-from perfvcs.views._stacks import Group, groups, metrics, repeats
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.views import Subject
-from perfvcs.views._canvas import legend, stack
-from perfvcs.views._flame import Flame, draw, flames
-from perfvcs.views._stacks import Group, groups, metrics
+from perfvcs.drawing.canvas import legend, stack
+from perfvcs.drawing.flame.boxes import Flame, draw, flames
+from perfvcs.drawing.flame.stacks import Group, groups, metrics
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

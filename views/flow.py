@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from perfvcs.drawing.bars.amounts import text as name_of
+from perfvcs.drawing.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, lines, plain, source, stack
+from perfvcs.drawing.heat.cells import jobs, numbered, seconds
+from perfvcs.drawing.streams import Stream, stream
+from perfvcs.drawing.units import AGAIN, MOMENT, alike, over_time, rows_of, unit_metrics, without_whole
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.quantity import Scale, metric_name, number, percent, quantity, scale, shorten
-from perfvcs.views import Subject
-from perfvcs.views._amounts import text as name_of
-from perfvcs.views._canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, lines, plain, source, stack
-from perfvcs.views._cells import jobs, numbered, seconds
-from perfvcs.views._streams import Stream, stream
-from perfvcs.views._units import AGAIN, MOMENT, alike, over_time, rows_of, unit_metrics, without_whole
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, ClassVar
 
+from perfvcs.drawing.canvas import canvas, plain
+from perfvcs.drawing.heat import moments
+from perfvcs.drawing.heat.cells import jobs
+from perfvcs.drawing.heat.measurements import measurements
+from perfvcs.drawing.heat.panel import draw
+from perfvcs.drawing.heat.shades import scheme
+from perfvcs.drawing.heat.sheet import By, Sheet, Side
+from perfvcs.drawing.units import Rows, alike, over_time, rows_of, unit_metrics
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.quantity import metric_rank
+from perfvcs.subject import Subject
 from perfvcs.summary import SAMPLER
-from perfvcs.views import Subject
-from perfvcs.views import _moments as moments
-from perfvcs.views._canvas import canvas, plain
-from perfvcs.views._cells import jobs
-from perfvcs.views._measurements import measurements
-from perfvcs.views._panel import draw
-from perfvcs.views._shades import scheme
-from perfvcs.views._sheet import By, Sheet, Side
-from perfvcs.views._units import Rows, alike, over_time, rows_of, unit_metrics
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

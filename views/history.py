@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.errors import UsageError
-from perfvcs.quantity import change, quantity, shorten
-from perfvcs.views import Point, Series, Step, Subject
-from perfvcs.views._canvas import (
+from perfvcs.drawing.canvas import (
     BLUE,
     CYCLE,
     DASHES,
@@ -25,8 +22,11 @@ from perfvcs.views._canvas import (
     source,
     stack,
 )
-from perfvcs.views._commits import TOLD, Chart, environments, folded, grouped, places, texts
-from perfvcs.views._steps import LOUD, UNJUDGED, centred, drift_start, extent, look_of, named, told, where
+from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
+from perfvcs.drawing.commits.steps import LOUD, UNJUDGED, centred, drift_start, extent, look_of, named, told, where
+from perfvcs.errors import UsageError
+from perfvcs.quantity import change, quantity, shorten
+from perfvcs.subject import Point, Series, Step, Subject
 
 if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource
@@ -64,7 +64,7 @@ class History:
 
     def render(self, subject: Subject) -> UIElement:
         """One figure per benchmark and metric, one line per environment."""
-        from perfvcs.views._course import tabbed
+        from perfvcs.drawing.curves.course import tabbed
 
         plots: list[Any] = []
         for group in grouped(subject.history):
@@ -77,7 +77,7 @@ class History:
 
     def text(self, subject: Subject, width: int) -> str:
         """The same in characters, the steps in words; what is beyond ``charts`` is a line each."""
-        from perfvcs.views._timeline import brief, timeline
+        from perfvcs.drawing.commits.timeline import brief, timeline
 
         charts = [Chart.of(group, self.points) for group in grouped(subject.history)]
         parts = ["\n".join(timeline(chart, width)) for chart in charts[: self.charts]]

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from perfvcs.drawing.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
+from perfvcs.drawing.columns import columns, cut, fitted, padded
+from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
+from perfvcs.drawing.commits.steps import LOUD, UNJUDGED
 from perfvcs.errors import UsageError
 from perfvcs.quantity import change, counted, percent, quantity
-from perfvcs.views import Point, Series, Subject
-from perfvcs.views._canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
-from perfvcs.views._columns import columns, cut, fitted, padded
-from perfvcs.views._commits import TOLD, Chart, environments, folded, grouped, places, texts
-from perfvcs.views._steps import LOUD, UNJUDGED
+from perfvcs.subject import Point, Series, Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -165,8 +165,8 @@ def _told(chart: Chart) -> list[str]:
 
 def _lines(chart: Chart, width: int) -> Iterator[str]:
     """A heading, notes, and for each environment a row per version above an axis."""
-    from perfvcs.views._terminal import Axis, foot, rail
-    from perfvcs.views._timeline import heading
+    from perfvcs.drawing.commits.timeline import heading
+    from perfvcs.drawing.terminal import Axis, foot, rail
 
     yield heading(chart, width)
     yield from (cut(line, width) for line in folded(chart.notes() + _told(chart), width))

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.drawing.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, lines, source, stack, thin, thinned, usual
+from perfvcs.drawing.clusters import MARKERS, clusters
+from perfvcs.drawing.samples import Sample, samples
 from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, percent, quantity, scale
+from perfvcs.subject import Subject
 from perfvcs.summary import SAMPLER
-from perfvcs.views import Subject
-from perfvcs.views._canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, lines, source, stack, thin, thinned, usual
-from perfvcs.views._clusters import MARKERS, clusters
-from perfvcs.views._samples import Sample, samples
 
 if TYPE_CHECKING:
     import numpy as np

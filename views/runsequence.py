@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.errors import UsageError
-from perfvcs.profile import REPEATED
-from perfvcs.quantity import metric_name, quantity, scale
-from perfvcs.views import Subject
-from perfvcs.views._canvas import (
+from perfvcs.drawing.canvas import (
     CYCLE,
     GREEN,
     MUTED,
@@ -24,8 +20,12 @@ from perfvcs.views._canvas import (
     thin,
     thinned,
 )
-from perfvcs.views._clusters import MARKERS, clusters
-from perfvcs.views._samples import Sample, samples
+from perfvcs.drawing.clusters import MARKERS, clusters
+from perfvcs.drawing.samples import Sample, samples
+from perfvcs.errors import UsageError
+from perfvcs.profile import REPEATED
+from perfvcs.quantity import metric_name, quantity, scale
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from perfvcs.drawing.canvas import canvas, stack
+from perfvcs.drawing.curves.cloud import Cloud, clouds
+from perfvcs.drawing.curves.course import axes, over, tabbed
+from perfvcs.drawing.curves.sides import along
 from perfvcs.quantity import metric_name, scale
-from perfvcs.views import Subject
-from perfvcs.views._canvas import canvas, stack
-from perfvcs.views._cloud import Cloud, clouds
-from perfvcs.views._course import axes, over, tabbed
-from perfvcs.views._sides import along
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -54,9 +54,9 @@ def _text(cloud: Cloud, width: int) -> str:
     """A plot of characters with its heading."""
     import numpy as np
 
-    from perfvcs.views._columns import wrapped
-    from perfvcs.views._terminal import Axis as Along
-    from perfvcs.views._terminal import Plot
+    from perfvcs.drawing.columns import wrapped
+    from perfvcs.drawing.terminal import Axis as Along
+    from perfvcs.drawing.terminal import Plot
 
     course, kind = cloud.side.course, axes([cloud.side])[0]
     log = kind == "log"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.views import Subject
-from perfvcs.views._listing import Table as Rows
-from perfvcs.views._listing import has_rows, listing
+from perfvcs.drawing.listing import Table as Rows
+from perfvcs.drawing.listing import has_rows, listing
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -40,7 +40,7 @@ class Table:
 
     def text(self, subject: Subject, width: int) -> str:
         """The table for a terminal."""
-        from perfvcs.views._writing import plain
+        from perfvcs.drawing.writing import plain
 
         return plain(self.listed(subject), width)
 

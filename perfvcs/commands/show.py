@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from perfvcs.views import Subject
+    from perfvcs.subject import Subject
 
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # without one of these a browser would have no window, or take the terminal
 NARROWEST, WIDEST = 40, 400  # columns
@@ -72,9 +72,9 @@ def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> Non
     """Print the drawing, as wide as the terminal; in ASCII where that has no other characters."""
     from shutil import get_terminal_size
 
+    from perfvcs.drawing.columns import ascii_only
     from perfvcs.page.terminal import WIDTH, text
     from perfvcs.sparkline import fits
-    from perfvcs.views._columns import ascii_only
 
     drawn = text(subject, view, options, max(NARROWEST, min(get_terminal_size((WIDTH, 24)).columns, WIDEST)))
     click.echo(drawn if fits(sys.stdout.encoding) else ascii_only(drawn))

@@ -9,14 +9,14 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from perfvcs.drawing.listing import Table
 from perfvcs.page.choice import choose
 from perfvcs.page.facts import facts, warnings
 from perfvcs.page.packing import Backend
 from perfvcs.page.sections import draw
 from perfvcs.page.table import overview
 from perfvcs.quantity import shorten
-from perfvcs.views import Subject
-from perfvcs.views._listing import Table
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -82,7 +82,7 @@ def _template() -> Template:
 
 
 def _file(name: str) -> str:
-    return files("perfvcs.views").joinpath(name).read_text(encoding="utf-8")
+    return files("perfvcs.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def _verbatim(script: str) -> Markup:

@@ -8,7 +8,8 @@ from typing import Any
 
 from perfvcs import plugins
 from perfvcs.errors import UsageError, nearest
-from perfvcs.views import Subject, View
+from perfvcs.subject import Subject
+from perfvcs.views import View
 
 ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")  # of the views in a block; then by name
 PLACE = "--set"

@@ -10,7 +10,7 @@ from perfvcs.check.document import encode
 from perfvcs.page.facts import facts, warnings
 from perfvcs.profile import Profile
 from perfvcs.quantity import escaped
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 
 FORMAT = "perfvcs-subject/1"
 

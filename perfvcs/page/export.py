@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.page.terminal import text
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 
 PAGE, TEXT = ".html", ".txt"
 PICTURES = (".png", ".svg")
@@ -55,9 +55,9 @@ def export(subject: Subject, kind: str, view: str | None = None, options: Mappin
 
 def _table(subject: Subject, kind: str, view: str | None) -> str:
     """The complete table, all of its rows."""
+    from perfvcs.drawing import writing
+    from perfvcs.drawing.listing import Table, listing
     from perfvcs.page.choice import choose
-    from perfvcs.views import _writing
-    from perfvcs.views._listing import Table, listing
 
     if view not in (None, "table"):
         raise UsageError(f"a {kind} file holds a table: use `--view table`, or one of {PAGE}, {', '.join(PICTURES)}")
@@ -65,6 +65,6 @@ def _table(subject: Subject, kind: str, view: str | None) -> str:
     table = listing(subject)
     assert table is not None
     forms: dict[str, Callable[[Table], str]] = {
-        ".md": _writing.markdown, ".csv": _writing.separated, ".tex": _writing.latex,
+        ".md": writing.markdown, ".csv": writing.separated, ".tex": writing.latex,
     }  # fmt: skip
     return forms[kind](table)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfvcs.profile import Environment, Profile
 from perfvcs.quantity import shorten
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from perfvcs.drawing.canvas import INK
 from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.page.chromium import BrowserFailed, Chromium
 from perfvcs.page.packing import Backend
-from perfvcs.views import Subject
-from perfvcs.views._canvas import INK
+from perfvcs.subject import Subject
 
 WIDTH: Mapping[Backend, int] = {"canvas": 1200, "svg": 760}  # CSS pixels: figures side by side, and below one another
 FIRST = 1000  # pixels of height in which the page is laid out
@@ -57,7 +57,7 @@ def _opened(browser: Chromium, subject: Subject, view: str | None, options: Mapp
     _resize(browser, FIRST, backend)
     frame = browser.call("Page.getFrameTree")["frameTree"]["frame"]["id"]
     browser.call("Page.setDocumentContent", frameId=frame, html=html)
-    browser.run(files("perfvcs.views").joinpath("picture.js").read_text(encoding="utf-8"))
+    browser.run(files("perfvcs.page").joinpath("picture.js").read_text(encoding="utf-8"))
     if view is not None:
         browser.run("picture.figuresAlone()")
     _resize(browser, min(int(browser.run("picture.height()")), HIGHEST), backend)

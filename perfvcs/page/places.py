@@ -9,16 +9,17 @@ from typing import NamedTuple
 
 import msgspec
 
+from perfvcs.drawing.commits.chart import grouped
+from perfvcs.drawing.curves.sides import FEWEST
+from perfvcs.drawing.flame.stacks import groups
+from perfvcs.drawing.heat.cells import jobs
+from perfvcs.drawing.listing import Key, title
+from perfvcs.drawing.samples import Part, parts
+from perfvcs.drawing.units import together
 from perfvcs.quantity import FIRST, metric_rank
+from perfvcs.subject import Subject
 from perfvcs.summary import MAX_SIZES, RECORDER
-from perfvcs.views import Subject, View
-from perfvcs.views._cells import jobs
-from perfvcs.views._commits import grouped
-from perfvcs.views._listing import Key, title
-from perfvcs.views._samples import Part, parts
-from perfvcs.views._sides import FEWEST
-from perfvcs.views._stacks import groups
-from perfvcs.views._units import together
+from perfvcs.views import View
 
 KINDS = ("whole", "stacks", "units", "jobs")
 

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 
+from perfvcs.drawing.listing import Key
 from perfvcs.page.packing import Backend, pack
 from perfvcs.page.places import KINDS, Place, places
 from perfvcs.page.table import Overview
 from perfvcs.quantity import FIRST, metric_name, shorten
-from perfvcs.views import Subject, View
-from perfvcs.views._listing import Key
+from perfvcs.subject import Subject
+from perfvcs.views import View
 
 FIGURES = 40  # in one page: one costs some 40 ms to make, and its reader the time to look
 POINTS = 80_000  # in all figures of a page

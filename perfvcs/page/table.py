@@ -9,17 +9,17 @@ from itertools import islice
 
 from perfvcs.check import Change, Report
 from perfvcs.check.text import found_in
+from perfvcs.drawing.canvas import SEEN, seen
+from perfvcs.drawing.commits.chart import environments
+from perfvcs.drawing.commits.steps import latest
+from perfvcs.drawing.curves.sides import growth, sized
+from perfvcs.drawing.listing import Cell, Column, Key, Row, Table, title
+from perfvcs.drawing.samples import samples
 from perfvcs.profile import Profile
 from perfvcs.quantity import change as change_text
 from perfvcs.quantity import counted, metric_name, metric_rank, quantity, shorten
 from perfvcs.sparkline import sparkline
-from perfvcs.views import Series, Subject
-from perfvcs.views._canvas import SEEN, seen
-from perfvcs.views._commits import environments
-from perfvcs.views._listing import Cell, Column, Key, Row, Table, title
-from perfvcs.views._samples import samples
-from perfvcs.views._sides import growth, sized
-from perfvcs.views._steps import latest
+from perfvcs.subject import Series, Subject
 
 ROWS = 1000
 COLUMNS = 3  # metrics with a column of their own

@@ -9,7 +9,7 @@ from perfvcs import plugins
 from perfvcs.errors import UsageError
 from perfvcs.page.choice import choose, configured, fitting
 from perfvcs.quantity import shorten
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 
 FIRST = ("history", "effects", "scatter")  # the first of these that fits comes before the table
 TABLE = "table"
@@ -31,7 +31,7 @@ def text(subject: Subject, view: str | None = None, options: Mapping[str, str] |
 
     Raises UsageError as ``choose`` does, and where the view cannot be drawn with characters.
     """
-    from perfvcs.views._columns import wrapped
+    from perfvcs.drawing.columns import wrapped
 
     if view is not None:
         chosen = choose(subject, view, options)

@@ -9,8 +9,8 @@ from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError, nearest
 from perfvcs.reports.series import gather
 from perfvcs.repository import State
+from perfvcs.subject import Subject
 from perfvcs.vcs import UnknownRevision
-from perfvcs.views import Subject
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository

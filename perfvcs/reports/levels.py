@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.reports.allowance import Allowance
 from perfvcs.reports.annals import LARGEST_EXPONENT, SHORTEST, described
-from perfvcs.views import Level, Step
+from perfvcs.subject import Level, Step
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from perfvcs.quantity import metric_rank
 from perfvcs.reports.annals import LARGEST_EXPONENT, successions
 from perfvcs.reports.levels import shapes
 from perfvcs.repository import State
-from perfvcs.views import Point, Series
+from perfvcs.subject import Point, Series
 
 if TYPE_CHECKING:
     from perfvcs.check import Change

@@ -9,6 +9,8 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.quantity import shorten
 from perfvcs.site.leaf import Leaf, digest
 from perfvcs.site.model import FORMAT
+from perfvcs.twin import halved
 
 MANIFEST = ".perfvcs-site.json"
 SUFFIX = ".perfvcs-part"  # of files that are being written
@@ -97,11 +100,22 @@ class Folder:
         self._manifest.pending = sorted({*self._manifest.pending, *new})
         self._note()
 
-    def write(self, leaf: Leaf) -> None:
-        """Write the files of a leaf, each whole or not at all."""
-        for path, content in zip(leaf.paths, leaf.make(), strict=True):
-            self._put(path, content)
-            self._manifest.files[path] = Entry(leaf.key, len(content), digest(content))
+    def write(self, leaves: Sequence[Leaf]) -> None:
+        """Write the files of leaves, each whole or not at all: those that are shared by two processes."""
+        for together, some in groupby(leaves, key=attrgetter("shared")):
+            part = list(some)
+            for files in halved(self._written, part) if together else self._written(part):
+                self._manifest.files |= files
+
+    def _written(self, leaves: Sequence[Leaf]) -> list[dict[str, Entry]]:
+        """The files of each leaf, as they were written."""
+        found = []
+        for leaf in leaves:
+            files = dict(zip(leaf.paths, leaf.make(), strict=True))
+            for path, content in files.items():
+                self._put(path, content)
+            found.append({path: Entry(leaf.key, len(content), digest(content)) for path, content in files.items()})
+        return found
 
     def end(self, leaves: Iterable[Leaf]) -> tuple[int, int]:
         """Remove what is not part of the site any more, and note what is.

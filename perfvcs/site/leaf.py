@@ -15,11 +15,15 @@ DIGEST = 16  # bytes
 
 @dataclass(frozen=True)
 class Leaf:
-    """One or several files that are made together; ``key`` is a digest of all that they are made from."""
+    """One or several files that are made together; ``key`` is a digest of all that they are made from.
+
+    ``shared``: another process may make them, too, since they need nothing but what is in memory.
+    """
 
     paths: tuple[str, ...]
     key: str
     make: Callable[[], tuple[bytes, ...]]
+    shared: bool = False
 
 
 def digest(*parts: bytes) -> str:

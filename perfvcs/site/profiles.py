@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perfvcs.site import names
 from perfvcs.site.contents import Contents
 from perfvcs.site.leaf import Leaf, digest, packed
-from perfvcs.views import Subject
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository

@@ -106,8 +106,7 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
         stale = place.stale(leaves)
         place.begin(GENERATOR, stale)
         contents.diffs.fetch(_commits(contents, stale))
-        for leaf in stale:
-            place.write(leaf)
+        place.write(stale)
         removed, left = place.end(leaves)
     visible = _is_visible(repository.project, folder)
     return Published(folder, sum(map(_is_page, stale)), sum(map(_is_page, leaves)), removed, left, visible)
@@ -158,8 +157,10 @@ def _is_page(leaf: Leaf) -> bool:
 
 
 def _commits(contents: Contents, stale: list[Leaf]) -> Iterator[str]:
-    """The commits whose pages are written, so that git is asked once about the files of all."""
+    """The commits whose pages are written, and those of all changes where these are, so that git is asked once about the files of all."""
     paths = {leaf.paths[0] for leaf in stale}
     for place in contents.record.measured:
         if contents.commit(place).url in paths:
             yield contents.record.commits[place]
+    if "changes.atom" in paths:
+        yield from (contents.record.commits[contents.finding(*pair).turn] for pair in contents.found)

@@ -57,7 +57,7 @@ class Templates:
             text = msgspec.json.encode(page)
             return self._html(path, template, page, text), b'{"format":"%b","page":%b}\n' % (model.FORMAT.encode(), text)
 
-        return Leaf((path, beside), digest(self.mark.encode(), key.encode()), files)
+        return Leaf((path, beside), digest(self.mark.encode(), key.encode()), files, shared=True)
 
     def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:
         from markupsafe import Markup

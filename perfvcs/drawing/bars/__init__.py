@@ -1,0 +1,1 @@
+"""Bars of a job: what is under each, and their figure."""

@@ -1,0 +1,210 @@
+"""What is under a bar: rows put together by a column, a number for each execution, and the centre of these."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from perfvcs.drawing.samples import CONFIDENCE, Centre, Unit, centre
+from perfvcs.drawing.units import Rows
+from perfvcs.quantity import metric_name, number
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Numbers = NDArray[np.int64]
+
+Column = Literal["unit", "uid", "size", "execution", "session", "metric"]
+Statistic = Literal["mean", "median", "sum", "min", "max"]
+RANKED = ("unit", "uid", "metric")  # columns whose values have no order of their own
+REST = ("rest",)  # what stands for all values that have no bar of their own
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows of one revision, of the shape (rows,): ``place`` and ``part`` number the values of two columns.
+
+    ``execution`` is an index into ``job``, which numbers the job of each execution.
+    """
+
+    place: Numbers
+    part: Numbers
+    execution: Numbers
+    values: Floats
+    weight: Floats
+    job: Numbers
+
+    def amounts(self, code: Numbers, count: int, statistic: Statistic, own: bool = False) -> Floats:
+        """The statistic of the rows of each code in each execution, shape (codes, executions); NaN where there are none.
+
+        A sum is 0 in an execution without rows of a code, where other executions of the same job have some, unless ``own``: each
+        execution belongs to one code.
+        """
+        import numpy as np
+
+        executions = len(self.job)
+        cell, total, shape = code * executions + self.execution, count * executions, (count, executions)
+        if statistic in ("sum", "mean"):
+            found = np.bincount(cell, self.values * self.weight, total).reshape(shape)
+            if statistic == "mean":
+                weight = np.bincount(cell, self.weight, total).reshape(shape)
+                return np.asarray(found / np.where(weight > 0, weight, np.nan))
+            group = np.arange(executions) if own else self.job
+            present = np.zeros((count, int(group.max()) + 1), dtype=bool)
+            present[code, group[self.execution]] = True
+            return np.where(present[:, group], found, np.nan)
+        ranked, counts = self.values[np.lexsort((self.values, cell))], np.bincount(cell, minlength=total)
+        there = counts > 0
+        many, start = counts[there], (np.cumsum(counts) - counts)[there]
+        low, high = {"min": (0 * many, 0 * many), "max": (many - 1, many - 1)}.get(statistic, ((many - 1) // 2, many // 2))
+        middle: Floats = np.full(total, np.nan)
+        middle[there] = ranked[start + low] / 2 + ranked[start + high] / 2
+        return middle.reshape(shape)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars by their ``keys``, each side's ``centres`` (None where it has nothing) and how many ``rows`` are under each.
+
+    Divided ones have ``parts``, and per side the means of these, of the shape (bars, parts). ``rest``: how many keys the last bar, and
+    how many parts the last part, stand for.
+    """
+
+    keys: list[Hashable]
+    centres: list[list[Centre | None]]
+    rows: list[list[int]]
+    parts: list[Hashable]
+    means: list[Floats]
+    rest: tuple[int, int]
+
+
+def bars(
+    sides: Sequence[Sequence[Rows]], by: Column, stacked: Column | None, statistic: Statistic, top: int, most: int
+) -> Bars:  # fmt: skip
+    """Rows of each side put together by a column, and divided by another: ``top`` bars of ``most`` parts, the largest, and the rest."""
+    import numpy as np
+
+    keys, parts = dict[Hashable, int](), dict[Hashable, int]()
+    coded = [_side(pieces, by, stacked, keys, parts) for pieces in sides]
+    coded, keys_shown, more = _cut(coded, "place", list(keys), by, statistic, top)
+    coded, parts_shown, more_parts = _cut(coded, "part", list(parts), stacked, statistic, most)
+    centres, means, rows = [], [], []
+    for side in coded:
+        amounts = side.amounts(side.place, len(keys_shown), statistic, by in ("execution", "session"))
+        if stacked is None:
+            centres.append([centre(row[np.isfinite(row)]) for row in amounts])
+        else:
+            code = side.place * len(parts_shown) + side.part
+            pieces = np.nan_to_num(side.amounts(code, len(keys_shown) * len(parts_shown), statistic))
+            pieces, known = pieces.reshape(len(keys_shown), len(parts_shown), -1), np.isfinite(amounts)
+            means.append(pieces.sum(axis=2) / np.maximum(known.sum(axis=1), 1)[:, None])
+            centres.append([_plain(total[there]) for total, there in zip(pieces.sum(axis=1), known, strict=True)])
+        rows.append(np.bincount(side.place, minlength=len(keys_shown)).tolist())
+    return Bars(keys_shown, centres, rows, parts_shown if stacked else [], means, (more, more_parts))
+
+
+def _plain(values: Floats) -> Centre | None:
+    """The arithmetic mean with Student's interval, since parts are to add up to the whole; None without a value."""
+    from perfvcs.statistics.interval import interval
+
+    if not len(values):
+        return None
+    found = interval(values[None], CONFIDENCE)
+    alone = len(values) < 2
+    low, high = (None if alone else float(end[0]) for end in (found.low, found.high))
+    return Centre(float(found.centre[0]), low, high, len(values))
+
+
+def _side(
+    pieces: Sequence[Rows], by: Column, stacked: Column | None, keys: dict[Hashable, int], parts: dict[Hashable, int]
+) -> Side:  # fmt: skip
+    """The rows of one revision; values that are new are added to ``keys`` and ``parts``."""
+    import numpy as np
+
+    executions, jobs = dict[Any, int](), dict[str, int]()
+    columns: dict[str, list[Any]] = {name: [] for name in ("place", "part", "execution", "values", "weight")}
+    for piece in pieces:
+        numbers = np.array([executions.setdefault(one, len(executions)) for one in piece.executions], dtype=np.int64)
+        columns["execution"].append(numbers[piece.execution])
+        columns["place"].append(_coded(piece, by, keys))
+        columns["part"].append(_coded(piece, stacked, parts) if stacked else np.zeros(len(piece.values), dtype=np.int64))
+        columns["values"].append(piece.values)
+        columns["weight"].append(piece.weight)
+    job = np.array([jobs.setdefault(one.job, len(jobs)) for one in executions], dtype=np.int64)
+    return Side(**{name: np.concatenate(column) for name, column in columns.items()}, job=job)
+
+
+def _coded(rows: Rows, column: Column, known: dict[Hashable, int]) -> Numbers:
+    """The number of each row's value of a column; values that are new are added to ``known``."""
+    import numpy as np
+
+    values: list[Hashable]
+    match column:
+        case "metric":
+            values, code = [rows.metric], np.zeros(len(rows.values), dtype=np.int64)
+        case "size":
+            distinct, code = np.unique(rows.size, return_inverse=True)
+            values = [None if np.isnan(size) else float(size) for size in distinct]
+        case "execution" | "session":
+            values = [one.number + 1 if column == "execution" else one.session for one in rows.executions]
+            code = rows.execution
+        case _:
+            values, code = [unit if column == "unit" else unit.uid for unit in rows.units], rows.unit
+    there, place = np.unique(code, return_inverse=True)
+    numbers = [known.setdefault(values[one], len(known)) for one in there.tolist()]
+    return np.array(numbers, dtype=np.int64)[place]
+
+
+def _cut(
+    sides: list[Side], name: Literal["place", "part"], keys: list[Hashable], column: Column | None, statistic: Statistic, most: int
+) -> tuple[list[Side], list[Hashable], int]:  # fmt: skip
+    """The sides with the rows of all but the largest values of a column under one number, the values, and how many others there are.
+
+    Those that remain come by their amounts, the largest first, or in their own order.
+    """
+    import numpy as np
+
+    if column is None:
+        return sides, keys, 0
+    size = np.zeros(len(keys))
+    for side in sides:
+        amounts = side.amounts(getattr(side, name), len(keys), statistic)
+        with np.errstate(invalid="ignore"):
+            mean = np.nansum(amounts, axis=1) / np.maximum(np.isfinite(amounts).sum(axis=1), 1)
+        size = np.maximum(size, np.abs(mean))
+    order = np.argsort(-size, kind="stable")
+    kept = order if len(keys) <= most else order[: max(1, most - 1)]
+    if column not in RANKED:
+        kept = np.array(sorted(kept.tolist(), key=lambda place: _rank(keys[place])), dtype=np.intp)
+    number = np.full(len(keys), len(kept), dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    shown = [keys[place] for place in kept.tolist()]
+    more = len(keys) - len(kept)
+    moved = [replace(side, **{name: number[getattr(side, name)]}) for side in sides]
+    return moved, [*shown, REST] if more else shown, more
+
+
+def _rank(key: Any) -> tuple[bool, Any]:
+    return (key is None, 0.0 if key is None else key)
+
+
+def text(key: Hashable, column: Column, label: str, rest: int) -> str:
+    """A value of a column in words, or that it stands for the ``rest``; the job's ``label`` is not told where it is that of all."""
+    if key == REST:
+        return f"{rest:,} other{'s together' if rest > 1 else ''}"
+    match column:
+        case "unit":
+            assert isinstance(key, Unit)
+            whole = key.title
+            return whole.removeprefix(f"{label} · ") if label else whole
+        case "size":
+            return "no size" if key is None else f"size {number(float(str(key)))}"
+        case "execution" | "session":
+            return f"{column} {key}"
+        case "metric":
+            return metric_name(str(key))
+        case _:
+            return str(key)

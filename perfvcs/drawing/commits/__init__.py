@@ -1,0 +1,1 @@
+"""Figures over commits: their order and axis, levels, steps and drifts."""

@@ -1,0 +1,77 @@
+"""Levels, steps and drifts of a series in words, and how they look."""
+
+from __future__ import annotations
+
+from perfvcs.drawing.canvas import ACCEPTED, BLUE, SEEN, Look
+from perfvcs.drawing.commits.chart import Chart
+from perfvcs.quantity import quantity
+from perfvcs.subject import Level, Series, Step
+
+LOUD = ("degradation", "improvement", "suspected", "accepted")  # large, in their own colour; the others in their environment's
+UNJUDGED = Look(BLUE, "square", "□", filled=False)
+
+
+def told(chart: Chart) -> list[str]:
+    """In words, how many lasting changes there are among the commits that are drawn; nothing where no series was looked at."""
+    if not any(series.levels for series in chart.group):
+        return []
+    steps = [step for series in chart.group for step in series.steps if step.commit in chart.place]
+    words = [(word, sum(named(step) == word for step in steps)) for word in dict.fromkeys(map(named, steps))]
+    return [f"{count} {word}{'s' * (count > 1)}" for word, count in words] or ["no lasting change"]
+
+
+def named(step: Step) -> str:
+    """``lasting degradation``, ``accepted degradation``, ``drift``."""
+    kind = "drift" if step.word == "drift" else step.direction
+    return f"accepted {kind}" if step.accepted is not None else "drift" if step.word == "drift" else f"lasting {kind}"
+
+
+def look_of(step: Step) -> Look:
+    """How a step is drawn: a drift as a diamond in the colour of its direction."""
+    look = SEEN[step.direction]
+    if step.accepted is not None:
+        return ACCEPTED
+    return Look(look.colour, "diamond", "◆") if step.word == "drift" else look
+
+
+def where(step: Step) -> str:
+    """Which commits it may be."""
+    if step.commits == 1:
+        return "exactly here"
+    return f"{'over' if step.word == 'drift' else 'one of'} {step.commits:,} commits {step.first[:10]}..{step.last[:10]}"
+
+
+def extent(chart: Chart, level: Level) -> tuple[int, int] | None:
+    """The places of the first and the last commit of a level, as far as they are drawn."""
+    end = chart.place.get(level.last)
+    return None if end is None else (chart.place.get(level.first, 0), end)
+
+
+def centred(level: Level, unit: str) -> str:
+    """The centre of a level with its interval, where there is one."""
+    if level.low is None or level.high is None:
+        return quantity(level.centre, unit)
+    return f"{quantity(level.centre, unit)} [{quantity(level.low, unit)}, {quantity(level.high, unit)}]"
+
+
+def drift_start(chart: Chart, series: Series, step: Step) -> float:
+    """Where a drift leaves the level before it: behind the last commit there."""
+    place = chart.place[step.commit]
+    ends = [span[1] for level in series.levels if (span := extent(chart, level)) and span[1] < place]
+    return ends[-1] + 0.5 if ends else place - 0.5
+
+
+def latest(series: Series) -> str:
+    """``last degradation at 1f0e2a3b``, or a lasting one where its step is not older; that there was none."""
+    places = {point.commit: place for place, point in enumerate(series.points)}
+    found = [(places[step.commit], named(step), step.commit) for step in series.steps if step.commit in places]
+    loud = [(place, point) for place, point in enumerate(series.points) if point.verdict in LOUD]
+    found += [(place, f"last {_change(point.verdict)}", point.commit) for place, point in loud]
+    if not found:
+        return f"no {'lasting ' if series.levels else ''}change in {len(series.points):,} commits"
+    _, word, commit = max(found, key=lambda one: one[0])
+    return f"{word} at {commit[:8]}"
+
+
+def _change(verdict: str) -> str:
+    return "accepted change" if verdict == "accepted" else verdict

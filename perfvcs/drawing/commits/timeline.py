@@ -1,0 +1,90 @@
+"""A series over its commits in characters, with its steps in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfvcs.drawing.canvas import SEEN
+from perfvcs.drawing.columns import columns, cut, fitted, padded, wrapped
+from perfvcs.drawing.commits.chart import Chart, environments, folded
+from perfvcs.drawing.commits.steps import UNJUDGED, drift_start, extent, look_of, named, told, where
+from perfvcs.drawing.samples import Unit
+from perfvcs.drawing.terminal import Axis, Plot
+from perfvcs.quantity import change, metric_name, quantity, shorten
+from perfvcs.sparkline import sparkline
+from perfvcs.subject import Series, Step
+
+HEIGHT = 12
+NAME, SPARK = 30, 20  # columns of a line that stands for a chart
+TITLE = 60
+
+
+def timeline(chart: Chart, width: int) -> Iterator[str]:
+    """A heading, notes, a plot per environment on one scale, and a line or more per step."""
+    yield heading(chart, width)
+    yield from (cut(line, width) for line in folded(chart.notes() + told(chart), width))
+    low, high = chart.bounds()
+    axis = Axis(low, high, chart.label)
+    for series, name in zip(chart.group, environments(chart.group), strict=True):
+        if chart.points(series):
+            yield ""
+            if len(chart.group) > 1:
+                yield fitted(name, width)
+            yield from _plot(chart, series, axis, width).lines()
+            for step in series.steps:
+                yield from _step(series, step, width)
+
+
+def heading(chart: Chart, width: int) -> str:
+    """The benchmark and its metric."""
+    some = chart.group[0]
+    return fitted(f"{Unit(some.label, '', some.uid, some.size).title}: {metric_name(some.metric)}", width)
+
+
+def brief(chart: Chart, width: int) -> str:
+    """One line: the benchmark, its metric, its newest values as blocks, the last one as a number."""
+    newest = max((series for series in chart.group if chart.points(series)), key=lambda one: chart.place[one.points[-1].commit])
+    line = sparkline([point.centre for point in newest.points], width=SPARK)
+    value = quantity(newest.points[-1].centre, newest.unit)
+    room = width - columns(line) - columns(value) - 4
+    return f"{padded(heading(chart, NAME), room)}  {line}  {value}" if room >= len("name") else fitted(value, width)
+
+
+def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
+    """Dots, whiskers where there is room for them, level lines, and signs for steps."""
+    points, factor = chart.points(series), chart.scale.factor
+    steps = [step for step in series.steps if step.commit in chart.place]
+    named_places = {0: chart.commits[0], len(chart.commits) - 1: chart.commits[-1]}
+    named_places |= {chart.place[step.commit]: step.commit for step in steps}
+    names = {float(place): commit[:8] for place, commit in named_places.items()}
+    plot = Plot(Axis(-0.5, len(chart.commits) - 0.5, "commit, oldest first", names=names), axis, width, HEIGHT)
+    places = [chart.place[point.commit] for point in points]
+    centres = [point.centre * factor for point in points]
+    few = 2 * len(chart.commits) <= plot.columns
+    if few:
+        known = [(place, point.low, point.high) for place, point in zip(places, points, strict=True) if point.low is not None]
+        plot.whiskers(*([(one[turn] or 0.0) * (factor if turn else 1.0) for one in known] for turn in range(3)))
+    plot.points(places, centres)
+    for level in series.levels:
+        if span := extent(chart, level):
+            plot.level(*span, level.centre * factor)
+    if few:
+        for place, centre, point in zip(places, centres, points, strict=True):
+            plot.points([place], [centre], SEEN.get(point.verdict, UNJUDGED).sign)
+    for step in steps:
+        if step.word == "drift":
+            plot.line([drift_start(chart, series, step), chart.place[step.commit]], [step.before * factor, step.after * factor])
+        plot.points([chart.place[step.commit]], [step.after * factor], look_of(step).sign)
+    return plot
+
+
+def _step(series: Series, step: Step, width: int) -> list[str]:
+    """``▲ lasting degradation +12 % [+11, +13]: 12.9 ms → 14.5 ms at 0000001e, 2026-03-12, Ada: Tidy up``, and why it is accepted."""
+    about = next((point for point in series.points if point.commit == step.commit), None)
+    levels = f"{quantity(step.before, series.unit)} → {quantity(step.after, series.unit)}"
+    found = f"{look_of(step).sign} {named(step)} {change(step.effect, step.low, step.high)}: {levels}, at {step.commit[:10]}"
+    found += f", {where(step)}" if step.commits > 1 else ""
+    if about is not None:
+        found += f"; {shorten(about.when[:10], 10)} {shorten(about.author, 24)}: {shorten(about.title, TITLE)}"
+    found += f"; accepted: {shorten(step.accepted, 2 * TITLE)}" if step.accepted else ""
+    return [line if turn == 0 else f"  {line}" for turn, line in enumerate(wrapped([found], width - 2))]

@@ -1,0 +1,106 @@
+"""Values over sizes on a figure: means with quartiles, the lines of models, and both kinds of axes in tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.drawing.canvas import CYCLE, DASHES, INK, Axis, hover, source, stack, thin
+from perfvcs.drawing.curves.sides import FEWEST, Side, equation, grid
+
+if TYPE_CHECKING:
+    from bokeh.models.layouts import Tabs
+    from bokeh.models.renderers import GlyphRenderer
+    from bokeh.plotting import figure
+
+WIDE = 30.0  # ratio of the largest to the smallest size from which logarithmic axes come first
+TITLE = 48  # characters of a line that a telephone has room for
+STYLE = """
+:host, .bk-tab, .bk-tab.bk-active { color: inherit; background: none; }
+.bk-header, .bk-tab.bk-active { border-color: #5b6470; }
+.bk-tab.bk-active { font-weight: 600; }
+"""
+
+
+def axes(sides: Sequence[Side]) -> list[Axis]:
+    """Both kinds of axes, the one that shows more of these sizes first; no logarithms where hardly anything is above 0."""
+    import numpy as np
+
+    positive = [side.course.size[(side.course.size > 0) & (side.course.mean > 0)] for side in sides]
+    if min(map(len, positive)) < FEWEST:
+        return ["linear"]
+    every = np.concatenate(positive)
+    return ["log", "linear"] if every.max() / every.min() >= WIDE else ["linear", "log"]
+
+
+def tabbed(kinds: Sequence[Axis], draw: Callable[[Axis], list[figure]]) -> Tabs:
+    """Figures below one another, once for each kind of axes."""
+    from bokeh.models.layouts import TabPanel, Tabs
+
+    panels, height = [], 0
+    for axis in kinds:
+        plots = draw(axis)
+        panels.append(TabPanel(child=stack(plots), title="logarithmic axes" if axis == "log" else "linear axes"))
+        height = max(height, sum(plot.height or 0 for plot in plots))
+    return Tabs(tabs=panels, height=height + 36, sizing_mode="stretch_width", stylesheets=[STYLE])
+
+
+def means(plot: figure, side: Side, axis: Axis, factor: float, points: int) -> list[GlyphRenderer[Any]]:
+    """The mean of the values at each size and bars for their quartiles; at most ``points`` sizes."""
+    import numpy as np
+    from bokeh.models import Scatter, Segment
+
+    course = side.course
+    rows = np.flatnonzero((course.size > 0) & (course.mean > 0)) if axis == "log" else np.arange(len(course.size))
+    rows = rows[thin(course.mean[rows], points)]
+    low, mean, high = (column[rows] for column in (course.low, course.mean, course.high))
+    floor = float(mean.min(initial=1.0)) / 10
+    data = source(
+        x=course.size[rows], y=mean * factor, low=(np.maximum(low, floor) if axis == "log" else low) * factor, high=high * factor,
+        count=course.count[rows], **{name: [texts[row] for row in rows.tolist()] for name, texts in side.texts.items()},
+    )  # fmt: skip
+    line = Segment(x0="x", y0="low", x1="x", y1="high", line_color=side.colour, line_alpha=0.35 if len(rows) <= 60 else 0.2)
+    mark = Scatter(
+        x="x", y="y", marker=side.marker, size=7 if len(rows) <= 60 else 4, line_color=side.colour,
+        fill_color="#ffffff" if side.marker == "square" else side.colour, fill_alpha=0.7, line_alpha=0.8,
+    )  # fmt: skip
+    bars, marks = plot.add_glyph(data, line), plot.add_glyph(data, mark)
+    told = [("median", "@median"), ("quartiles", "@quartiles"), ("measurements", "@count")]
+    hover(plot, [marks], [(side.name, "@text"), ("size", "@size"), *told])
+    return [bars, marks]
+
+
+def model_line(plot: figure, side: Side, model: str, place: int, axis: Axis, factor: float) -> GlyphRenderer[Any]:
+    """A model's line. Those behind the best one, which has ``place`` 0, are shown by a click on the legend."""
+    import numpy as np
+    from bokeh.models import Line
+
+    x = over(side, axis)
+    y = side.course.choice.fits[model].predict(x) * factor
+    fine = np.isfinite(y) & ((y > 0) | (axis == "linear"))
+    colour = side.colour if not side.alone else INK if not place else CYCLE[place % len(CYCLE)]
+    dash = side.dash if not side.alone else DASHES[place % len(DASHES)]
+    glyph = Line(x="x", y="y", line_color=colour, line_dash=dash, line_width=1.5 if place else 2.5)
+    line = plot.add_glyph(source(x=x[fine], y=y[fine]), glyph)
+    line.visible = not place
+    return line
+
+
+def over(side: Side, axis: Axis) -> Any:
+    """Sizes all over the range of a side, of shape (points,)."""
+    sizes = side.course.size[(side.course.size > 0) | (axis == "linear")]
+    return grid(float(sizes[0]), float(sizes[-1]), axis)
+
+
+def in_words(sides: Sequence[Side], unit: str) -> list[str]:
+    """The order of growth of each side, and of one alone its equation; lines that a telephone has room for."""
+    told = []
+    for side in sides:
+        best = side.course.choice
+        model = best.model()
+        if model is None:
+            told.append("no model fits" if side.alone else f"{side.name}: no model fits")
+            continue
+        r2 = f", r² {float(best.r2[0]):.3f}" if model != "constant" else ""
+        told.append(f"{equation(side.course, model, unit) + ',' if side.alone else side.name} {best.order(shape=True)}{r2}")
+    return ["; ".join(told)] if len("; ".join(told)) <= TITLE else told

@@ -1,0 +1,88 @@
+"""What lies between the two sides of a curve, and the error's curve that was told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.drawing.canvas import GREEN, INK, MUTED, Axis, canvas, hover, legend, source, thin
+from perfvcs.drawing.curves.sides import Side, grid
+from perfvcs.quantity import number, quantity, scale
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+    from perfvcs.check import Change
+    from perfvcs.check.change import Curve
+    from perfvcs.statistics.regression.kind import Kind
+
+
+class Difference:
+    """The difference of two courses at the sizes that both have, and the kind of error that was told."""
+
+    def __init__(self, sides: Sequence[Side], verdict: Change | None, unit: str) -> None:
+        import numpy as np
+
+        from perfvcs.check.curves.curve import DOUBTED, KINDS
+        from perfvcs.statistics.regression.kind import kind
+
+        old, new = (side.course for side in sides)
+        self.size, before, after = np.intersect1d(old.size, new.size, return_indices=True)
+        self.difference = new.mean[after] - old.mean[before]
+        self.unit = unit
+        with np.errstate(all="ignore"):
+            self.kind: Kind = kind(old.size, old.mean, new.size, new.mean, family=KINDS, doubted=DOUBTED)
+        self.curve: Curve | None = verdict.curve if verdict is not None else None
+        self.range = max(old.size[0], new.size[0]), min(old.size[-1], new.size[-1])
+
+    def draw(self, above: figure, axis: Axis, points: int) -> figure:
+        """Below ``above``, with which it shares the sizes."""
+        import numpy as np
+        from bokeh.models import Scatter
+        from bokeh.models.annotations.geometry import Span
+
+        rows = np.flatnonzero(self.size > 0) if axis == "log" else np.arange(len(self.size))
+        rows = rows[thin(self.difference[rows], points)]
+        largest = float(np.quantile(np.abs(self.difference), 0.9)) if len(self.difference) else 0.0
+        chosen = scale(largest, self.unit)
+        label = f"difference ({chosen.unit})".replace(" ()", "")
+        title = "target less baseline" if len(rows) else "target less baseline: no size is on both sides"
+        plot = canvas(title, "size", label, height=220, x_axis=axis)
+        plot.x_range = above.x_range
+        plot.add_layout(Span(location=0, dimension="width", line_color=MUTED, line_dash="dotted"))
+        entries: list[tuple[str, list[Any]]] = []
+        if len(rows):
+            data = source(
+                x=self.size[rows], y=self.difference[rows] * chosen.factor, size=[number(value) for value in self.size[rows].tolist()],
+                text=[quantity(value, self.unit) for value in self.difference[rows].tolist()],
+            )  # fmt: skip
+            mark = Scatter(x="x", y="y", marker="diamond", size=7, line_color=GREEN, fill_color=GREEN, fill_alpha=0.4)
+            marks = plot.add_glyph(data, mark)
+            hover(plot, [marks], [("difference of the means", "@text"), ("size", "@size")])
+            entries.append(("difference of the means", [marks]))
+        entries += self._kind(plot, axis, chosen.factor)
+        legend(plot, entries)
+        return plot
+
+    def _kind(self, plot: figure, axis: Axis, factor: float) -> list[tuple[str, list[Any]]]:
+        """The error's curve with its interval, where one was told."""
+        import numpy as np
+        from bokeh.models import Line, VArea
+
+        from perfvcs.statistics.regression.models import transform
+
+        curve = self.curve
+        if curve is None or curve.coefficient is None or curve.kind in ("none", "power", "exponential"):
+            return []
+        x = grid(*self.range, axis)
+        x = x[np.isfinite(transform(curve.kind, x))]
+        f = np.ones(len(x)) if curve.kind == "constant" else transform(curve.kind, x)
+        offset = float(self.kind.offset[0]) if self.kind.name() == curve.kind else 0.0
+        offset = offset if np.isfinite(offset) and curve.kind != "constant" else 0.0
+        low, high = (curve.coefficient if end is None else end for end in (curve.low, curve.high))
+        data = source(
+            x=x, y=(offset + curve.coefficient * f) * factor, low=(offset + low * f) * factor, high=(offset + high * f) * factor
+        )
+        band = plot.add_glyph(data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.25))
+        line = plot.add_glyph(data, Line(x="x", y="y", line_color=INK, line_width=2))
+        return [(f"{curve.kind}, 99 % interval", [line, band])]

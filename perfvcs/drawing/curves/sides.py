@@ -1,0 +1,233 @@
+"""The sides of a curve: values over sizes of one revision or two, and their models in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from perfvcs.drawing.canvas import BLUE, VERMILLION, Axis
+from perfvcs.drawing.samples import CONFIDENCE, Cut, Part, Sample, Unit, parts, samples
+from perfvcs.profile import REPEATED
+from perfvcs.quantity import number, quantity
+from perfvcs.subject import Subject
+from perfvcs.summary import RECORDER
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.regression.condensed import Ranges
+    from perfvcs.statistics.regression.course import Course
+    from perfvcs.statistics.regression.models import Fit
+
+    Floats = NDArray[np.float64]
+
+FEWEST = 5  # sizes that make a curve
+KEPT = 200  # courses that are remembered
+LOOK = 1000  # rows at which sizes are looked for first
+POINTS = 160  # of a drawn curve
+ALONE = "measured"  # the name of a side without another
+NAMES = {
+    "constant": "", "logarithmic": "ln n", "linear": "n", "linearithmic": "n ln n", "quadratic": "n²", "cubic": "n³",
+}  # fmt: skip
+
+
+_known: dict[bytes, Course] = {}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One revision of a curve, and how it is drawn."""
+
+    name: str
+    course: Course
+    colour: str
+    marker: str
+    dash: str
+    unit: str
+    within: Ranges | None
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no other side."""
+        return self.name == ALONE
+
+    @cached_property
+    def texts(self) -> dict[str, list[str]]:
+        """What is told of each size on hovering, whatever the axes."""
+        low, middle, high, mean, size = (
+            column.tolist() for column in (getattr(self.course, name) for name in ("low", "middle", "high", "mean", "size"))
+        )
+        return {
+            "text": [quantity(value, self.unit) for value in mean], "median": [quantity(value, self.unit) for value in middle],
+            "quartiles": [f"{quantity(a, self.unit)} to {quantity(b, self.unit)}" for a, b in zip(low, high, strict=True)],
+            "size": [number(value) for value in size],
+        }  # fmt: skip
+
+
+def sides_of(first: Sample | None, second: Sample | None) -> list[Side]:
+    """What is there of baseline and target; near sizes are put together in the same way on both."""
+    from perfvcs.statistics.regression.condensed import ranges
+
+    looks = {"baseline": (BLUE, "circle", "solid"), "target": (VERMILLION, "square", "dashed")}
+    there = [(name, judged(sample)) for name, sample in zip(looks, (first, second), strict=True) if sample is not None]
+    if len(there) == 1:
+        there, looks = [(ALONE, there[0][1])], {ALONE: (BLUE, "circle", "solid")}
+    most = max(len(set(columns[2].tolist())) for _, columns in there)
+    within = ranges(tuple(columns[0] for _, columns in there), most)
+    unit = next(sample for sample in (first, second) if sample is not None).meaning.unit
+    return [Side(name, _course(columns, within), *looks[name], unit, within) for name, columns in there]
+
+
+def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> Course:
+    """The course of rows; that of the same ones, which a page's table and its figure ask for, is computed once."""
+    import numpy as np
+
+    from perfvcs.statistics.regression.course import course
+
+    digest = blake2b()
+    for column in (*columns, *((within.edges, within.size) if within is not None else ())):
+        digest.update(np.ascontiguousarray(column).data)
+    key = digest.digest()
+    if key not in _known:
+        if len(_known) >= KEPT:
+            _known.pop(next(iter(_known)))
+        _known[key] = course(*columns, within)
+    return _known[key]
+
+
+def growth(sample: Sample) -> str:
+    """``O(log n), sizes 10 to 5,000``."""
+    (side,) = sides_of(None, sample)
+    size = side.course.size
+    return (
+        f"{side.course.choice.order(shape=True) or 'no model fits'}, sizes {number(float(size[0]))} to {number(float(size[-1]))}"
+    )
+
+
+def sized(sample: Sample) -> bool:
+    """Whether a sample is a curve: values at five sizes or more, of a metric that is judged."""
+    import numpy as np
+
+    return sample.meaning.better != "none" and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST
+
+
+def equation(course: Course, model: str, unit: str) -> str:
+    """``62.1 ns + 24.9 ns ln n``: a fitted model in numbers."""
+    first, second = course.choice.fits[model].coefficients[0].tolist()
+    if model == "power":
+        return f"{quantity(first, unit)} n^{number(second)}"
+    if model == "exponential":
+        return f"{quantity(first, unit)} {second:.6g}^n"
+    sign = "-" if second < 0 else "+"
+    return quantity(first, unit) + (f" {sign} {quantity(abs(second), unit)} {NAMES[model]}" if NAMES[model] else "")
+
+
+def models(course: Course) -> list[str]:
+    """The models that could be fitted, the best one first."""
+    known = [name for name, fit in course.choice.fits.items() if bool(fit.known[0])]
+    best = course.choice.model()
+    return sorted(known, key=lambda name: name != best)
+
+
+def along(subject: Subject) -> list[tuple[bool, bool]]:
+    """Of each unit and metric that has a curve, whether baseline and target have one; as ``pairs``, without looking at the values."""
+    found = [
+        tuple(_wide(part, side) for side in (part.baseline, part.target)) for part in parts(subject, whole=True) if part.judged
+    ]
+    return [(before, after) for before, after in found if before or after]
+
+
+def _wide(part: Part, side: Sequence[Cut]) -> bool:
+    """Whether a side has values at five sizes."""
+    import numpy as np
+
+    cuts = [cut for cut in side if cut.profile.resources.size is not None]
+    for few in (LOOK, None):  # most of those that have five sizes have them soon
+        columns = [(cut.columns.floats("size")[cut.rows[:few]], cut.columns.floats(part.metric)[cut.rows[:few]]) for cut in cuts]
+        sizes = [size[np.isfinite(size) & np.isfinite(values)] for size, values in columns]
+        if len(np.unique(np.concatenate([*sizes, np.empty(0)]))) >= FEWEST:
+            return True
+    return False
+
+
+def pairs(subject: Subject) -> list[tuple[Sample | None, Sample | None]]:
+    """The curves of baseline and target, of each unit and metric that has one on either side."""
+    found: dict[tuple[Unit, str], list[Sample | None]] = {}
+    for place, profiles in enumerate((subject.baseline, subject.target)):
+        for sample in samples(profiles, whole=True):
+            if sized(sample):
+                found.setdefault((sample.unit, sample.metric), [None, None])[place] = sample
+    return [(first, second) for first, second in found.values()]
+
+
+def told(sample: Sample) -> NDArray[np.bool_]:
+    """Which rows of a sample are judged: those with a size, of executions that were not repeated, no first calls; shape (rows,)."""
+    import numpy as np
+
+    from perfvcs.statistics.regression.condensed import warm
+
+    kept = np.isfinite(sample.size) & (sample.mark != REPEATED)
+    if sample.unit.collector == RECORDER:
+        kept &= warm(sample.iteration, sample.execution)
+    return kept if kept.any() else np.isfinite(sample.size)
+
+
+def judged(sample: Sample) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Size, value and execution of the rows that are judged."""
+    kept = told(sample)
+    return sample.size[kept], sample.values[kept], sample.execution[kept]
+
+
+def replicates(sample: Sample, side: Side) -> Fit | None:
+    """The best model fitted to each execution by itself; None with fewer than two."""
+    import numpy as np
+
+    from perfvcs.statistics.regression.condensed import BUSY, cells, drawn_in
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.level import level
+
+    model = side.course.choice.model()
+    size, values, execution = judged(sample)
+    if model is None or (execution == execution[0]).all():
+        return None
+    cell = cells(size, drawn_in(size, values, BUSY), execution, side.within)
+    kept = cell.size > 0 if (side.course.size > 0).sum() > 2 else np.ones(len(cell.size), dtype=bool)
+    numbers, place = np.unique(cell.execution[kept], return_inverse=True)
+    at, means, group = cell.size[kept], cell.value[kept], place.astype(np.intp)
+    with np.errstate(all="ignore"):
+        weights = cell.count[kept] / level(at, means, group) ** 2
+        return fit(at, means, group, weights, groups=len(numbers), models=[model])[model]
+
+
+def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
+    """The 99 % interval of the curves of executions at sizes ``x``; None with fewer than two curves. Both ends have the shape of ``x``.
+
+    Student's t at each size by itself, on the logarithms where all curves are above 0.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.interval import interval as student
+
+    with np.errstate(all="ignore"):
+        curves = fits.predict(x[:, None], np.flatnonzero(fits.known)[None, :])
+    curves = curves[:, np.isfinite(curves).all(axis=0)]
+    if curves.shape[1] < 2:
+        return None
+    positive = bool((curves > 0).all())
+    scaled = np.log(curves) if positive else curves / (np.abs(curves).max() or 1.0)
+    found = student(scaled, CONFIDENCE)
+    with np.errstate(over="ignore"):
+        ends = [np.exp(end) if positive else end * (np.abs(curves).max() or 1.0) for end in (found.low, found.high)]
+    return ends[0], ends[1]
+
+
+def grid(low: float, high: float, axis: Axis) -> Floats:
+    """Sizes all over the range, evenly by their logarithms where the axis is."""
+    import numpy as np
+
+    found = np.geomspace(low if low > 0 else min(1.0, high), high, POINTS) if axis == "log" else np.linspace(low, high, POINTS)
+    return np.asarray(found, dtype=np.float64)

@@ -1,0 +1,135 @@
+"""Models that postprocessors left in a profile, as curves over sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from perfvcs.drawing.curves.sides import grid
+from perfvcs.drawing.samples import Sample
+from perfvcs.profile import Profile
+from perfvcs.quantity import number
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.drawing.canvas import Axis
+
+    Floats = NDArray[np.float64]
+
+FITTED = "regression"
+SMOOTHED = ("moving-average", "kernel-regression", "regressogram")
+MOST = 1000  # points of one curve, and curves of one unit: more are not ours
+DETAILS = ("kind", "window", "alpha", "bandwidth", "statistic", "buckets")
+
+
+class Entry(msgspec.Struct):
+    """What a curve takes of an entry of ``models``; docs/format.md has them all."""
+
+    postprocessor: str
+    by: str = "size"
+    best: bool = False
+    model: str | None = None
+    coefficients: list[float] = []
+    x: tuple[float, float] | None = None
+    points: tuple[list[float], list[float]] | None = None
+    r2: float | None = None
+    kind: str | None = None
+    window: float | None = None
+    alpha: float | None = None
+    bandwidth: float | None = None
+    statistic: str | None = None
+    buckets: int | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve with its name and what is known of it: ``x`` rising, both of the shape (points,), NaN where there is a gap.
+
+    ``y`` is in the metric's unit; ``steps`` says that it is level about each point.
+    """
+
+    name: str
+    details: str
+    x: Floats
+    y: Floats
+    steps: bool = False
+
+
+def stored(profiles: Iterable[Profile], sample: Sample, axis: Axis) -> tuple[list[Curve], int]:
+    """The curves that are there of a sample, from its newest profile that has any, and how many entries cannot be read."""
+    for profile in sorted(profiles, key=lambda one: one.collected.started, reverse=True):
+        same = profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
+        mine = [entry for entry in profile.models if (entry.get("uid"), entry.get("metric")) == (sample.unit.uid, sample.metric)]
+        if same and mine and profile.environment.fingerprint == sample.environment:
+            return _curves(mine[:MOST], axis)
+    return [], 0
+
+
+def _curves(models: Sequence[dict[str, Any]], axis: Axis) -> tuple[list[Curve], int]:
+    pieces: list[Entry] = []
+    curves: list[Curve] = []
+    unreadable = 0
+    for model in models:
+        if model.get("postprocessor") not in (FITTED, *SMOOTHED):
+            continue
+        try:
+            entry = msgspec.convert(model, Entry)
+            if entry.by != "size":
+                continue
+            if entry.postprocessor != FITTED:
+                curves.append(_smooth(entry))
+            elif entry.best:
+                pieces.append(_checked(entry))
+        except (msgspec.ValidationError, ValueError):
+            unreadable += 1
+    return ([_fitted(pieces, axis)] if pieces else []) + curves, unreadable
+
+
+def _smooth(entry: Entry) -> Curve:
+    """A curve as points; ValueError where they are none."""
+    import numpy as np
+
+    x, y = (np.asarray(column, dtype=np.float64) for column in entry.points or ([], []))
+    if not 0 < len(x) == len(y) <= MOST or not (np.diff(x) >= 0).all():
+        raise ValueError("these are no points of a curve")
+    values = ((name, getattr(entry, name)) for name in DETAILS)
+    told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not None]
+    details = ", ".join([*told, *_explained(entry)])
+    return Curve(entry.postprocessor.replace("-", " "), details, x, y, entry.postprocessor == "regressogram")
+
+
+def _checked(entry: Entry) -> Entry:
+    """An entry whose model and coefficients are known; ValueError where they are not."""
+    from perfvcs.statistics.regression.models import LINEARISED, MODELS, parameters
+
+    if entry.model not in MODELS + LINEARISED or len(entry.coefficients) != parameters(entry.model) or entry.x is None:
+        raise ValueError("this is no model")
+    return entry
+
+
+def _fitted(pieces: Sequence[Entry], axis: Axis) -> Curve:
+    """The best models of all ranges of sizes as one curve, with a gap between them."""
+    import numpy as np
+
+    from perfvcs.statistics.regression.models import evaluate, order
+
+    xs, ys = [], []
+    for piece in pieces:
+        assert piece.model is not None
+        assert piece.x is not None
+        x = grid(*piece.x, axis)
+        xs += [x, x[-1:]]
+        ys += [evaluate(piece.model, x, *[*piece.coefficients, 0.0][:2]), np.array([np.nan])]
+    (first, *others) = pieces
+    one = [str(first.model), order(str(first.model), first.coefficients[-1]), *_explained(first)]
+    details = f"{len(pieces)} models of parts" if others else ", ".join(one)
+    return Curve(FITTED, details, np.concatenate(xs), np.concatenate(ys))
+
+
+def _explained(entry: Entry) -> list[str]:
+    return [] if entry.r2 is None else [f"r² {entry.r2:.3f}"]

@@ -1,0 +1,1 @@
+"""Flame graphs: one tree of all call stacks, and its boxes."""

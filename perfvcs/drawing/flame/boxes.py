@@ -1,0 +1,150 @@
+"""A flame graph as a figure: boxes below the boxes of their callers, what is told of each, and how many are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.drawing.canvas import FONT, HOVER, INK, canvas, hover, plain, source
+from perfvcs.drawing.flame.stacks import Group, Tree, metrics, spans, split, tree, widest
+from perfvcs.profile import Metric
+from perfvcs.quantity import metric_name, quantity
+from perfvcs.subject import Subject
+
+if TYPE_CHECKING:
+    import numpy as np
+    from bokeh.models import ColumnDataSource
+    from bokeh.plotting import figure
+    from numpy.typing import NDArray
+
+ROW = 18  # pixels
+LETTER = 6.4  # pixels of one, on average
+WIDTH = 1200  # pixels of a figure, until the page knows better
+LEAST = 0.0005  # of all: half a pixel on a wide screen
+METRICS = 4  # of one group of profiles
+BLACK = "#101010"
+SAMPLES = "samples"  # the metric that is drawn by chance: how often a stack was seen
+
+
+@dataclass(frozen=True)
+class Flame:
+    """One metric of a group's stacks, and the nodes ``kept`` that are drawn of it, ascending, of shape (boxes,); the first is node 0."""
+
+    name: Group
+    subject: Subject
+    metric: str
+    meaning: Metric
+    tree: Tree
+    kept: NDArray[np.int64]
+
+    @cached_property
+    def parts(self) -> list[tuple[str, str]]:
+        """Function and file of each box."""
+        return [("all", "")] + [split(self.tree.frames[number]) for number in self.tree.frame[self.kept][1:].tolist()]
+
+    def quantity(self, value: float) -> str:
+        """A value in the metric's unit."""
+        return quantity(value, self.meaning.unit)
+
+    def amount(self, *sides: int) -> str:
+        """What all boxes together have: samples of all executions, of other metrics that of one."""
+        seen = self.metric == SAMPLES
+        values = [self.tree.counts[side] if seen else float(self.tree.total[0, side]) for side in sides]
+        return " → ".join(map(self.quantity, values)) + (" in all executions" if seen else " per execution")
+
+    def amounts(self, values: NDArray[np.float64]) -> list[str]:
+        """Amounts of one execution with their shares, of shape (boxes, 2); of two revisions the baseline's before the target's."""
+        whole = self.tree.total[0]
+        sides = [side for side, there in enumerate((self.subject.baseline, self.subject.target)) if there]
+        texts = [
+            [f"{self.quantity(value)} ({100 * value / (whole[side] or 1):.2f} %)" for value in values[self.kept, side].tolist()]
+            for side in sides
+        ]
+        return [" → ".join(pair) for pair in zip(*texts, strict=True)]
+
+    def heading(self, *lines: str) -> str:
+        """What the figure is about, what its colours mean, and what it leaves out."""
+        name = self.name
+        title = f"{plain(name.job)} · {plain(metric_name(self.metric))}, by {plain(name.engine or name.collector)}"
+        drawn, known = len(self.kept), len(self.tree.frame)
+        left_out = [f"{drawn:,} of {known:,} frames drawn, the widest"] if drawn < known else []
+        cut = ["deeper calls count for the last frame that is drawn"] if self.tree.deeper else []
+        return "\n".join([title, *lines, *left_out, *cut])
+
+
+def flames(groups: Mapping[Group, Subject], most: int) -> list[Flame]:
+    """What is drawn of each group: its first metrics, and of these at most ``most`` boxes, the widest on either side."""
+    found = []
+    for name, group in groups.items():
+        for metric, meaning in list(metrics(group).items())[:METRICS]:
+            grown = tree(group, metric)
+            found.append(Flame(name, group, metric, meaning, grown, widest(grown.shares.max(axis=1), max(1, most), LEAST)))
+    return found
+
+
+def draw(flame: Flame, heading: str, sides: Sequence[int], columns: Mapping[str, Sequence[str]]) -> figure:
+    """The figure; boxes are as wide as their share of the first of ``sides``, and the page can change to the second.
+
+    ``columns`` are texts of shape (boxes,): ``fill`` is a box's colour, ``sign`` goes before its name, all others are told on hovering.
+    """
+    from bokeh.models import ColumnDataSource, Range1d, TapTool
+
+    levels = int(flame.tree.depth[flame.kept].max()) + 1
+    plot = canvas(
+        heading, "", "", height=ROW * levels + 15 * (heading.count("\n") + 1) + 24, tools="xpan,xbox_zoom,xwheel_zoom,reset,save"
+    )
+    plot.name = "flame"
+    plot.tags = [metric_name(flame.metric), *(("baseline", "target")[side] for side in sides)]
+    plot.x_range = Range1d(start=0, end=1, bounds=(0, 1), min_interval=1e-5)
+    plot.y_range = Range1d(start=levels, end=0)
+    plot.axis.visible = False
+    plot.grid.visible = False
+    data = _source(flame, sides, columns)
+    boxes = plot.quad(
+        "left", "right", "top", "bottom", source=data, fill_color="fill", fill_alpha="alpha", line_color="#ffffff", line_width=0.6,
+        nonselection_fill_alpha="alpha", nonselection_line_color="#ffffff", selection_line_color="#ffffff", name="frames",
+    )  # fmt: skip
+    plot.text(
+        "at", "middle", "label", source=data, text_font_size="11px", text_font=FONT, text_color=BLACK, text_baseline="middle",
+        x_offset=3, nonselection_text_alpha=1,
+    )  # fmt: skip
+    plot.quad(
+        "left", "right", "top", "bottom", source=ColumnDataSource({name: [] for name in ("left", "right", "top", "bottom")}),
+        fill_color=None, line_color=INK, line_width=2.5, name="chosen",
+    )  # fmt: skip
+    told = [("function", "@name"), ("file", "@file"), ("total", "@total"), ("without callees", "@own")]
+    hover(plot, [boxes], [*told, *((name, f"@{name}") for name in columns if name not in ("fill", "sign"))])
+    plot.add_tools(TapTool(renderers=[boxes], visible=False))
+    return plot
+
+
+def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[str]]) -> ColumnDataSource:
+    """The boxes with all that is told of them."""
+    import numpy as np
+
+    found, kept = flame.tree, flame.kept
+    signs = columns.get("sign") or [""] * len(kept)
+    names = [f"{sign}{plain(name, 160)}" for sign, (name, _) in zip(signs, flame.parts, strict=True)]
+    left, right = (edge[kept] for edge in spans(found, found.shares[:, sides[0]]))
+    widths = ((right - left) * WIDTH / LETTER).tolist()
+    depth = found.depth[kept].astype(float)
+    data: dict[str, Any] = {
+        "left": left, "right": right, "top": depth, "bottom": depth + 1, "at": left, "middle": depth + 0.5,
+        "label": [clip(name, width) for name, width in zip(names, widths, strict=True)], "name": [one[:HOVER] for one in names],
+        "file": [plain(file, HOVER) or "–" for _, file in flame.parts], "alpha": np.ones(len(kept)),
+        "parent": np.searchsorted(kept, found.parent[kept]),  # a frame that is drawn has a parent that is
+        "total": flame.amounts(found.total), "own": flame.amounts(found.own),
+    }  # fmt: skip
+    if len(sides) > 1:
+        data["other_left"], data["other_right"] = (edge[kept] for edge in spans(found, found.shares[:, sides[1]]))
+    return source(**data, **{name: column for name, column in columns.items() if name != "sign"})
+
+
+def clip(name: str, letters: float) -> str:
+    """As much of a name as ``letters`` have room for; a name of one or two letters tells nothing."""
+    room = int(letters) - 1
+    if room < 3:
+        return ""
+    return name if len(name) <= room else f"{name[: room - 1]}…"

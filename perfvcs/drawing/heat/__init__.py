@@ -1,0 +1,1 @@
+"""Heat maps: cells, the panels that they fill, and what their colours stand for."""

@@ -1,0 +1,141 @@
+"""One panel of a heat map as a figure: its cells, the names of its rows, and the bar of its colours."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.drawing.canvas import FONT, MUTED, canvas, hover, plain, source
+from perfvcs.drawing.columns import wrapped
+from perfvcs.drawing.heat.shades import Scheme, words
+from perfvcs.drawing.heat.sheet import Panel, Sheet, limits
+from perfvcs.quantity import number, quantity, scale
+
+if TYPE_CHECKING:
+    import numpy as np
+    from bokeh.models import ColorMapper
+    from bokeh.plotting import figure
+    from numpy.typing import NDArray
+
+ROW = 17  # pixels
+TITLE = 32  # characters of a line beside the names of rows, on a telephone
+NAME, RANGE = 22, 20  # characters of a row's name and of its range
+
+
+def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
+    """The figure of one of the sheet's panels, as high as it has rows."""
+    import numpy as np
+    from bokeh.models import BasicTicker, BasicTickFormatter, FixedTicker, Range1d
+
+    shades = colours.shades(panel.cells.mean)
+    row, column = np.nonzero(np.isfinite(shades))
+    edges = panel.columns.edges
+    beside = [one.columns.edges for one in (sheet.panels if sheet.linked else [panel])]
+    start, end = min(own[0] for own in beside), max(own[-1] for own in beside)
+    chosen = scale(float(max(-start, end)) if panel.columns.unit else 1.0, panel.columns.unit)
+    height, row_height = len(sheet.names), ROW * (2 if sheet.own else 1)
+    gaps = any(not np.isfinite(colours.shades(one.cells.mean)).all() for one in sheet.panels)
+    hatched = ["hatched: no value" + (", or none above zero" if colours.log else "")] if gaps else []
+    sentences = [*filter(None, [panel.name]), sheet.title, *sheet.notes, *words(sheet, colours), *hatched]
+    heading = wrapped(sentences, TITLE)
+    plot = canvas(
+        "\n".join(heading), f"{sheet.x} ({chosen.unit})".replace(" ()", ""), sheet.y, height=row_height * height + 85 + 15 * len(heading),
+        tools="xpan,xbox_zoom,xwheel_zoom,reset,save",
+    )  # fmt: skip
+    plot.name = "heatmap"
+    plot.x_range = Range1d(start=float(start * chosen.factor), end=float(end * chosen.factor))
+    plot.y_range = Range1d(start=height, end=0)
+    plot.grid.visible = False
+    plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
+    plot.xaxis.ticker = BasicTicker(desired_num_ticks=5)
+    if sheet.ticks:
+        plot.xaxis.ticker = FixedTicker(ticks=list(sheet.ticks))
+        plot.xaxis.major_label_overrides = dict(sheet.ticks.items())
+    _rows(plot, sheet)
+    if hatched:
+        _hatch(plot, ~np.isfinite(shades), edges * chosen.factor)
+    gap = 0.04 if sheet.own else 0.0
+    data = source(
+        left=edges[column] * chosen.factor, right=edges[column + 1] * chosen.factor, top=row + gap, bottom=row + 1 - gap,
+        shade=shades[row, column], name=[plain(sheet.names[one], 80) for one in row.tolist()],
+        at=[panel.told[one] for one in column.tolist()], text=_texts(sheet, panel, row, column),
+    )  # fmt: skip
+    mapper = _bar(plot, sheet, colours)
+    colour: Any = {"field": "shade", "transform": mapper}
+    boxes = plot.quad(
+        "left", "right", "top", "bottom", source=data, fill_color=colour, line_color=colour, line_width=0.6, name="cells"
+    )
+    hover(plot, [boxes], [(sheet.y, f"{sheet.y} @name".strip()), ("", "@at"), ("", "@text")])
+    return plot
+
+
+def _hatch(plot: figure, empty: NDArray[np.bool_], edges: NDArray[np.float64]) -> None:
+    """Mark the empty cells, those side by side as one box."""
+    import numpy as np
+
+    turns = np.diff(empty.astype(np.int64), axis=1, prepend=0, append=0)
+    (row, start), (_, end) = np.nonzero(turns > 0), np.nonzero(turns < 0)
+    plot.quad(
+        edges[start], edges[end], row.astype(float), row + 1.0, fill_color=None, line_color=None, level="underlay",
+        hatch_pattern="/", hatch_color=MUTED, hatch_alpha=0.5, hatch_weight=0.6, hatch_scale=9,
+    )  # fmt: skip
+
+
+def _rows(plot: figure, sheet: Sheet) -> None:
+    """The names of the rows, and where they have ranges of their own these below the names."""
+    from bokeh.models import FixedTicker
+
+    step = -(-len(sheet.names) // 12) if sheet.y else 1  # of numbers not all need to be told
+    places = range(0, len(sheet.names), step)
+    names = {place: plain(sheet.names[place], NAME) for place in places}
+    if sheet.own:
+        low, high = (end.tolist() for end in limits(sheet))
+        names = {place: f"{name}\n{_range(low[place], high[place], sheet.units[place])}" for place, name in names.items()}
+    plot.yaxis.ticker = FixedTicker(ticks=[place + 0.5 for place in places])
+    plot.yaxis.major_label_overrides = {place + 0.5: name for place, name in names.items()}
+    plot.yaxis.major_tick_line_color = None
+
+
+def _range(low: float, high: float, unit: str) -> str:
+    """``20.1 to 20.5 MB``."""
+    chosen = scale(max(abs(low), abs(high)), unit)
+    return plain(f"{number(low * chosen.factor)} to {number(high * chosen.factor)} {chosen.unit}".strip(), RANGE)
+
+
+def _bar(plot: figure, sheet: Sheet, colours: Scheme) -> ColorMapper:
+    """The bar that says what colours stand for."""
+    from bokeh.models import FixedTicker, LinearColorMapper
+    from bokeh.models.annotations import ColorBar
+    from bokeh.palettes import Cividis256
+
+    mapper = LinearColorMapper(palette=list(Cividis256), low=0, high=1)
+    unit = sheet.units[0]
+    ticks = {0.0: "lowest of its row", 1.0: "highest"}
+    if not sheet.own:
+        ticks = {shade: quantity(colours.value(shade), unit) for shade in (0.0, 0.5, 1.0) if isfinite(colours.value(shade))}
+    bar = ColorBar(
+        color_mapper=mapper, ticker=FixedTicker(ticks=list(ticks)), major_label_overrides=dict(ticks.items()), height=8, padding=4,
+        margin=0, background_fill_color=None, bar_line_color=None, major_tick_line_color=None, major_label_text_color=MUTED,
+        major_label_text_font=FONT, label_standoff=4,
+    )  # fmt: skip
+    plot.add_layout(bar, "below")
+    return mapper
+
+
+def _texts(sheet: Sheet, panel: Panel, row: NDArray[np.int64], column: NDArray[np.int64]) -> list[str]:
+    """What is told of each cell: its mean, and where it has several values how many, and how far these reach."""
+    own = panel.cells
+    found = []
+    for place, mean, low, high, count in zip(
+        row.tolist(), *(array[row, column].tolist() for array in (own.mean, own.low, own.high, own.count)), strict=True
+    ):
+        unit = sheet.units[place]
+        spread = (
+            f", {quantity(low, unit)} to {quantity(high, unit)} in {count:,}"
+            if low < high
+            else f", {count:,} alike"
+            if count > 1
+            else ""
+        )
+        found.append(quantity(mean, unit) + spread)
+    return found

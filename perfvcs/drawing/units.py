@@ -1,0 +1,236 @@
+"""All units of a job under one metric: their rows as columns, for pictures in which they stand side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from perfvcs.drawing.samples import Unit, measured, places
+from perfvcs.profile import REPEATED, Metric, Profile
+from perfvcs.quantity import metric_rank, quantity
+from perfvcs.subject import Subject
+from perfvcs.summary import PACE, RECORDER, SAMPLER
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Numbers = NDArray[np.int64]
+
+MOMENT, RATE = "moment", "rate"  # columns that say when a row was taken, in s, and for how many calls it stands
+CALLS = {RATE: "", PACE: "s", "cost": "s"}  # columns of recorded calls that tell of the recording, with their units
+AGAIN = ("self", "share")  # metrics that tell of stacks what another one tells of functions
+COUNTERS = (
+    "rss",
+    "cpu_use",
+    "threads",
+    "minor_fault_rate",
+    "read_char_rate",
+    "write_char_rate",
+)  # those of about thirty that tell most
+TELLING = ("live", *COUNTERS, "exclusive", "site_bytes", "samples", "duration")  # metrics that come first
+
+
+class Job(NamedTuple):
+    """What profiles have in common whose units belong on one picture."""
+
+    label: str
+    collector: str
+
+
+class Execution(NamedTuple):
+    """One execution of a job."""
+
+    job: str
+    session: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one side that have a finite value, repeated executions left out; columns of the shape (rows,).
+
+    ``unit`` is an index into ``units``, ``execution`` into ``executions``. ``when`` is the moment of
+    a row in s, NaN where none was recorded; ``weight`` is for how many it stands; ``traced`` says whether it has a call stack.
+    """
+
+    metric: str
+    meaning: Metric
+    profile: Profile
+    units: tuple[Unit, ...]
+    executions: tuple[Execution, ...]
+    unit: Numbers
+    size: Floats
+    execution: Numbers
+    iteration: Numbers
+    when: Floats
+    weight: Floats
+    traced: NDArray[np.bool_]
+    values: Floats
+
+    def keep(self, kept: NDArray[np.bool_]) -> Rows:
+        """Some of the rows."""
+        return replace(self, **{name: getattr(self, name)[kept] for name in COLUMNS})
+
+
+COLUMNS = ("unit", "size", "execution", "iteration", "when", "weight", "traced", "values")
+
+
+def together(subject: Subject) -> dict[tuple[Job, str], Subject]:
+    """All units of each job under one metric, where it has values of several units, or over time; those that tell most first.
+
+    Of counters over time only those that tell most.
+
+    The profiles keep all rows, and the columns that say when each was taken and for how many it stands.
+    """
+    found: dict[tuple[Job, str], Subject] = {}
+    for side in ("target", "baseline"):
+        for profile in getattr(subject, side):
+            for metric in unit_metrics(profile):
+                timed = profile.job.collector != SAMPLER or metric in COUNTERS
+                if metric not in AGAIN and (several(profile, metric) or (timed and over_time(profile, metric))):
+                    key = (Job(profile.job.label, profile.job.collector), metric)
+                    known = found.get(key, Subject(subject.title))
+                    sides: dict[str, Any] = {side: [*getattr(known, side), only(profile, metric)]}
+                    found[key] = replace(known, **sides)
+    return dict(sorted(found.items(), key=lambda pair: _rank(pair[0][1])))
+
+
+def _rank(metric: str) -> tuple[int, int, str]:
+    first, name = metric_rank(metric)
+    return first, TELLING.index(metric) if metric in TELLING else len(TELLING), name
+
+
+def unit_metrics(profile: Profile) -> list[str]:
+    """The metrics that are of the units, not of single rows."""
+    return [metric for metric in measured(profile) if metric not in _aside(profile)]
+
+
+def only(profile: Profile, metric: str) -> Profile:
+    """A profile under one metric, with what stands aside of it."""
+    kept = [name for name in profile.metrics if name == metric or name in _aside(profile)]
+    rows = replace(profile.resources, metrics={name: profile.resources.metrics[name] for name in kept})
+    return msgspec.structs.replace(profile, resources=rows, metrics={name: profile.metrics[name] for name in kept})
+
+
+def several(profile: Profile, metric: str) -> bool:
+    """Whether a metric has values of more than one unit."""
+    import numpy as np
+
+    rows = profile.resources
+    known = np.isfinite(rows.array(metric))
+    sizes = [rows.array("size")[known]] if rows.size is not None else []
+    return any(len(np.unique(column)) > 1 for column in (np.asarray(rows.uid, dtype=np.int64)[known], *sizes))
+
+
+def over_time(profile: Profile, metric: str) -> bool:
+    """Whether rows of a metric have a moment, or are samples taken at intervals."""
+    import numpy as np
+
+    rows = profile.resources
+    if MOMENT in _aside(profile):
+        return bool(np.isfinite(rows.array(metric) + rows.array(MOMENT)).any())
+    counter = profile.metrics[metric].better == "none"  # others are what the command itself reported
+    sampled = profile.job.collector == SAMPLER and counter and rows.iteration is not None
+    return sampled and bool(np.asarray(rows.integers("iteration"), dtype=np.int64)[np.isfinite(rows.array(metric))].any())
+
+
+def alike(subject: Subject, metric: str) -> list[tuple[list[Profile], list[Profile]]]:
+    """Baseline and target profiles that can stand on one picture: of one collector and environment, else the newest other one.
+
+    Of a job that was measured with several settings only the newest ones count.
+    """
+    before, after = (_by_place(profiles, metric) for profiles in (subject.baseline, subject.target))
+    pairs = [(before.get(key) or _newest(before, key[0]), profiles) for key, profiles in after.items()]
+    collectors = {collector for collector, _ in after}
+    return pairs + [(profiles, []) for (collector, _), profiles in before.items() if collector not in collectors]
+
+
+def _by_place(profiles: Sequence[Profile], metric: str) -> dict[tuple[str, str], list[Profile]]:
+    """The profiles that have a metric by collector and environment, sessions in their order."""
+    known = sorted((one for one in profiles if metric in unit_metrics(one)), key=lambda one: one.collected.started)
+    settings = {(one.job.collector, one.job.label): one.job.key for one in known}
+    found: dict[tuple[str, str], list[Profile]] = {}
+    for one in known:
+        if one.job.key == settings[one.job.collector, one.job.label]:
+            found.setdefault((one.job.collector, one.environment.fingerprint), []).append(one)
+    return found
+
+
+def _newest(side: dict[tuple[str, str], list[Profile]], collector: str) -> list[Profile]:
+    """The profiles of a collector in the environment that was measured last."""
+    return next((profiles for key, profiles in reversed(side.items()) if key[0] == collector), [])
+
+
+def rows_of(profiles: Sequence[Profile], metric: str) -> Rows | None:
+    """The rows of profiles under a metric, in the order given; None where no row has a value."""
+    import numpy as np
+
+    units: dict[Unit, int] = {}
+    paired: dict[Execution, int] = {}
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    having = [profile for profile in profiles if metric in profile.metrics]
+    for profile in having:
+        rows = profile.resources
+        kept = np.isfinite(rows.array(metric)) & (np.asarray(rows.integers("mark"), dtype=np.int64) != REPEATED)
+        if not kept.any():
+            continue
+        codes = np.empty(len(rows), dtype=np.int64)
+        for unit, at in places(profile).items():
+            if kept[at].any():
+                codes[at] = units.setdefault(unit, len(units))
+        columns["unit"].append(codes[kept])
+        numbers, place = np.unique(np.asarray(rows.execution, dtype=np.int64)[kept], return_inverse=True)
+        label, session = profile.job.label, profile.collected.session
+        known = [paired.setdefault(Execution(label, session, number), len(paired)) for number in numbers.tolist()]
+        columns["execution"].append(np.array(known, dtype=np.int64)[place])
+        for name, column in _columns(profile, metric).items():
+            columns[name].append(column[kept])
+    if not paired:
+        return None
+    joined: dict[str, Any] = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return Rows(metric, having[-1].metrics[metric], having[-1], tuple(units), tuple(paired), **joined)
+
+
+def without_whole(sides: Sequence[Sequence[Rows]]) -> tuple[list[list[Rows]], str]:
+    """The rows without those of the whole process, where its job has two other units or more; and what was left out, in words."""
+    import numpy as np
+
+    others: dict[str, set[Unit]] = {}
+    for unit in (unit for side in sides for rows in side for unit in rows.units if not unit.whole):
+        others.setdefault(unit.job, set()).add(unit)
+    kept: list[list[Rows]] = []
+    left_out: list[float] = []
+    for side in sides:
+        kept.append([])
+        for rows in side:
+            gone = np.array([unit.whole and len(others.get(unit.job, ())) > 1 for unit in rows.units])[rows.unit]
+            left_out += rows.values[gone].tolist()
+            kept[-1].append(rows.keep(~gone) if gone.any() else rows)
+    if not left_out:
+        return kept, ""
+    return kept, f"without the whole process, {quantity(float(np.median(left_out)), sides[-1][-1].meaning.unit)}"
+
+
+def _columns(profile: Profile, metric: str) -> dict[str, Any]:
+    import numpy as np
+
+    rows, aside, nothing = profile.resources, _aside(profile), np.full(len(profile.resources), np.nan)
+    return {
+        "size": nothing if rows.size is None else rows.array("size"),
+        "iteration": np.asarray(rows.integers("iteration"), dtype=np.int64),
+        "when": rows.array(MOMENT) if MOMENT in aside else nothing,
+        "weight": np.nan_to_num(rows.array(RATE), nan=1.0) if RATE in aside else np.ones(len(rows)),
+        "traced": np.asarray(rows.integers("trace"), dtype=np.int64) >= 0,
+        "values": rows.array(metric),
+    }
+
+
+def _aside(profile: Profile) -> list[str]:
+    """The columns of a profile that are of single rows."""
+    own = {MOMENT: "s"} | (CALLS if profile.job.collector == RECORDER else {})
+    return [name for name, unit in own.items() if name in profile.metrics and profile.metrics[name].unit == unit]
