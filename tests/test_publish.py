@@ -464,17 +464,34 @@ def test_the_newest_profile_of_each_job_has_a_page_of_its_own(commits: list[str]
     store(*measured(commits[:3], [0.01] * 3), *measured(commits[1:2], [0.02], seed=2, job=PARSE))
     perf("publish", "site")
     links = {page["benchmark"]: page["tracks"][0]["profile"] for page in series()}
-    assert sorted(f"profiles/{path.name}" for path in Path("site/profiles").iterdir()) == sorted(links.values())
+    assert sorted(f"profiles/{path.name}" for path in Path("site/profiles").glob("*.html")) == sorted(links.values())
+    page = Path("site", links["sort"])
+    beside = json.loads(page.with_suffix(".json").read_text())
+    assert [profile["job"]["name"] for profile in beside["target"]] == ["sort"] and not beside["baseline"]
+    back = re.findall(r'<a href="([^"#]+)"', page.read_text())
+    assert (page.parent / back[0]).resolve() == Path("site/index.html").resolve() and back[2] == page.with_suffix(".json").name
+    assert "sort" in (page.parent / back[1]).read_text()
     assert f"sort at {commits[2][:10]}, test" in Path("site", links["sort"]).read_text()
     assert f"parse --fast: sort at {commits[1][:10]}, test" in Path("site", links["parse --fast: sort"]).read_text()
+
+
+def test_a_metric_of_two_collectors_has_two_names_from_then_on(commits: list[str], perf: Perf) -> None:
+    store(*measured(commits[:3], [0.01] * 3))
+    perf("publish", "site", *QUICK)
+    assert {page["benchmark"] for page in series()} == {"sort"}
+    again = Job("sort", "counters", "./sort", engine="proc+launcher/1")
+    store(*measured(commits[:3], [0.01] * 3), *measured(commits[1:3], [0.02] * 2, seed=2, job=again))
+    perf("publish", "site", *QUICK)
+    assert {page["benchmark"] for page in series()} == {"sort (time)", "sort (counters)"}
+    assert {row["benchmark"] for row in data("index.html")["rows"]} == {"sort (time)", "sort (counters)"}
 
 
 def test_of_many_jobs_only_profiles_with_more_than_executions_have_pages(commits: list[str], perf: Perf) -> None:
     other = Job("calls", "complexity", "./calls", engine="fentry/1")
     store(*(sample_profile(commit=commits[0], job=job) for job in (SORT, PARSE, other)))
     perf("publish", "site", "--profiles", "2")
-    assert [path.name.startswith("calls-complexity-") for path in Path("site/profiles").iterdir()] == [True]
-    assert perf("publish", "site", "--profiles", "0").out.splitlines()[1] == "removed 1 file of pages that are gone"
+    assert [path.name.startswith("calls-complexity-") for path in Path("site/profiles").iterdir()] == [True, True]
+    assert perf("publish", "site", "--profiles", "0").out.splitlines()[1] == "removed 2 files of pages that are gone"
 
 
 # -- a folder that is nobody else's ------------------------------------------------------------------------------------------------------
@@ -861,6 +878,12 @@ def test_of_very_many_files_the_first_are_listed_and_the_others_counted(project:
 def test_a_history_without_profiles_is_told_and_makes_no_folder(perf: Perf) -> None:
     store()
     assert "no commit on the way to HEAD has profiles: measure some with `perf collect`" in perf("publish", "site", code=4).err
+    assert not Path("site").exists()
+
+
+def test_a_history_of_zeros_has_no_logarithm_and_that_is_told(commits: list[str], perf: Perf) -> None:
+    store(*measured(commits[:3], [0.0] * 3))
+    assert "no commit on the way to HEAD has values above 0, of which a history is drawn" in perf("publish", "site", code=4).err
     assert not Path("site").exists()
 
 

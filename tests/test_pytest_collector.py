@@ -415,6 +415,46 @@ def test_tests_see_the_environment_as_it_is_and_nothing_is_left(measure: Measure
     assert sorted(path.name for path in (tmp_path / "project").iterdir()) == ["pytest.ini", "test_a.py", "test_b.py"]
 
 
+AROUND = {"pytest.ini": "[pytest]\naddopts = -k nothing\n", "conftest.py": "raise RuntimeError('not of this revision')\n"}
+
+
+@pytest.mark.parametrize("around", [{"pytest.ini": AROUND["pytest.ini"]}, AROUND], ids=["settings", "conftest"])
+def test_a_revision_without_settings_has_not_those_of_the_project_around_it(
+    measure: Measure, tmp_path: Path, around: dict[str, str]
+) -> None:
+    (tmp_path / "project" / "pytest.ini").unlink()
+    for name, text in around.items():
+        (tmp_path / name).write_text(text)
+    seen = "import os\ndef test_seen(pytestconfig): assert 'PYTEST_ADDOPTS' not in os.environ\n"
+    for arguments in ((), ("tests",), ("tests/test_a.py::test_seen",)):
+        found = measure({"tests/test_a.py": seen}, *arguments)
+        assert set(found.uid) == {"tests/test_a.py::test_seen"} and not found.warnings
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "uid"),
+    [
+        ({"pyproject.toml": "[tool.pytest.ini_options]\npython_files = 'check_*.py'\n"}, (), "tests/check_a.py"),
+        ({"tests/tox.ini": "[pytest]\npython_files = check_*.py\n"}, ("tests",), "check_a.py"),
+        ({"setup.cfg": "[tool:pytest]\npython_files = check_*.py\n"}, ("tests/check_a.py",), "tests/check_a.py"),
+        ({}, ("--rootdir=tests", "tests/check_a.py"), "check_a.py"),
+    ],
+)
+def test_settings_of_the_revision_stay(
+    measure: Measure, tmp_path: Path, files: dict[str, str], arguments: tuple[str, ...], uid: str
+) -> None:
+    (tmp_path / "project" / "pytest.ini").unlink()
+    found = measure({"tests/check_a.py": "def test_x(): pass\n", **files}, *arguments)
+    assert set(found.uid) == {f"{uid}::test_x"}
+
+
+def test_options_of_the_environment_count_too(measure: Measure, tmp_path: Path) -> None:
+    (tmp_path / "project" / "pytest.ini").unlink()
+    files = {"tests/test_a.py": "def test_x(): pass\ndef test_y(): pass\n"}
+    assert set(measure(files, env={"PYTEST_ADDOPTS": "-k test_y"}).uid) == {"tests/test_a.py::test_y"}
+    assert set(measure(files, "tests", env={"PYTEST_ADDOPTS": "--rootdir=tests -k test_y"}).uid) == {"test_a.py::test_y"}
+
+
 @pytest.mark.parametrize("options", [{"repeat": -1}, {"repeat": True}, {"budget": -0.5}, {"budget": float("inf")}])
 def test_an_option_out_of_range_is_an_error_with_the_range(options: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=rf"pytest: {next(iter(options))} is .*: give "):

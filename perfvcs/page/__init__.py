@@ -33,9 +33,16 @@ class Listed(Protocol):
 
 
 def render(
-    subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None, *, backend: Backend = "canvas"
+    subject: Subject,
+    view: str | None = None,
+    options: Mapping[str, str] | None = None,
+    *,
+    backend: Backend = "canvas",
+    links: Mapping[str, str] | None = None,
 ) -> str:
     """The HTML of a page with every view that fits the subject, or only the one named; ``options`` are values for the views' fields.
+
+    ``links`` stand above the title: words and addresses of pages around this one.
 
     Raises UsageError as ``choice.choose`` does.
     """
@@ -49,7 +56,7 @@ def render(
     return template.render(
         title=shorten(subject.title, 160) or "perfvcs", full_title=shorten(subject.title, 10_000) or "perfvcs", facts=facts(subject),
         warnings=warnings(subject), table=tables[0] if tables else None, sections=list(drawing.sections.values()), anchors=drawing.anchors,
-        notes=[*subject.notes, *drawing.notes], words=words, policy=_policy(bokeh, script), bokeh=_verbatim(bokeh),
+        notes=[*subject.notes, *drawing.notes], words=words, links=links, policy=_policy(bokeh, script), bokeh=_verbatim(bokeh),
         script=_verbatim(script),
     )  # fmt: skip
 

@@ -143,9 +143,19 @@ class Contents:
             self._commits[commit] = names.commit(self.record.details[commit], short, url)
         return self._commits[commit]
 
+    @cached_property
+    def shared(self) -> set[names.Shared]:
+        """Metrics of benchmarks that several collectors measured, so that pages say which."""
+        collectors: dict[names.Shared, set[str]] = defaultdict(set)
+        for trail in self.record.trails:
+            collectors[names.shared(trail.line)].add(trail.line.job.collector)
+        return {what for what, found in collectors.items() if len(found) > 1}
+
     def benchmark(self, trail: Trail) -> str:
-        """What the benchmark is called."""
-        return shorten(labelled(trail.line.job.label, trail.line.uid, trail.line.size), names.NAME)
+        """What the benchmark is called, with its collector where several have measured the same of it."""
+        line = trail.line
+        name = shorten(labelled(line.job.label, line.uid, line.size), names.NAME)
+        return f"{name} ({line.job.collector})" if names.shared(line) in self.shared else name
 
     def environment(self, trail: Trail) -> model.Environment:
         """Where it was measured."""

@@ -25,11 +25,17 @@ FIELDS = 24
 FIRST = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
 
 Key = tuple[str, str, str, float | None, str, str, str]
+Shared = tuple[str, str, float | None, str]
 
 
 def key(line: Line) -> Key:
     """What lines that share a page have in common: label, collector, unit of the job, size, metric, its unit and direction."""
     return (line.job.label, line.job.collector, line.uid, line.size, line.metric, line.unit, line.better)
+
+
+def shared(line: Line) -> Shared:
+    """What several collectors can measure: label, unit of the job, size and metric."""
+    return line.job.label, line.uid, line.size, line.metric
 
 
 def slug(*names: str, of: object) -> str:

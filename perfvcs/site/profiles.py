@@ -14,15 +14,15 @@ from perfvcs.subject import Subject
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
     from perfvcs.site.record import Trail
+    from perfvcs.site.template import Templates
 
 PLAIN = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows
 
 
-def leaves(repository: Repository, contents: Contents, most: int, mark: str) -> Iterator[Leaf]:
+def leaves(repository: Repository, contents: Contents, most: int, templates: Templates) -> Iterator[Leaf]:
     """The pages of at most so many newest profiles, one per job and environment, which the trails get links to.
 
-    All of them where these are no more than that, else those of collectors that record more than executions. ``mark`` is a digest of
-    what all pages have in common.
+    All of them where these are no more than that, else those of collectors that record more than executions.
     """
     newest: dict[tuple[str, str], list[int]] = {}
     for number, trail in enumerate(contents.record.trails):
@@ -44,7 +44,13 @@ def leaves(repository: Repository, contents: Contents, most: int, mark: str) -> 
         title = (
             f"{contents.benchmark(trail)} at {contents.short(contents.places[commits[job]])}, {contents.environment(trail).name}"
         )
-        yield Leaf((url,), digest(mark.encode(), packed(path, title)), partial(_page, repository, path, title))
+        beside = f"{url.removesuffix('.html')}.json"
+        links = {
+            templates.title: "../index.html", contents.benchmark(trail): f"../{contents.urls[newest[job][0]]}",
+            "JSON": beside.rpartition("/")[2],
+        }  # fmt: skip
+        key = digest(templates.mark.encode(), packed(path, title, links))
+        yield Leaf((url, beside), key, partial(_page, repository, path, title, links))
 
 
 def _job(trail: Trail) -> tuple[str, str]:
@@ -56,7 +62,9 @@ def _newest(contents: Contents, numbers: list[int]) -> str:
     return contents.record.commits[max(int(contents.record.trails[number].places[-1]) for number in numbers)]
 
 
-def _page(repository: Repository, path: str, title: str) -> tuple[bytes]:
+def _page(repository: Repository, path: str, title: str, links: dict[str, str]) -> tuple[bytes, bytes]:
     from perfvcs.page import render
+    from perfvcs.page.document import document
 
-    return (render(Subject(title, [repository.store.read(path)])).encode(),)
+    subject = Subject(title, [repository.store.read(path)])
+    return render(subject, links=links).encode(), f"{document(subject)}\n".encode()

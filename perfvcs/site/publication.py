@@ -21,7 +21,7 @@ from perfvcs.site.contents import Contents
 from perfvcs.site.feed import feed
 from perfvcs.site.folder import opened
 from perfvcs.site.leaf import Leaf, digest, packed
-from perfvcs.site.record import read
+from perfvcs.site.record import Record, read
 from perfvcs.site.template import GENERATOR, Templates
 
 if TYPE_CHECKING:
@@ -93,14 +93,9 @@ def _unwatched() -> Iterator[None]:
 def _publish(repository: Repository, folder: Path, revision: str, title: str, choice: Choice) -> Published:
     record = read(repository, revision)
     if not record.trails:
-        cure = (
-            "those of uncommitted changes do not count, commit them"
-            if repository.index.changed()
-            else "measure some with `perf collect`"
-        )
-        raise NothingToCompare(f"no commit on the way to {revision} has profiles: {cure}")
+        raise NothingToCompare(f"no commit on the way to {revision} has {_missing(repository, record)}")
     contents = Contents(repository, record)
-    templates = Templates(shorten(title or f"{repository.project.home.name}: performance", TITLE))
+    templates = Templates(shorten(title or f"{repository.project.home.name}: performance", TITLE), contents.shared)
     leaves = list(_leaves(repository, contents, templates, choice))
     with opened(folder) as place:
         stale = place.stale(leaves)
@@ -110,6 +105,15 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
         removed, left = place.end(leaves)
     visible = _is_visible(repository.project, folder)
     return Published(folder, sum(map(_is_page, stale)), sum(map(_is_page, leaves)), removed, left, visible)
+
+
+def _missing(repository: Repository, record: Record) -> str:
+    """What there would have to be, and the cure."""
+    if record.unusable:
+        return "values above 0, of which a history is drawn: `perf show` tells of the others"
+    if repository.index.changed():
+        return "profiles: those of uncommitted changes do not count, commit them"
+    return "profiles: measure some with `perf collect`"
 
 
 def _files(count: int) -> str:
@@ -129,7 +133,7 @@ def _leaves(repository: Repository, contents: Contents, templates: Templates, ch
     record = contents.record
     for name, content in templates.assets.items():
         yield Leaf((f"assets/{name}",), digest(content), partial(_same, content))
-    yield from profiles.leaves(repository, contents, choice.profiles, templates.mark)
+    yield from profiles.leaves(repository, contents, choice.profiles, templates)
     commits = Commits(contents)
     for place in record.measured:
         yield templates.leaf(contents.commit(place).url or "", "commit.html", commits.key(place), partial(commits.page, place))

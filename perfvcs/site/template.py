@@ -14,7 +14,7 @@ from perfvcs.site import model
 from perfvcs.site.leaf import VERSION, Leaf, digest, packed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from jinja2 import Environment
 
@@ -22,10 +22,11 @@ GENERATOR = f"perfvcs {__version__}"
 
 
 class Templates:
-    """The site's templates for a project's ``title``."""
+    """The site's templates for a project's ``title``; pages are made anew where that or the ``names`` in use have changed."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, names: Iterable[object] = ()) -> None:
         self.title = title
+        self._names = sorted(names, key=repr)
 
     @cached_property
     def assets(self) -> dict[str, bytes]:
@@ -35,7 +36,9 @@ class Templates:
     @cached_property
     def mark(self) -> str:
         """A digest of all that pages have in common: with it every page changes."""
-        return digest(packed(VERSION, GENERATOR, self.title), *(text for _, text in sorted(_read("templates").items())))
+        return digest(
+            packed(VERSION, GENERATOR, self.title, self._names), *(text for _, text in sorted(_read("templates").items()))
+        )
 
     @cached_property
     def _environment(self) -> Environment:

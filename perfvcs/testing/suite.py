@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from perfvcs.collectors import CollectError, Run
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.native import testing_folder
 from perfvcs.testing.notes import Notes, read_notes
+from perfvcs.testing.root import options
 
 PLUGIN, VARIABLE = "perfvcs_pytest", "PERFVCS_TESTING"
 SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest
@@ -46,6 +48,8 @@ def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str 
         "PYTHONPATH": os.pathsep.join(filter(None, (str(testing_folder()), run.env.get("PYTHONPATH")))),
         "PYTEST_PLUGINS": ",".join(filter(None, (PLUGIN, run.env.get("PYTEST_PLUGINS")))),
     }
+    if stay := options((*run.argv, *shlex.split(run.env.get("PYTEST_ADDOPTS", ""))), run.cwd, folder):
+        changed["PYTEST_ADDOPTS"] = " ".join(filter(None, (shlex.join(stay), run.env.get("PYTEST_ADDOPTS"))))
     # these stay: nothing is to be left in the project's folder
     kept = {"PYTHONPYCACHEPREFIX": _bytecode(), "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis")}
     kept = {name: value for name, value in kept.items() if name not in run.env}
