@@ -6,6 +6,7 @@ import base64
 import gzip
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -105,6 +106,20 @@ def test_both_curves_stand_above_what_lies_between_them() -> None:
     high, low, y = (np.asarray(told.data[name]) for name in ("high", "low", "y"))
     assert (low <= y).all() and (y <= high).all()
     assert below.x_range is above.x_range and below.select({"type": Span})
+
+
+def test_bars_that_are_ten_times_as_long_leave_the_axis_to_the_curves() -> None:
+    subject = two(lambda n: 1e-9 * n)
+    rows = subject.target[0].resources
+    duration, size = np.asarray(rows.metrics["duration"]), np.asarray(rows.size)
+    there = np.flatnonzero(size == np.unique(size)[len(np.unique(size)) // 2])
+    duration[there[::2]] = 1e-4  # a heap that grows at this size, for half of its calls
+    resources = replace(rows, metrics={**rows.metrics, "duration": duration.tolist()})
+    target = msgspec.structs.replace(subject.target[0], resources=resources)
+    above, *_ = drawn(Subject("two", [target], subject.baseline))
+    assert above.title.text.endswith("1 bar leaves the axis")
+    seen = [value for one in above.y_range.renderers for value in one.data_source.data["y"]]
+    assert max(seen) < 60_000 / 2 and len(above.y_range.renderers) == 5  # ns: bars have no say
 
 
 def test_the_difference_is_the_injected_one() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from perfvcs.drawing.canvas import LOOKS, Axis, canvas, legend, stack
+from perfvcs.drawing.canvas import LOOKS, Axis, bound, canvas, legend, stack, usual
 from perfvcs.drawing.curves.course import TITLE, axes, in_words, means, model_line, tabbed
 from perfvcs.drawing.curves.difference import Difference
 from perfvcs.drawing.curves.sides import Side, along, equation, models, pairs, sides_of
@@ -52,24 +52,38 @@ class Curves:
         return tabbed(axes(sides)[: None if self.both else 1], draw)
 
     def _curves(self, sides: Sequence[Side], axis: Axis, unit: str, metric: str, verdict: Change | None) -> figure:
-        from bokeh.models import DataRange1d
-
         most = max(float(side.course.mean.max()) for side in sides)
         chosen = scale(most / 3 or most, unit)
-        lines = _heading(sides, verdict, unit)
+        ends = _reach(sides)
+        lines = [*_heading(sides, verdict, unit), *_beyond(sides, ends)]
         label = f"{metric} ({chosen.unit})".replace(" ()", "")
         plot = canvas("\n".join(lines), "size", label, height=300 + 14 * len(lines), x_axis=axis, y_axis=axis)
-        if isinstance(plot.y_range, DataRange1d):
-            plot.y_range.only_visible = True  # what is hidden does not count
         entries: list[tuple[str, list[Any]]] = [
             (f"{side.name}: means, quartiles", means(plot, side, axis, chosen.factor, self.points)) for side in sides
         ]
+        shown = [marks for _, (_, marks) in entries]
         for side in sides:
             for model in models(side.course)[:1]:
                 line = model_line(plot, side, model, 0, axis, chosen.factor)
                 entries.append((f"{side.name} {equation(side.course, model, unit)}", [line]))
+                shown.append(line)
+        bound(plot, float(sides[0].course.size[-1]), [end * chosen.factor for end in ends], shown)
         legend(plot, entries)
         return plot
+
+
+def _reach(sides: Sequence[Side]) -> list[float]:
+    """Between which ends the axis has nearly all quartiles: one may be ten times the others."""
+    import numpy as np
+
+    quartiles = np.concatenate([end[end > 0] for side in sides for end in (side.course.low, side.course.high)])
+    return [end for end in usual(quartiles) if end > 0] if len(quartiles) else []
+
+
+def _beyond(sides: Sequence[Side], ends: Sequence[float]) -> list[str]:
+    """How many bars leave the axis."""
+    out = sum(int((side.course.high > ends[-1]).sum()) for side in sides) if ends else 0
+    return [f"{out:,} bar{'s leave' if out > 1 else ' leaves'} the axis"] if out else []
 
 
 def _heading(sides: Sequence[Side], verdict: Change | None, unit: str) -> list[str]:

@@ -183,6 +183,14 @@ def usual(values: NDArray[np.float64]) -> tuple[float, float]:
     return max(float(values.min()), 2 * low - high), min(float(values.max()), 2 * high - low)
 
 
+def bound(plot: figure, x: float, ends: Sequence[float], renderers: Sequence[GlyphRenderer[Any]]) -> None:
+    """Let the axis show these renderers, and values between the ends (at some ``x``), whatever else is drawn."""
+    from bokeh.models import DataRange1d, Scatter
+
+    unseen = plot.add_glyph(source(x=[x] * len(ends), y=list(ends)), Scatter(x="x", y="y", line_alpha=0, fill_alpha=0))
+    plot.y_range = DataRange1d(renderers=[unseen, *renderers], only_visible=True)
+
+
 def stack(plots: Sequence[figure]) -> UIElement:
     """Several figures below one another; one alone stays itself."""
     from bokeh.layouts import column

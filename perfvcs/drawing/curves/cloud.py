@@ -14,6 +14,7 @@ from perfvcs.drawing.canvas import (
     ORANGE,
     SKY,
     Axis,
+    bound,
     canvas,
     hover,
     legend,
@@ -196,12 +197,8 @@ class Cloud:
 
     def _bound(self, plot: figure, entries: Entries, ends: list[float]) -> None:
         """Let the axis show all models that are drawn, and of the rows those between the ends."""
-        from bokeh.models import DataRange1d, Scatter
-
-        data = source(x=[float(self.sample.size[self.order[-1]])] * 2, y=ends)
-        unseen = plot.add_glyph(data, Scatter(x="x", y="y", line_alpha=0, fill_alpha=0))
         others = [one for name, drawn in entries if not name.startswith(ROWS) for one in drawn]
-        plot.y_range = DataRange1d(renderers=[unseen, *others], only_visible=True)
+        bound(plot, float(self.sample.size[self.order[-1]]), ends, others)
 
 
 def clouds(subject: Subject) -> list[Cloud]:
