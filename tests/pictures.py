@@ -373,7 +373,7 @@ def hostile_history() -> Subject:
 
 
 def figures(view: View, subject: Subject) -> list[figure]:
-    """The figures that a view draws of a subject which fits, after bokeh has accepted them."""
+    """The figures that a view draws of a subject which fits, in the order in which it makes them, after bokeh has accepted them."""
     from bokeh.document import Document
     from bokeh.plotting import figure
 
@@ -382,4 +382,4 @@ def figures(view: View, subject: Subject) -> list[figure]:
     document = Document()
     document.add_root(layout)
     document.to_json()
-    return list(layout.select({"type": figure}))  # type: ignore[arg-type]
+    return sorted(layout.select({"type": figure}), key=lambda plot: int(plot.id.lstrip("p")))  # type: ignore[attr-defined]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.models import ColumnDataSource, GlyphRenderer, Legend, MultiLine, Scatter
 from bokeh.plotting import figure
 from samples import sample_profile
@@ -45,13 +44,7 @@ def counted(
 
 def drawn(subject: Subject, **options: Any) -> figure:
     """The only figure of the subject, after bokeh has accepted it."""
-    view = Dendrogram(**options)
-    assert view.fits(subject) is None
-    layout = view.render(subject)
-    document = Document()
-    document.add_root(layout)
-    document.to_json()
-    (plot,) = layout.select({"type": figure})
+    (plot,) = pictures.figures(Dendrogram(**options), subject)
     return plot
 
 

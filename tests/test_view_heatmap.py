@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.plotting import figure
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,17 +26,7 @@ from perfvcs.views.heatmap import Heatmap
 
 def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures of a subject from top left, after bokeh has accepted them."""
-    view = Heatmap(**options)
-    assert view.fits(subject) is None
-    layout = view.render(subject)
-    document = Document()
-    document.add_root(layout)
-    document.to_json()
-
-    def plots(model: Any) -> list[figure]:
-        return [model] if isinstance(model, figure) else [plot for child in model.children for plot in plots(child)]
-
-    return plots(layout)
+    return pictures.figures(Heatmap(**options), subject)
 
 
 def boxes(plot: figure) -> list[dict[str, Any]]:

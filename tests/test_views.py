@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.models import ColumnDataSource, GlyphRenderer, Legend
 from bokeh.plotting import figure
 from samples import sample_profile
@@ -31,13 +30,7 @@ def built(name: str, **options: Any) -> View:
 
 def figures(view: str, subject: Subject, **options: Any) -> list[figure]:
     """The figures that a view draws in the order in which it makes them, after bokeh has accepted them as a document."""
-    found = built(view, **options)
-    assert found.fits(subject) is None
-    layout = found.render(subject)
-    document = Document()
-    document.add_root(layout)
-    document.to_json()
-    return sorted(layout.select({"type": figure}), key=lambda plot: int(plot.id.lstrip("p")))
+    return pictures.figures(built(view, **options), subject)
 
 
 def words(plot: figure) -> str:
