@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -747,3 +748,35 @@ def test_ticks_are_round_and_within_their_range(tab: Open, site: Path) -> None:
     assert ticks(0, 1, 4) == [0, 0.5, 1] or len(ticks(0, 1, 4)) >= 3
     assert ticks(0.001, 1000, 5, True)[0] == 0.001 and ticks(3, 3, 5) == [3]
     assert ticks(1.0, 20.0, 6, True) == [1, 2, 5, 10, 20]
+
+
+@pytest.fixture(scope="module")
+def slips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the demo's skip list, measured in short: recorded calls of three functions in four versions."""
+    folder = tmp_path_factory.mktemp("slips")
+    project = folder / "skiplist"
+    build = Path(__file__).parents[1] / "examples/skiplist/build.py"
+    perf = [sys.executable, "-m", "perfvcs"]
+
+    def run(*command: str, place: Path = project) -> None:
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    run(sys.executable, str(build), "python", str(project), place=folder)
+    settings = (project / "perf.toml").read_text()
+    (project / "perf.toml").write_text(settings.replace('"python work.py"', '"python work.py 40 150"'))
+    run(*perf, "collect", "--quiet", "--executions", "3", "v1", "v2", "v3", "v4")
+    run(*perf, "publish", str(folder / "site"))
+    return folder / "site"
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_every_page_of_a_measured_project_is_quiet(slips: Path, tab: Open, width: int) -> None:
+    found = sorted(slips.rglob("*.html"))
+    assert {path.parent.name for path in found} == {"site", "series", "commits", "profiles"}
+    for path in found:
+        opened = tab(path, width=width)
+        said = [one for one in opened.problems() if "[bokeh" not in one or "setting log level" not in one]
+        assert (path.name, said) == (path.name, [])
+        assert (path.name, opened.wide()) == (path.name, 0)
+        assert path.with_suffix(".json").is_file() and path.stat().st_size < LIMIT

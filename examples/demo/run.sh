@@ -23,5 +23,6 @@ for release in $releases; do
 done
 run perf show "$last" --no-open -o "$pages/$last.html"
 run perf show sql --no-open -o "$pages/history.html"
+run perf publish "$pages/site"
 
 list_pages "$pages"

@@ -19,6 +19,7 @@ for language in python cpp; do
     run perf show v1 v2 --no-open -o "$pages/skiplist-$language-constant.html"
     run perf show v3 v4 --no-open -o "$pages/skiplist-$language-linear.html"
     run perf show v5 v6 --no-open -o "$pages/skiplist-$language-quadratic.html"
+    run perf publish "$pages/skiplist-$language"
 done
 
 list_pages "$folder/pages"
