@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 SCALED = (
     "s",
@@ -54,11 +55,16 @@ def scale(magnitude: float, unit: str) -> Scale:
     magnitude = abs(magnitude)
     if not math.isfinite(magnitude) or magnitude == 0:
         return Scale(1.0, unit)
-    step = max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3))
+    return _scaled(max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3)), unit)
+
+
+@lru_cache(maxsize=1024)
+def _scaled(step: int, unit: str) -> Scale:
+    """The scale of magnitudes from 1,000 to the power of ``step`` on; kept, since a site has ten thousand quantities."""
     fraction = unit in COUNTS or unit.startswith(("B", "bit"))  # a part of a byte or of a count takes no prefix
     if unit == "s":
         step = min(step, 0)
-    elif fraction and magnitude >= 1e-3:
+    elif fraction and step >= -1:
         step = max(step, 0)
     if (fraction and step < 0) or unit not in (*SCALED, *COUNTS):
         step = step if step >= 3 or step < -1 else 0
@@ -89,7 +95,12 @@ def quantity(value: float, unit: str) -> str:
     ('13.1 us', '20.5 MB', '7')
     """
     chosen = scale(value, unit)
-    return f"{number(value * chosen.factor)} {shorten(chosen.unit, UNIT)}".strip()
+    return f"{number(value * chosen.factor)} {_short(chosen.unit)}".strip()
+
+
+@lru_cache(maxsize=1024)
+def _short(unit: str) -> str:
+    return shorten(unit, UNIT)
 
 
 def percent(effect: float) -> str:

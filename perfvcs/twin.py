@@ -1,10 +1,9 @@
-"""Work in two processes: half of it in a fork of this one."""
+"""Work in two processes: this one and a fork of it take turns."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import signal
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,47 +13,70 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+LEAST = 16  # items for which a fork is worth it
+NUMBER = 4  # bytes
+ROOM = 4096  # bytes that any pipe takes at once
 
-def halved(work: Callable[[Sequence[Item]], list[Result]], items: Sequence[Item], least: int = 16) -> list[Result]:
-    """``work`` on all items, with one result each in their order: every second one by a fork of this process, which sees all that it does.
+
+def shared(work: Callable[[Item], Result], items: Sequence[Item], least: int = LEAST) -> list[Result]:
+    """``work`` on each of the items, with the results in their order: this process and a fork take the next one in turn.
 
     In this process alone where there are fewer than ``least`` items, one processor, or other threads, which a fork would not have. What the
     fork could not do is done here, where its error can be told. Results are pickled; nothing else that the work changes comes back.
     """
     if len(items) < least or _processors() < 2 or threading.active_count() > 1:
-        return work(items)
-    here, there = items[::2], items[1::2]
+        return [work(item) for item in items]
+    turns = _turns(len(items))
     source, sink = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of a library for matrices, which knows of forks
         fork = os.fork()
     if not fork:
-        _answer(work, there, source, sink)
+        _answer(work, items, turns, source, sink)
     os.close(sink)
     ended = False
     try:
-        first = work(here)
+        found = _taken(work, items, turns)
         with open(source, "rb", closefd=False) as answer:
             told = answer.read()
         ended = True
     finally:
         os.close(source)
-        if not ended:
-            os.kill(fork, signal.SIGKILL)
+        while not ended and os.read(turns, ROOM):
+            pass  # the fork ends with the item that it has
+        os.close(turns)
         status = os.waitpid(fork, 0)[1]
-    second: list[Result] = pickle.loads(told) if status == 0 else work(there)
-    found: list[Result] = [*first, *second]
-    found[::2], found[1::2] = first, second
+    if status == 0:
+        found |= pickle.loads(told)
+    return [found[number] if number in found else work(items[number]) for number in range(len(items))]
+
+
+def _turns(count: int) -> int:
+    """A pipe of the numbers at which a turn begins: whoever reads the next one takes what is there up to the one after it."""
+    source, sink = os.pipe()
+    length = -(-count * NUMBER // ROOM)
+    os.write(sink, b"".join(number.to_bytes(NUMBER, "little") for number in range(0, count, length)))
+    os.close(sink)
+    return source
+
+
+def _taken(work: Callable[[Item], Result], items: Sequence[Item], turns: int) -> dict[int, Result]:
+    """The results of this process by the numbers of their items."""
+    length, found = -(-len(items) * NUMBER // ROOM), {}
+    while taken := os.read(turns, NUMBER):
+        first = int.from_bytes(taken, "little")
+        for number in range(first, min(first + length, len(items))):
+            found[number] = work(items[number])
     return found
 
 
-def _answer(work: Callable[[Sequence[Item]], list[Result]], items: Sequence[Item], source: int, sink: int) -> None:
+def _answer(work: Callable[[Item], Result], items: Sequence[Item], turns: int, source: int, sink: int) -> None:
     """The fork's whole life: nothing of what this process would do at its end is done twice."""
     status = 1
     with suppress(BaseException):
         os.close(source)
         with open(sink, "wb") as answer:
-            pickle.dump(work(items), answer, pickle.HIGHEST_PROTOCOL)
+            pickle.dump(_taken(work, items, turns), answer, pickle.HIGHEST_PROTOCOL)
         status = 0
     os._exit(status)
 

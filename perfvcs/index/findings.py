@@ -11,7 +11,7 @@ import msgspec
 from perfvcs.index.database import Database
 from perfvcs.statistics.changepoints import steps
 from perfvcs.statistics.changepoints.steps import Step
-from perfvcs.twin import halved
+from perfvcs.twin import shared
 
 if TYPE_CHECKING:
     from array import array
@@ -68,15 +68,11 @@ class Findings:
 
 
 def _computed(series: dict[str, array[float] | NDArray[np.float64]]) -> dict[str, list[Found]]:
-    found = dict(zip(series, halved(_stepping, list(series.values())), strict=True))
+    found = dict(zip(series, shared(steps.steps, list(series.values())), strict=True))
     ends = iter(
         steps.intervals([step for one in found.values() for step in one])
     )  # together: each call costs as much as a hundred steps
     return {key: [Found(step, *next(ends)) for step in one] for key, one in found.items()}
-
-
-def _stepping(series: Sequence[array[float] | NDArray[np.float64]]) -> list[list[Step]]:
-    return [steps.steps(values) for values in series]
 
 
 def _key(values: bytes) -> str:

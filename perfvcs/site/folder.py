@@ -19,7 +19,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.quantity import shorten
 from perfvcs.site.leaf import Leaf, digest
 from perfvcs.site.model import FORMAT
-from perfvcs.twin import halved
+from perfvcs.twin import shared
 
 MANIFEST = ".perfvcs-site.json"
 SUFFIX = ".perfvcs-part"  # of files that are being written
@@ -104,18 +104,15 @@ class Folder:
         """Write the files of leaves, each whole or not at all: those that are shared by two processes."""
         for together, some in groupby(leaves, key=attrgetter("shared")):
             part = list(some)
-            for files in halved(self._written, part) if together else self._written(part):
+            for files in shared(self._written, part) if together else map(self._written, part):
                 self._manifest.files |= files
 
-    def _written(self, leaves: Sequence[Leaf]) -> list[dict[str, Entry]]:
-        """The files of each leaf, as they were written."""
-        found = []
-        for leaf in leaves:
-            files = dict(zip(leaf.paths, leaf.make(), strict=True))
-            for path, content in files.items():
-                self._put(path, content)
-            found.append({path: Entry(leaf.key, len(content), digest(content)) for path, content in files.items()})
-        return found
+    def _written(self, leaf: Leaf) -> dict[str, Entry]:
+        """The files of a leaf, as they were written."""
+        files = dict(zip(leaf.paths, leaf.make(), strict=True))
+        for path, content in files.items():
+            self._put(path, content)
+        return {path: Entry(leaf.key, len(content), digest(content)) for path, content in files.items()}
 
     def end(self, leaves: Iterable[Leaf]) -> tuple[int, int]:
         """Remove what is not part of the site any more, and note what is.

@@ -124,6 +124,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     trace: list[float]
     cells: list[Cell]
 
+    @property
+    def words(self) -> str:
+        """The words of the cells, which the page filters by."""
+        return "|".join(cell.word for cell in self.cells)
+
 
 class Front(msgspec.Struct, frozen=True, kw_only=True):
     """The front page: its state in one ``sentence``, and the chart's rows (``left_out`` more are not drawn).

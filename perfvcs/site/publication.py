@@ -129,7 +129,7 @@ def _is_visible(project: Project, folder: Path) -> bool:
 
 
 def _leaves(repository: Repository, contents: Contents, templates: Templates, choice: Choice) -> Iterator[Leaf]:
-    """All files of the site, those that others link to before them."""
+    """All files of the site, those that others link to before them; but the front page, which takes longest, goes with the last ones."""
     record = contents.record
     for name, content in templates.assets.items():
         yield Leaf((f"assets/{name}",), digest(content), partial(_same, content))
@@ -139,17 +139,17 @@ def _leaves(repository: Repository, contents: Contents, templates: Templates, ch
         yield templates.leaf(contents.commit(place).url or "", "commit.html", commits.key(place), partial(commits.page, place))
     for url in contents.pages:
         yield templates.leaf(url, "series.html", series.key(contents, url), partial(series.page, contents, url))
-    change = changes.key(contents)
-    yield templates.leaf("changes.html", "changes.html", change, partial(changes.page, contents))
-    base = digest(templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1]))
-    yield Leaf(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),))
-    count = len(contents.having("open"))
-    yield Leaf(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),))
-    told = about.page(contents)
-    yield templates.leaf("about.html", "about.html", about.key(told), lambda: told)
     yield templates.leaf(
         "index.html", "front.html", front.key(contents, choice.newest), partial(front.page, contents, choice.newest)
     )
+    change = changes.key(contents)
+    yield templates.leaf("changes.html", "changes.html", change, partial(changes.page, contents))
+    base = digest(templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1]))
+    yield Leaf(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),), shared=True)
+    count = len(contents.having("open"))
+    yield Leaf(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True)
+    told = about.page(contents)
+    yield templates.leaf("about.html", "about.html", about.key(told), lambda: told)
 
 
 def _same(content: bytes) -> tuple[bytes, ...]:

@@ -61,4 +61,4 @@ def work(keys: int, steps: int) -> int:
 
 if __name__ == "__main__":
     gc.disable()  # a collection of garbage would be told of the call into which it falls
-    print(work(*map(int, sys.argv[1:])) if len(sys.argv) > 1 else work(100, 1_500))
+    print(work(*map(int, sys.argv[1:])) if len(sys.argv) > 1 else work(100, 2_000))
