@@ -178,7 +178,9 @@ class Counters:
         """What the samples cannot tell, each with its cure."""
         found = [reason] if (reason := launcher.fallback_reason()) else []
         if (count := len(sampled.number)) < FEWEST:
-            found.append(f"it ended after {count} samples: shorten `interval` ({self.interval:g} s) or give it more to do")
+            found.append(
+                f"it ended after {count} sample{'s' * (count != 1)}: shorten `interval` ({self.interval:g} s) or give it more to do"
+            )
         if sampled.hidden:
             found.append(f"{sampled.hidden} of its processes belong to another user, whose counters are hidden: run perf as root")
         if sampled.slow:
