@@ -263,7 +263,7 @@ def test_the_sound_insert_compares_a_logarithmic_number_of_keys(skiplist: Module
 @pytest.mark.needs("g++")
 @pytest.mark.needs("make")
 def test_every_version_of_both_skip_lists_does_the_same_work(skiplist: ModuleType, tmp_path: Path) -> None:
-    for language, command in (("cpp", ["./work", "50", "500"]), ("python", [sys.executable, "-B", "work.py", "50", "500"])):
+    for language, command in (("cpp", ["./work", "50", "500", "1"]), ("python", [sys.executable, "-B", "work.py", "50", "500"])):
         made, said = tmp_path / language, set()
         skiplist.build(language, made)
         for tag in skiplist.MESSAGES:
