@@ -18,13 +18,14 @@ NUMBER = 4  # bytes
 ROOM = 4096  # bytes that any pipe takes at once
 
 
-def shared(work: Callable[[Item], Result], items: Sequence[Item], least: int = LEAST) -> list[Result]:
+def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """``work`` on each of the items, with the results in their order: this process and a fork take the next one in turn.
 
-    In this process alone where there are fewer than ``least`` items, one processor, or other threads, which a fork would not have. What the
-    fork could not do is done here, where its error can be told. Results are pickled; nothing else that the work changes comes back.
+    In this process alone where there are fewer than 16 items, one processor, or other threads, which a fork would not have. What the fork
+    could not do is done here, where its error can be told. Results are pickled; nothing else that the work changes comes back. The work
+    must not use SQLite, whose connections no fork may touch.
     """
-    if len(items) < least or _processors() < 2 or threading.active_count() > 1:
+    if len(items) < LEAST or _processors() < 2 or threading.active_count() > 1:
         return [work(item) for item in items]
     turns = _turns(len(items))
     source, sink = os.pipe()

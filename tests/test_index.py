@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -477,38 +476,3 @@ def test_the_index_needs_no_numerical_library() -> None:
     script = f"import sys, perfvcs.index, perfvcs.store; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def told(index: Index, commits: list[str]) -> list[tuple[float, ...]]:
-    found = index.spreads(commits)
-    columns = (found.line, found.place, found.level, found.deviation, found.executions)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-@pytest.mark.parametrize("in_between", ["nothing", "a writer", "another file", "no file"])
-def test_levels_that_two_processes_read_are_those_of_one(
-    store: Store, index: Index, monkeypatch: pytest.MonkeyPatch, in_between: str
-) -> None:
-    jobs = [Job(name=name, collector="time", cmd=f"./{name}", engine="launcher/1") for name in "abcdefg"]
-    store.add([at(number, wall=(1.0, 2.0 + number), job=job) for number in range(5) for job in jobs], "seven jobs")
-    commits = [commit(number) for number in range(5)]
-    alone = told(index, commits)
-    assert len(alone) == 35
-    lines = import_module("perfvcs.index.lines")  # a function of the package has the same name
-    apart = lines.shared
-
-    def meanwhile(*args: object) -> object:
-        found = apart(*args)  # type: ignore[arg-type]
-        if in_between == "a writer":
-            store.add([at(3, minute=9, job=jobs[0], session="t")], "one more")
-            another(store).refresh()
-            found[0] = found[0][1:]
-        elif in_between == "another file":
-            found[1] = found[1][:0]
-        elif in_between == "no file":
-            raise sqlite3.OperationalError("unable to open database file")
-        return found
-
-    monkeypatch.setattr(lines, "MANY", 1)
-    monkeypatch.setattr(lines, "shared", meanwhile)
-    assert told(index, commits)[: len(alone)] == alone if in_between != "a writer" else len(told(index, commits)) == 36

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import sqlite3
 from array import array
-from contextlib import closing, suppress
 from itertools import chain, groupby
 from operator import itemgetter
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from perfvcs.profile import Environment, Job
-from perfvcs.twin import shared
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
 Kind = TypeVar("Kind")
-
-MANY = 200  # lines from which on two processes read their levels
 
 
 class Line(NamedTuple):
@@ -108,11 +103,11 @@ def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Ite
     turn_of = np.full(max(ids.values(), default=0) + 1, -1)
     for commit, number in ids.items():
         turn_of[number] = turns.get(commit, -1)
-    if numbers is None:
-        table = _all_levels(connection)
-    else:
-        asked = msgspec.json.encode(list(numbers)).decode()
-        table = _levels(connection, "line IN (SELECT value FROM json_each(?))", (asked,))
+    sql = "SELECT line, commit_id, coalesce(level, 9e999), coalesce(deviation, -1), executions FROM levels"  # infinite, no number
+    some = () if numbers is None else (msgspec.json.encode(list(numbers)).decode(),)
+    rows = connection.execute(f"{sql} WHERE line IN (SELECT value FROM json_each(?))" if some else sql, some)
+    # one row after another: a list of them would be a million Python objects
+    table = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, 5)
     place = turn_of[table[:, 1].astype(np.int64)]
     here, usable = place >= 0, np.isfinite(table[:, 2])
     table, place = table[here & usable], place[here & usable]
@@ -121,36 +116,6 @@ def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Ite
     spread = np.where(table[:, 3] < 0, np.nan, table[:, 3])
     unusable = int(np.count_nonzero(here & ~usable))
     return Spreads(table[:, 0].astype(np.int64), place, table[:, 2], spread, table[:, 4].astype(np.int64), unusable)
-
-
-def _levels(connection: sqlite3.Connection, which: str, values: Sequence[object]) -> NDArray[np.float64]:
-    """Line, commit, level, deviation and executions of some levels; shape (levels, 5)."""
-    import numpy as np
-
-    sql = "SELECT line, commit_id, coalesce(level, 9e999), coalesce(deviation, -1), executions FROM levels"  # infinite, no number
-    # one row after another: a list of them would be a million Python objects
-    rows = chain.from_iterable(connection.execute(f"{sql} WHERE {which}", tuple(values)))
-    return np.fromiter(rows, np.float64).reshape(-1, 5)
-
-
-def _all_levels(connection: sqlite3.Connection) -> NDArray[np.float64]:
-    """The same of all lines; of many of them two processes read half each, unless somebody writes meanwhile."""
-    import numpy as np
-
-    last, count = connection.execute("SELECT coalesce(max(line), 0), count(*) FROM levels").fetchone()
-    place = connection.execute("PRAGMA database_list").fetchone()[2]
-    if last >= MANY and place:
-        version = connection.execute("PRAGMA data_version").fetchone()
-
-        def half(ends: tuple[int, int]) -> NDArray[np.float64]:
-            with closing(sqlite3.connect(f"{Path(place).as_uri()}?mode=ro", uri=True)) as own:  # no fork may use its parent's
-                return _levels(own, "line BETWEEN ? AND ?", ends)
-
-        with suppress(sqlite3.DatabaseError):  # what two connections cannot, one may
-            found = np.concatenate(shared(half, [(0, last // 2), (last // 2 + 1, last)], 2))
-            if connection.execute("PRAGMA data_version").fetchone() == version and len(found) == count:  # and the same file
-                return found
-    return _levels(connection, "1", ())
 
 
 def _shared(connection: sqlite3.Connection, table: str, kind: type[Kind]) -> dict[int, Kind]:
