@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ Result = TypeVar("Result")
 
 LEAST = 16  # items for which a fork is worth it
 NUMBER = 4  # bytes
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 ROOM = 4096  # bytes that any pipe takes at once
 
 
@@ -31,9 +33,9 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
     source, sink = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of a library for matrices, which knows of forks
-        fork = os.fork()
+        parent, fork = os.getpid(), os.fork()
     if not fork:
-        _answer(work, items, turns, source, sink)
+        _answer(work, items, turns, source, sink, parent)
     os.close(sink)
     ended = False
     try:
@@ -71,10 +73,15 @@ def _taken(work: Callable[[Item], Result], items: Sequence[Item], turns: int) ->
     return found
 
 
-def _answer(work: Callable[[Item], Result], items: Sequence[Item], turns: int, source: int, sink: int) -> None:
-    """The fork's whole life: nothing of what this process would do at its end is done twice."""
+def _answer(work: Callable[[Item], Result], items: Sequence[Item], turns: int, source: int, sink: int, parent: int) -> None:
+    """The fork's whole life, which ends with its parent's: nothing of what this process would do at its end is done twice."""
     status = 1
     with suppress(BaseException):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:  # it was faster
+            os._exit(status)
         os.close(source)
         with open(sink, "wb") as answer:
             pickle.dump(_taken(work, items, turns), answer, pickle.HIGHEST_PROTOCOL)

@@ -18,17 +18,19 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import pytest
 from conftest import Project, Said
 from pictures import ATTACKS
-from samples import sample_profile
+from samples import interleaved, sample_profile
 from scipy import stats
 from test_history import OTHER, PARSE, SORT, grow, measured, stepped, store
 
-from perfvcs.index.lines import Spreads
+from perfvcs.index.lines import Line, Spreads
+from perfvcs.index.verdicts import Remembered
 from perfvcs.profile import Environment, Job, Metric, Resources
-from perfvcs.site import about, changes, feed, front, names, record
+from perfvcs.site import about, changes, feed, front, names, record, verdict
 from perfvcs.site import series as site_series
 from perfvcs.site.diff import Diffs
 from perfvcs.site.folder import PATH, Folder
@@ -455,6 +457,97 @@ def test_a_revision_before_the_newest_makes_the_site_of_its_past(commits: list[s
     perf("publish", "site", commits[29], *QUICK)
     assert data("index.html")["newest"]["id"] == commits[29]
     assert data("index.html")["commits"] == 30
+
+
+# -- verdicts of `perf check` ------------------------------------------------------------------------------------------------------------
+
+
+def turns(commits: Sequence[str], factors: Sequence[float], **overrides: Any) -> list[Any]:
+    """Versions that were measured in turns on a machine whose rounds differ by a tenth, which only pairs see through."""
+    rounds = 0.1 * np.exp(np.random.default_rng(8).normal(0, 0.1, 12))
+    noise = np.exp(np.random.default_rng(9).normal(0, 0.002, (len(factors), 12)))
+    walls = [(rounds * factor * own).tolist() for factor, own in zip(factors, noise, strict=True)]
+    return interleaved(commits, walls, job=SORT, **overrides)
+
+
+def cells(benchmark: str = "sort", metric: str = "wall time") -> list[tuple[str, str]]:
+    """Words and texts of the front page's cells, the oldest commit first."""
+    (row,) = [row for row in data("index.html")["rows"] if (row["benchmark"], row["metric"]) == (benchmark, metric)]
+    return [(cell["word"], cell["text"]) for cell in row["cells"]][::-1]
+
+
+def test_what_perf_check_settled_of_neighbours_is_what_pages_say(commits: list[str], perf: Perf) -> None:
+    store(*turns(commits[:4], [1.0, 1.05, 1.05, 1.02]))
+    perf("publish", "site", *QUICK)
+    assert [word for word, _ in cells()] == ["new", "same", "same", "same"]
+    (url,) = [path.name for path in Path("site/series").glob("*wall*.html")]
+    perf("check", commits[0], commits[1], code=3)
+    perf("check", commits[2], commits[3])
+    perf("check", commits[1], commits[3])  # no neighbours
+    before = stamps()
+    perf("publish", "site", *QUICK)
+    assert [word for word, _ in cells()] == ["new", "degradation", "same", "improvement"]
+    told = cells()[1][1]
+    assert told.startswith("+") and 4.5 < float(told.removesuffix(" %")) < 5.5
+    assert {"index.html", f"series/{url}"} <= moved(before)
+    assert data(f"series/{url}")["tracks"][0]["words"] == ["new", "degradation", "same", "improvement"]
+    (row,) = [row for row in data(f"commits/{commits[1][:10]}.html")["moved"] if row["metric"] == "wall time"]
+    assert row["cell"]["word"] == "degradation" and 0.04 < row["cell"]["low"] < row["cell"]["effect"] < row["cell"]["high"] < 0.06
+    perf("check", "--again", commits[0], commits[1], code=3)
+    perf("accept", "sort:wall", "--reason", "checks its input")
+    perf("check", "--again", commits[0], commits[1], code=None)
+    perf("publish", "site", *QUICK)
+    assert [word for word, _ in cells()] == ["new", "accepted", "same", "improvement"]
+    assert cells()[1][1] == told
+
+
+def test_a_verdict_that_may_be_of_another_environment_is_left_out(commits: list[str], perf: Perf) -> None:
+    store(*turns(commits[:2], [1.0, 1.05]), *turns(commits[:2], [1.0, 1.05], session="other", environment=OTHER))
+    perf("check", commits[0], commits[1], code=3)
+    perf("publish", "site", *QUICK)
+    rows = [row for row in data("index.html")["rows"] if row["metric"] == "wall time"]
+    assert [[cell["word"] for cell in row["cells"]] for row in rows] == [["same", "new"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"effect": None}, None),
+        ({"low": None}, None),
+        ({"low": -1.0}, None),
+        ({"high": float("inf")}, None),
+        ({"word": "inconclusive"}, None),
+        ({"series": "other"}, None),
+        ({"size": 3.0}, None),
+        ({"word": "same"}, (False, False)),
+        ({"accepted": "wanted"}, (True, True)),
+        ({}, (True, False)),
+    ],
+)
+def test_only_settled_verdicts_with_an_interval_count(changed: dict[str, Any], told: tuple[bool, bool] | None) -> None:
+    line = Line(SORT, Environment({}, "x"), "sort", None, "wall", "s", "lower")
+    about = {
+        "word": "degradation",
+        "series": SORT.key,
+        "uid": "sort",
+        "size": None,
+        "metric": "wall",
+        "effect": 0.1,
+        "low": 0.05,
+        "high": 0.15,
+    }
+    places = {"a" * 40: 3, "b" * 40: 5}
+
+    def found(before: str, after: str, **names: str) -> list[verdict.Verdict]:
+        report = {"baseline": "aaa", "target": "bbb", **names, "changes": [{**about, **changed}]}
+        remembered = Remembered(before, after, msgspec.json.encode(report))
+        return verdict.verdicts([remembered], places, [line]).get(verdict.key(line), [])
+
+    assert [(one.before, one.after, one.changed, one.accepted) for one in found("a" * 40, "b" * 40)] == (
+        [(3, 5, *told)] if told else []
+    )
+    assert not found("b" * 40, "a" * 40) and not found("a" * 40, "c" * 40)
+    assert not found("a" * 40, "b" * 40, target="bbb+") and not found("a" * 40, "b" * 40, baseline="aaa+")
 
 
 # -- pages of profiles -----------------------------------------------------------------------------------------------------------------

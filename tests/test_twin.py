@@ -71,3 +71,18 @@ def test_an_error_is_raised_once_and_leaves_no_process(wrong: int) -> None:
         twin.shared(lambda item: 1 // (item - wrong), range(40))
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_the_fork_ends_with_its_parent() -> None:
+    source, sink = os.pipe()
+    child = os.fork()
+    if not child:
+        twin.shared(lambda _: (os.write(sink, f"{os.getpid()}\n".encode()), sleep(0.05)), range(1000))
+        os._exit(0)
+    os.close(sink)
+    with open(source) as lines:
+        found = {int(next(lines)) for _ in range(20)}
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        rest = lines.read().split()  # ends when nobody can write any more
+    assert len(found) == 2 and len(rest) < 20

@@ -10,7 +10,7 @@ from typing import Any
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
 from perfvcs.site.leaf import digest, packed
-from perfvcs.site.record import CHANGED, NEW, SAME, UNJUDGED
+from perfvcs.site.record import ACCEPTED, CHANGED, NEW, SAME, UNJUDGED
 from perfvcs.site.series import fields
 
 FILES = 200
@@ -32,7 +32,7 @@ class Commits:
 
         found = defaultdict(list)
         for number, trail in enumerate(self.contents.record.trails):
-            for turn in np.flatnonzero(trail.kinds == CHANGED).tolist():
+            for turn in np.flatnonzero((trail.kinds == CHANGED) | (trail.kinds == ACCEPTED)).tolist():
                 found[int(trail.places[turn])].append((-abs(float(trail.moves[turn])), number, turn))
         return {place: [(number, turn) for _, number, turn in sorted(rows)] for place, rows in found.items()}
 
@@ -75,7 +75,7 @@ class Commits:
         for number, at in self._changed.get(place, []):
             trail = contents.record.trails[number]
             before = contents.record.commits[trail.places[at - 1]]
-            numbers = [float(column[at]) for column in (trail.levels, trail.moves, trail.doubt)]
+            numbers = [float(column[at]) for column in (trail.levels, trail.moves, trail.doubt, trail.kinds)]
             moved.append([contents.urls[number], contents.environment(trail).name, before, *numbers])
         near = [contents.record.commits[other] for other in (self._near(turn - 1), self._near(turn + 1)) if other is not None]
         return digest(

@@ -15,7 +15,7 @@ from perfvcs.reports.annals import shaped
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
 from perfvcs.site.drawing import LARGEST, Drawing, drawings
-from perfvcs.site.record import CHANGED, NEW, UNJUDGED, Record, Trail
+from perfvcs.site.record import ACCEPTED, CHANGED, NEW, UNJUDGED, Record, Trail
 from perfvcs.site.standing import Standing, standings
 
 if TYPE_CHECKING:
@@ -260,6 +260,8 @@ def _cell(trail: Trail, turn: int, value: str, before: str) -> model.Cell:
         why = "no interval: one execution, and too few commits to know how much they differ"
         return model.Cell("missing", "N/A", value, f"{value}; {why}", size)
     detail = f"{value}, {change(size, low, high)} against {before}"
+    if kind == ACCEPTED:
+        return model.Cell("accepted", percent(size), value, detail, size, low, high)
     if kind != CHANGED:
         return model.Cell("same", "=", value, detail, size, low, high)
     worse = (move > 0) == (trail.line.better == "lower")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DIGITS = 6  # significant ones
 LARGEST = 700.0  # exp of more is beyond a float
 LIMIT = 300  # the largest power of ten
-WORDS = ("new", "same", "", "missing")  # of NEW, SAME, CHANGED, UNJUDGED
+WORDS = ("new", "same", "", "missing", "accepted")  # of NEW, SAME, CHANGED, UNJUDGED, ACCEPTED
 
 
 class Drawing(NamedTuple):

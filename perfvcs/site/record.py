@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.index.lines import Course, Line
 from perfvcs.reports.annals import Finding, steps, successions
+from perfvcs.site.verdict import key, verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.index.lines import Spreads
     from perfvcs.repository import Repository
+    from perfvcs.site.verdict import Verdict
     from perfvcs.vcs import Commit
 
 CONFIDENCE = 0.99
@@ -25,7 +29,7 @@ ROBUST = 1.4826  # standard deviations of a normal distribution in its median ab
 USUAL = 6  # differences of neighbours from which on their scatter is known
 BLOCK = 32  # differences; what is usual is known from the two blocks before, so that a new commit changes nothing of the past
 LEAST = 0.01  # the smallest change that counts, as in `perf check`
-NEW, SAME, CHANGED, UNJUDGED = range(4)
+NEW, SAME, CHANGED, UNJUDGED, ACCEPTED = range(5)
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class Trail:
     """One line along the record's commits, one element per measured commit, ascending ``places``.
 
     ``levels`` are mean logarithms with half the width of their 99 % interval (``reach``, NaN: one execution). ``moves`` are differences
-    to the level before with half the width of theirs (``doubt``), ``kinds`` say what that means: NEW (the first), SAME, CHANGED, UNJUDGED.
+    to the level before with half the width of theirs (``doubt``), ``kinds`` say what that means: NEW (the first), SAME, CHANGED, UNJUDGED,
+    ACCEPTED. Where `perf check` has settled two neighbours, they are its own.
     ``began`` says why an earlier line of the same benchmark could not go on.
     """
 
@@ -82,7 +87,10 @@ def read(repository: Repository, revision: str) -> Record:
     began = successions(known, courses)
     judged = judge(flat)
     trails = []
+    places = {commit: place for place, commit in enumerate(commits)}
+    own = verdicts(repository.index.memory.all(), places, [known[number] for number in numbers.tolist()])
     for number, part in zip(numbers.tolist(), parts, strict=True):
+        _settle(own.get(key(known[number]), ()), flat.place[part], judged, part)
         columns = [column[part] for column in (flat.place, flat.level, judged.reach, flat.executions, *judged[1:])]
         trails.append(Trail(known[number], *columns, began.get(number, ""), findings.get(number, [])))  # type: ignore[arg-type, call-arg]
     trails.sort(key=_order)
@@ -92,6 +100,17 @@ def read(repository: Repository, revision: str) -> Record:
         commits, measured, repository.project.describe(commits[place] for place in measured), trails,
         spreads.unusable, len(others.intersection(repository.project.walk(revision))) if others else 0,
     )  # fmt: skip
+
+
+def _settle(own: Sequence[Verdict], places: NDArray[np.int64], judged: Judged, part: slice) -> None:
+    """Put the verdicts on neighbours of a line in the place of what ``judge`` says of them."""
+    import numpy as np
+
+    for verdict in own:
+        turn = int(np.searchsorted(places, verdict.after))
+        if 0 < turn < len(places) and (places[turn - 1], places[turn]) == (verdict.before, verdict.after):
+            judged.moves[part][turn], judged.doubt[part][turn] = verdict.move, verdict.doubt
+            judged.kinds[part][turn] = SAME if not verdict.changed else ACCEPTED if verdict.accepted else CHANGED
 
 
 def _order(trail: Trail) -> tuple[object, ...]:

@@ -30,7 +30,9 @@ def key(contents: Contents, url: str) -> str:
     parts = [packed([contents.environment(trail).name for trail in trails], [link.url for link in siblings(contents, url)])]
     for number, trail in zip(contents.pages[url], trails, strict=True):
         parts += [packed(trail.line, trail.began, contents.profiles.get(number)), contents.ids[trail.places].tobytes()]
-        parts += [column.tobytes() for column in (trail.levels, trail.reach, trail.executions)]
+        parts += [
+            column.tobytes() for column in (trail.levels, trail.reach, trail.executions, trail.moves, trail.doubt, trail.kinds)
+        ]
         standings = [(one.state, one.reason) for one in contents.standings[number]]
         parts.append(packed([fields(one) for one in trail.findings], standings))
     return digest(*parts)

@@ -1,0 +1,80 @@
+"""What `perf check` has said of neighbours: it knows which executions were measured in turns, which a site's own comparison does not."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from math import isfinite, log1p
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from perfvcs.index.lines import Line
+    from perfvcs.index.verdicts import Remembered
+
+Key = tuple[str, str, float | None, str]
+WORDS = ("degradation", "improvement", "same")  # the others leave open what the site's own comparison may answer
+
+
+class _Change(msgspec.Struct):
+    word: str
+    series: str
+    uid: str
+    size: float | None
+    metric: str
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    accepted: str | None = None
+
+
+class _Report(msgspec.Struct):
+    baseline: str
+    target: str
+    changes: list[_Change]
+
+
+class Verdict(NamedTuple):
+    """A settled verdict between two places of a record, as logarithms: the difference and half the width of its interval."""
+
+    before: int
+    after: int
+    move: float
+    doubt: float
+    changed: bool
+    accepted: bool
+
+
+def key(line: Line) -> Key:
+    """What a verdict is on: series, unit, size and metric."""
+    return line.job.key, line.uid, line.size, line.metric
+
+
+def verdicts(remembered: Iterable[Remembered], places: dict[str, int], lines: Sequence[Line]) -> dict[Key, list[Verdict]]:
+    """The settled verdicts on lines that are their keys' only ones: a report does not say in which environment it is true."""
+    counts = Counter(map(key, lines))
+    decode = msgspec.json.Decoder(_Report).decode
+    found: dict[Key, list[Verdict]] = defaultdict(list)
+    for one in remembered:
+        ends = places.get(one.baseline, -1), places.get(one.target, -1)
+        if not 0 <= ends[0] < ends[1]:
+            continue
+        report = decode(one.report)
+        if report.baseline.endswith("+") or report.target.endswith("+"):  # uncommitted changes
+            continue
+        for change in report.changes:
+            what = change.series, change.uid, change.size, change.metric
+            if counts[what] == 1 and change.word in WORDS and (verdict := _verdict(change, *ends)):
+                found[what].append(verdict)
+    return found
+
+
+def _verdict(change: _Change, before: int, after: int) -> Verdict | None:
+    """None for a change without an effect, or an interval, that has logarithms."""
+    ends = (change.effect, change.low, change.high)
+    if any(end is None or not isfinite(end) or end <= -1 for end in ends):
+        return None
+    move, low, high = (log1p(end) for end in ends if end is not None)
+    return Verdict(before, after, move, (high - low) / 2, change.word != "same", change.accepted is not None)
