@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=Hashable)
 
 SCALED = (
     "s",
@@ -184,3 +187,13 @@ def counted(words: Iterable[tuple[str, int]]) -> str:
     '2 degradations, 3 same'
     """
     return ", ".join(f"{count} {word}{'s' * (count > 1 and word in COUNTED)}" for word, count in words)
+
+
+def ambiguous(pairs: Iterable[tuple[Name, str]]) -> set[Name]:
+    """The names that stand beside several words, such as a benchmark with several collectors: these have to be said, too.
+
+    >>> ambiguous([("sort", "time"), ("sort", "memory"), ("parse", "time")])
+    {'sort'}
+    """
+    first: dict[Name, str] = {}
+    return {name for name, word in pairs if first.setdefault(name, word) != word}

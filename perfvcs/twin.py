@@ -31,9 +31,15 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
         return [work(item) for item in items]
     turns = _turns(len(items))
     source, sink = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of a library for matrices, which knows of forks
-        parent, fork = os.getpid(), os.fork()
+    parent = os.getpid()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of a library for matrices, which knows of forks
+            fork = os.fork()
+    except OSError:  # there may be no more processes
+        for end in (turns, source, sink):
+            os.close(end)
+        return [work(item) for item in items]
     if not fork:
         _answer(work, items, turns, source, sink, parent)
     os.close(sink)
@@ -57,15 +63,20 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
 def _turns(count: int) -> int:
     """A pipe of the numbers at which a turn begins: whoever reads the next one takes what is there up to the one after it."""
     source, sink = os.pipe()
-    length = -(-count * NUMBER // ROOM)
+    length = _length(count)
     os.write(sink, b"".join(number.to_bytes(NUMBER, "little") for number in range(0, count, length)))
     os.close(sink)
     return source
 
 
+def _length(count: int) -> int:
+    """How many items are one turn, so that the pipe takes all numbers at once."""
+    return -(-count * NUMBER // ROOM)
+
+
 def _taken(work: Callable[[Item], Result], items: Sequence[Item], turns: int) -> dict[int, Result]:
     """The results of this process by the numbers of their items."""
-    length, found = -(-len(items) * NUMBER // ROOM), {}
+    length, found = _length(len(items)), {}
     while taken := os.read(turns, NUMBER):
         first = int.from_bytes(taken, "little")
         for number in range(first, min(first + length, len(items))):

@@ -541,7 +541,7 @@ def test_only_settled_verdicts_with_an_interval_count(changed: dict[str, Any], t
     def found(before: str, after: str, **names: str) -> list[verdict.Verdict]:
         report = {"baseline": "aaa", "target": "bbb", **names, "changes": [{**about, **changed}]}
         remembered = Remembered(before, after, msgspec.json.encode(report))
-        return verdict.verdicts([remembered], places, [line]).get(verdict.key(line), [])
+        return verdict.verdicts([remembered], places, [line]).get(0, [])
 
     assert [(one.before, one.after, one.changed, one.accepted) for one in found("a" * 40, "b" * 40)] == (
         [(3, 5, *told)] if told else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from pathlib import Path
 from time import sleep
 
 import pytest
@@ -71,6 +72,16 @@ def test_an_error_is_raised_once_and_leaves_no_process(wrong: int) -> None:
         twin.shared(lambda item: 1 // (item - wrong), range(40))
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_where_there_may_be_no_more_processes_it_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.setattr(os, "fork", refused)
+    assert {place for _, place in twin.shared(where, range(40))} == {os.getpid()}
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_the_fork_ends_with_its_parent() -> None:

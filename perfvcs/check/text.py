@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.change import WORDS
+from perfvcs.quantity import ambiguous, counted, metric_name, metric_rank, number, scale, shorten
 from perfvcs.quantity import change as effect
-from perfvcs.quantity import counted, metric_name, metric_rank, number, scale, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -89,11 +89,7 @@ def labelled(job: str, uid: str, size: float | None) -> str:
 
 def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
     """The benchmarks and metrics that several methods judged, so that a row is to name its own."""
-    methods: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for change in changes:
-        if change.method:
-            methods[benchmark(change), change.metric].add(change.method)
-    return {key for key, found in methods.items() if len(found) > 1}
+    return ambiguous(((benchmark(change), change.metric), change.method) for change in changes if change.method)
 
 
 def tally(changes: Iterable[Change]) -> dict[str, int]:

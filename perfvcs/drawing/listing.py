@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,7 @@ from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.curves.sides import growth, sized
 from perfvcs.drawing.samples import Sample, Unit, samples
 from perfvcs.profile import Profile
-from perfvcs.quantity import metric_name, metric_rank, percent, quantity, shorten
+from perfvcs.quantity import ambiguous, metric_name, metric_rank, percent, quantity, shorten
 from perfvcs.subject import Series, Subject
 
 Key = tuple[str, str, float | None]
@@ -207,24 +206,17 @@ def _samples(found: Iterable[Sample], profiles: Sequence[Profile]) -> Table:
         Column("mean", "mean", number=True), *BETWEEN, Column("executions", "executions", number=True),
         Column("rows", "rows", number=True, minor=True), Column("growth", "growth", minor=True),
     ]  # fmt: skip
-    ordered, collectors = _together(found)
-    rows = [_sample(sample, len(environments) > 1, len(collectors[_key(sample), sample.metric]) > 1) for sample in ordered]
+    known = list(found)
+    places = {key: place for place, key in enumerate(dict.fromkeys(map(_key, known)))}
+    known.sort(key=lambda sample: (places[_key(sample)], metric_rank(sample.metric)))  # whatever collected them
+    several = ambiguous(((_key(sample), sample.metric), sample.unit.collector) for sample in known)
+    rows = [_sample(sample, len(environments) > 1, (_key(sample), sample.metric) in several) for sample in known]
     caption = "The mean of the executions' medians; low and high are the ends of its 99 % interval"
     return Table("Measurements", caption, columns, rows, [])
 
 
 def _key(sample: Sample) -> Key:
     return sample.unit.job, sample.unit.uid, sample.unit.size
-
-
-def _together(found: Iterable[Sample]) -> tuple[list[Sample], dict[tuple[Key, str], set[str]]]:
-    """The samples with those of one benchmark together, whatever collected them, and the collectors of each one's metrics."""
-    known = list(found)
-    places = {key: place for place, key in enumerate(dict.fromkeys(map(_key, known)))}
-    collectors: dict[tuple[Key, str], set[str]] = defaultdict(set)
-    for sample in known:
-        collectors[_key(sample), sample.metric].add(sample.unit.collector)
-    return sorted(known, key=lambda sample: (places[_key(sample)], metric_rank(sample.metric))), collectors
 
 
 def _sample(sample: Sample, several: bool, named: bool) -> Row:

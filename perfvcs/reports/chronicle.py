@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.quantity import counted, escaped, metric_name, metric_rank, quantity, shorten
+from perfvcs.quantity import ambiguous, counted, escaped, metric_name, metric_rank, quantity, shorten
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
@@ -132,10 +132,8 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[Trend]:
 
 def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
     """Names of benchmarks, given as label and collector: with the collector in brackets where a label has several of these."""
-    collectors: dict[str, set[str]] = {}
-    for label, collector in benchmarks:
-        collectors.setdefault(label, set()).add(collector)
-    return [f"{label} ({collector})" if len(collectors[label]) > 1 else label for label, collector in benchmarks]
+    several = ambiguous(benchmarks)
+    return [f"{label} ({collector})" if label in several else label for label, collector in benchmarks]
 
 
 def leading(measured: Measured) -> list[tuple[str, Summary]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.text import labelled
 from perfvcs.check.text import step as levels_text
-from perfvcs.quantity import UNIT, change, metric_name, metric_rank, percent, quantity, shorten
+from perfvcs.quantity import UNIT, ambiguous, change, metric_name, metric_rank, percent, quantity, shorten
 from perfvcs.reports.annals import shaped
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
@@ -144,18 +144,15 @@ class Contents:
         return self._commits[commit]
 
     @cached_property
-    def shared(self) -> set[names.Shared]:
+    def ambiguous(self) -> set[names.What]:
         """Metrics of benchmarks that several collectors measured, so that pages say which."""
-        collectors: dict[names.Shared, set[str]] = defaultdict(set)
-        for trail in self.record.trails:
-            collectors[names.shared(trail.line)].add(trail.line.job.collector)
-        return {what for what, found in collectors.items() if len(found) > 1}
+        return ambiguous((names.what(trail.line), trail.line.job.collector) for trail in self.record.trails)
 
     def benchmark(self, trail: Trail) -> str:
         """What the benchmark is called, with its collector where several have measured the same of it."""
         line = trail.line
         name = shorten(labelled(line.job.label, line.uid, line.size), names.NAME)
-        return f"{name} ({line.job.collector})" if names.shared(line) in self.shared else name
+        return f"{name} ({line.job.collector})" if names.what(line) in self.ambiguous else name
 
     def environment(self, trail: Trail) -> model.Environment:
         """Where it was measured."""

@@ -25,7 +25,7 @@ FIELDS = 24
 FIRST = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
 
 Key = tuple[str, str, str, float | None, str, str, str]
-Shared = tuple[str, str, float | None, str]
+What = tuple[str, str, float | None, str]
 
 
 def key(line: Line) -> Key:
@@ -33,7 +33,7 @@ def key(line: Line) -> Key:
     return (line.job.label, line.job.collector, line.uid, line.size, line.metric, line.unit, line.better)
 
 
-def shared(line: Line) -> Shared:
+def what(line: Line) -> What:
     """What several collectors can measure: label, unit of the job, size and metric."""
     return line.job.label, line.uid, line.size, line.metric
 

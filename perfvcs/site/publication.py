@@ -95,7 +95,7 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
     if not record.trails:
         raise NothingToCompare(f"no commit on the way to {revision} has {_missing(repository, record)}")
     contents = Contents(repository, record)
-    templates = Templates(shorten(title or f"{repository.project.home.name}: performance", TITLE), contents.shared)
+    templates = Templates(shorten(title or f"{repository.project.home.name}: performance", TITLE), contents.ambiguous)
     leaves = list(_leaves(repository, contents, templates, choice))
     with opened(folder) as place:
         stale = place.stale(leaves)

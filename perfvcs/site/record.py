@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.index.lines import Course, Line
 from perfvcs.reports.annals import Finding, steps, successions
-from perfvcs.site.verdict import key, verdicts
+from perfvcs.site.verdict import verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,8 +89,8 @@ def read(repository: Repository, revision: str) -> Record:
     trails = []
     places = {commit: place for place, commit in enumerate(commits)}
     own = verdicts(repository.index.memory.all(), places, [known[number] for number in numbers.tolist()])
-    for number, part in zip(numbers.tolist(), parts, strict=True):
-        _settle(own.get(key(known[number]), ()), flat.place[part], judged, part)
+    for turn, (number, part) in enumerate(zip(numbers.tolist(), parts, strict=True)):
+        _settle(own.get(turn, ()), flat.place[part], judged, part)
         columns = [column[part] for column in (flat.place, flat.level, judged.reach, flat.executions, *judged[1:])]
         trails.append(Trail(known[number], *columns, began.get(number, ""), findings.get(number, [])))  # type: ignore[arg-type, call-arg]
     trails.sort(key=_order)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perfvcs.index.lines import Line
     from perfvcs.index.verdicts import Remembered
 
-Key = tuple[str, str, float | None, str]
+Key = tuple[str, str, float | None, str]  # series, unit, size and metric
 WORDS = ("degradation", "improvement", "same")  # the others leave open what the site's own comparison may answer
 
 
@@ -47,16 +47,14 @@ class Verdict(NamedTuple):
     accepted: bool
 
 
-def key(line: Line) -> Key:
-    """What a verdict is on: series, unit, size and metric."""
-    return line.job.key, line.uid, line.size, line.metric
+def verdicts(remembered: Iterable[Remembered], places: dict[str, int], lines: Sequence[Line]) -> dict[int, list[Verdict]]:
+    """The settled verdicts by the place of the line that they are on.
 
-
-def verdicts(remembered: Iterable[Remembered], places: dict[str, int], lines: Sequence[Line]) -> dict[Key, list[Verdict]]:
-    """The settled verdicts on lines that are their keys' only ones: a report does not say in which environment it is true."""
-    counts = Counter(map(key, lines))
+    Only on lines that are their keys' only ones: a report does not say in which environment it is true.
+    """
     decode = msgspec.json.Decoder(_Report).decode
-    found: dict[Key, list[Verdict]] = defaultdict(list)
+    found: dict[int, list[Verdict]] = defaultdict(list)
+    alone: dict[Key, int] | None = None  # a key takes a while, and most projects have few reports
     for one in remembered:
         ends = places.get(one.baseline, -1), places.get(one.target, -1)
         if not 0 <= ends[0] < ends[1]:
@@ -64,11 +62,19 @@ def verdicts(remembered: Iterable[Remembered], places: dict[str, int], lines: Se
         report = decode(one.report)
         if report.baseline.endswith("+") or report.target.endswith("+"):  # uncommitted changes
             continue
+        alone = _alone(lines) if alone is None else alone
         for change in report.changes:
-            what = change.series, change.uid, change.size, change.metric
-            if counts[what] == 1 and change.word in WORDS and (verdict := _verdict(change, *ends)):
-                found[what].append(verdict)
+            line = alone.get((change.series, change.uid, change.size, change.metric))
+            if line is not None and change.word in WORDS and (verdict := _verdict(change, *ends)):
+                found[line].append(verdict)
     return found
+
+
+def _alone(lines: Sequence[Line]) -> dict[Key, int]:
+    """The places of the lines by their keys, where these are one line's."""
+    keys = [(line.job.key, line.uid, line.size, line.metric) for line in lines]
+    counts = Counter(keys)
+    return {key: place for place, key in enumerate(keys) if counts[key] == 1}
 
 
 def _verdict(change: _Change, before: int, after: int) -> Verdict | None:

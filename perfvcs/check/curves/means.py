@@ -20,12 +20,8 @@ ROUNDING = 1e-12  # a level this near to 1 is one
 
 def means(points: Points) -> Grouped:
     """The distinct sizes, the mean of the values at each, and how many these are."""
-    import numpy as np
-
-    distinct, place = np.unique(points.size, return_inverse=True)
-    weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
-    count = np.bincount(place, weight).astype(np.float64)
-    return distinct, np.bincount(place, points.value * weight) / count, count
+    distinct, mean, count, _, _ = _means(points)
+    return distinct, mean, count
 
 
 def levelled(points: Points) -> Grouped:
@@ -36,12 +32,10 @@ def levelled(points: Points) -> Grouped:
     """
     import numpy as np
 
-    distinct, mean, count = means(points)
+    distinct, mean, count, place, weight = _means(points)
     rows = np.bincount(points.execution, minlength=points.executions)
     if len(distinct) < FEWEST or points.executions < 2 or not (points.value > 0).all():
         return distinct, mean, count
-    place = np.searchsorted(distinct, points.size)
-    weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
     share = np.bincount(points.execution, weight, points.executions)
     level = np.ones(points.executions)
     for _ in range(ROUNDS):
@@ -52,3 +46,13 @@ def levelled(points: Points) -> Grouped:
         level = np.where(np.abs(level - 1) <= ROUNDING, 1.0, level)
         mean = np.bincount(place, points.value / level[points.execution] * weight) / count
     return distinct, mean, count
+
+
+def _means(points: Points) -> tuple[Floats, Floats, Floats, NDArray[np.intp], Floats]:
+    """The same as ``means``, and of each row the place of its size and its weight."""
+    import numpy as np
+
+    distinct, place = np.unique(points.size, return_inverse=True)
+    weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
+    count = np.bincount(place, weight).astype(np.float64)
+    return distinct, np.bincount(place, points.value * weight) / count, count, place, weight
