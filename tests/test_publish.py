@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -28,7 +29,7 @@ from scipy import stats
 from test_history import OTHER, PARSE, SORT, grow, measured, stepped, store
 
 from perfvcs.index.lines import Line, Spreads
-from perfvcs.index.verdicts import Remembered
+from perfvcs.index.verdicts import Verdicts
 from perfvcs.profile import Environment, Job, Metric, Resources
 from perfvcs.site import about, changes, feed, front, names, record, verdict
 from perfvcs.site import series as site_series
@@ -524,7 +525,9 @@ def test_a_verdict_that_may_be_of_another_environment_is_left_out(commits: list[
         ({}, (True, False)),
     ],
 )
-def test_only_settled_verdicts_with_an_interval_count(changed: dict[str, Any], told: tuple[bool, bool] | None) -> None:
+def test_only_settled_verdicts_with_an_interval_count(
+    changed: dict[str, Any], told: tuple[bool, bool] | None, tmp_path: Path
+) -> None:
     line = Line(SORT, Environment({}, "x"), "sort", None, "wall", "s", "lower")
     about = {
         "word": "degradation",
@@ -536,18 +539,29 @@ def test_only_settled_verdicts_with_an_interval_count(changed: dict[str, Any], t
         "low": 0.05,
         "high": 0.15,
     }
-    places = {"a" * 40: 3, "b" * 40: 5}
+    commits = [letter * 40 for letter in "xyzawb"]
+    memory = Verdicts(tmp_path / "verdicts.db")
 
     def found(before: str, after: str, **names: str) -> list[verdict.Verdict]:
         report = {"baseline": "aaa", "target": "bbb", **names, "changes": [{**about, **changed}]}
-        remembered = Remembered(before, after, msgspec.json.encode(report))
-        return verdict.verdicts([remembered], places, [line]).get(0, [])
+        memory.remember(before, after, msgspec.json.encode(report))
+        return verdict.verdicts(memory, commits, [line]).get(0, [])
 
+    assert not found("b" * 40, "a" * 40) and not found("a" * 40, "c" * 40)
     assert [(one.before, one.after, one.changed, one.accepted) for one in found("a" * 40, "b" * 40)] == (
         [(3, 5, *told)] if told else []
     )
-    assert not found("b" * 40, "a" * 40) and not found("a" * 40, "c" * 40)
     assert not found("a" * 40, "b" * 40, target="bbb+") and not found("a" * 40, "b" * 40, baseline="aaa+")
+
+
+def test_verdicts_that_cannot_be_read_are_forgotten(commits: list[str], perf: Perf) -> None:
+    store(*turns(commits[:2], [1.0, 1.05]))
+    perf("check", commits[0], commits[1], code=3)
+    with sqlite3.connect(".perf/verdicts.db") as connection:
+        connection.execute("UPDATE verdicts SET report = ?", (b'{"baseline": 1',))
+    connection.close()
+    perf("publish", "site", *QUICK)
+    assert [word for word, _ in cells()] == ["new", "same"]
 
 
 # -- pages of profiles -----------------------------------------------------------------------------------------------------------------

@@ -96,6 +96,7 @@ class Index:
                     filling.remove(moved.path)
             for path, document in self._store.documents({moved.path: moved.new for moved in batch if moved.new}):
                 filling.add(path, document)
+        filling.flush()
 
     def rebuild(self) -> None:
         """Throw the file away and read the whole store."""

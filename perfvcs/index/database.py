@@ -17,7 +17,8 @@ IN_MEMORY = ":memory:"
 # Not the file's fault: no permission, busy, locked, read-only, disk trouble, disk full, cannot be opened.
 CIRCUMSTANCES = frozenset({3, 5, 6, 8, 10, 13, 14})
 
-UNUSABLE = (sqlite3.Error, msgspec.MsgspecError, struct.error, UnicodeDecodeError)  # also what a changed byte does to a value
+# Also what a changed byte does to a value.
+UNUSABLE = (sqlite3.Error, msgspec.MsgspecError, struct.error, UnicodeDecodeError, IndexError)
 
 Result = TypeVar("Result")
 

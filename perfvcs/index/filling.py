@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import struct
-from math import inf, log, sqrt
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.index import levels
+from perfvcs.index.levels import Levels
 from perfvcs.profile import Collected, Design
 from perfvcs.store.place import PLACE, Damaged, verified
 from perfvcs.summary import Measured, Summary
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 10
+VERSION = 11
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
 CREATE TABLE commits (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE jobs (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, key TEXT NOT NULL);
@@ -43,18 +42,12 @@ CREATE TABLE summaries (
 CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, job INTEGER NOT NULL, environment INTEGER NOT NULL);
 CREATE INDEX lines_job ON lines (job, environment);
-CREATE TABLE levels (
-    line INTEGER NOT NULL, commit_id INTEGER NOT NULL, profile INTEGER NOT NULL, level REAL, deviation REAL, executions INTEGER NOT NULL,
-    PRIMARY KEY (line, commit_id, profile)
-) WITHOUT ROWID
+{levels.SCHEMA}
 """
 TABLES = ("mirror", "commits", "jobs", "environments", "metrics", "names", "profiles", "summaries", "damaged", "lines", "levels")
 
 PLACED = """
 SELECT p.id, p.commit_id, p.job, p.environment FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ? AND p.name = ?"""
-UNLEVEL = """
-DELETE FROM levels WHERE profile = ? AND commit_id = ?
-AND line IN (SELECT id FROM lines WHERE job = ? AND environment = ?)"""
 
 
 class Details(msgspec.Struct, frozen=True, array_like=True):
@@ -74,6 +67,7 @@ class Filling:
         self._connection = connection
         self._known: dict[tuple[str, str], int] = {}
         self._lines: dict[tuple[object, ...], int] = {}
+        self._levels = Levels(connection)
 
     def add(self, path: str, document: bytes | Fault) -> None:
         """Index what the store has at ``path``; what is no profile becomes a row of ``damaged``."""
@@ -105,8 +99,7 @@ class Filling:
             rows = (self._summary(inserted.lastrowid, number, one) for number, one in enumerate(measured.summaries))
             self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             if header.dirty is None:  # what was never committed has no place in a history
-                levels = self._levels(measured, row[0], inserted.lastrowid, row[2], row[3])
-                self._connection.executemany("INSERT OR IGNORE INTO levels VALUES (?, ?, ?, ?, ?, ?)", levels)
+                self._add_levels(measured, row[0], inserted.lastrowid or 0, row[2], row[3])
 
     def remove(self, path: str) -> None:
         """Forget ``path``."""
@@ -114,9 +107,13 @@ class Filling:
         match = PLACE.fullmatch(path)
         if match:
             for profile, *where in self._connection.execute(PLACED, (match[2], match[3])).fetchall():
-                self._connection.execute(UNLEVEL, (profile, *where))
+                self._levels.remove(profile, *where)
                 self._connection.execute("DELETE FROM summaries WHERE profile = ?", (profile,))
                 self._connection.execute("DELETE FROM profiles WHERE id = ?", (profile,))
+
+    def flush(self) -> None:
+        """Write what waits to be written together."""
+        self._levels.flush()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -137,10 +134,7 @@ class Filling:
             self._known[table, text] = known
         return known
 
-    def _levels(
-        self, measured: Measured, commit: int, profile: int | None, job: int, environment: int
-    ) -> Iterator[tuple[int, int, int | None, float | None, float | None, int]]:
-        """One row per summary for the tables that ``perfvcs.index.lines`` reads."""
+    def _add_levels(self, measured: Measured, commit: int, profile: int, job: int, environment: int) -> None:
         for one in measured.summaries:
             about = measured.header.metrics[one.metric]
             line = (job, environment, one.uid, one.size, one.metric, about.unit, about.better)
@@ -149,9 +143,7 @@ class Filling:
                 if len(self._lines) >= REMEMBERED:
                     self._lines.clear()
                 number = self._lines[line] = self._number("lines", _text(line), job, environment)
-            centre = level(one.medians)
-            spread = None if centre is None else deviation(one.medians, centre)
-            yield number, commit, profile, centre, spread, len(one.medians)
+            self._levels.add(number, commit, profile, one.medians)
 
     def _summary(self, profile: int | None, number: int, one: Summary) -> tuple[object, ...]:
         count = len(one.executions)
@@ -164,20 +156,6 @@ class Filling:
 
 def _listed(measured: Measured) -> list[tuple[int, int, float]]:
     return [(*place, pace) for place, pace in measured.paces.items()]
-
-
-def level(medians: Sequence[float]) -> float | None:
-    """The logarithm of the geometric mean of the executions' medians; None where one is 0 or below, or not finite."""
-    if not medians or not 0 < min(medians) <= max(medians) < inf:
-        return None
-    return fmean(map(log, medians))
-
-
-def deviation(medians: Sequence[float], centre: float) -> float | None:
-    """The standard deviation of the logarithms of the executions' medians about their level ``centre``; None of a single execution."""
-    if len(medians) < 2:
-        return None
-    return sqrt(sum([(log(value) - centre) ** 2 for value in medians]) / (len(medians) - 1))
 
 
 def _text(value: object) -> str:

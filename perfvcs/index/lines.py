@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from itertools import chain, groupby
+from itertools import groupby
+from math import isfinite
 from operator import itemgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from perfvcs.index import levels
 from perfvcs.profile import Environment, Job
 
 if TYPE_CHECKING:
@@ -67,10 +69,9 @@ def courses(connection: sqlite3.Connection, numbers: Iterable[int], commits: Seq
         turn_of[number] = turns.get(commit, -1)
     found = {}
     for line in numbers:
-        rows = connection.execute("SELECT commit_id, level FROM levels WHERE line = ?", (line,))
-        here = [(turn, level) for number, level in rows if (turn := turn_of[number]) >= 0]
+        here = [(turn, level) for commit, level in levels.of_line(connection, line) if (turn := turn_of[commit]) >= 0]
         if here:
-            usable = [one for one in here if one[1] is not None]
+            usable = [one for one in here if isfinite(one[1])]
             usable.sort(key=itemgetter(0))
             means = dict(usable)
             if len(means) < len(usable):
@@ -103,19 +104,15 @@ def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Ite
     turn_of = np.full(max(ids.values(), default=0) + 1, -1)
     for commit, number in ids.items():
         turn_of[number] = turns.get(commit, -1)
-    sql = "SELECT line, commit_id, coalesce(level, 9e999), coalesce(deviation, -1), executions FROM levels"  # infinite, no number
-    some = () if numbers is None else (msgspec.json.encode(list(numbers)).decode(),)
-    rows = connection.execute(f"{sql} WHERE line IN (SELECT value FROM json_each(?))" if some else sql, some)
-    # one row after another: a list of them would be a million Python objects
-    table = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, 5)
-    place = turn_of[table[:, 1].astype(np.int64)]
-    here, usable = place >= 0, np.isfinite(table[:, 2])
-    table, place = table[here & usable], place[here & usable]
-    order = np.lexsort((place, table[:, 0]))
-    table, place = table[order], place[order]
-    spread = np.where(table[:, 3] < 0, np.nan, table[:, 3])
+    line, table = levels.table(connection, numbers)
+    place = turn_of[table["commit"]]
+    here, usable = place >= 0, np.isfinite(table["level"])
+    chosen = np.flatnonzero(here & usable)
+    order = chosen[np.lexsort((place[chosen], line[chosen]))]
     unusable = int(np.count_nonzero(here & ~usable))
-    return Spreads(table[:, 0].astype(np.int64), place, table[:, 2], spread, table[:, 4].astype(np.int64), unusable)
+    return Spreads(
+        line[order], place[order], table["level"][order], table["deviation"][order], table["executions"][order].astype(np.int64), unusable
+    )  # fmt: skip
 
 
 def _shared(connection: sqlite3.Connection, table: str, kind: type[Kind]) -> dict[int, Kind]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ CREATE TABLE verdicts (
     basis TEXT NOT NULL, shown TEXT NOT NULL,
     UNIQUE (target, baseline)
 )"""
+
+Kind = TypeVar("Kind")
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -106,6 +108,21 @@ class Verdicts:
         while rows := self._database.attempt(partial(before, number)):
             number = rows[0][0]
             yield Remembered(*rows[0][1:])
+
+    def along(self, commits: Iterable[str], kind: type[Kind]) -> list[tuple[str, str, Kind]]:
+        """The baseline, the target and the report, as far as ``kind`` reads it, of each pair of these commits; the newest first."""
+        wanted = msgspec.json.encode(list(commits)).decode()
+        sql = (
+            "SELECT baseline, target, report FROM verdicts WHERE target IN (SELECT value FROM json_each(?1))"
+            " AND baseline IN (SELECT value FROM json_each(?1)) ORDER BY number DESC"
+        )
+        decode = msgspec.json.Decoder(kind).decode
+
+        def reports() -> list[tuple[str, str, Kind]]:
+            rows = self._database.connection.execute(sql, (wanted,))
+            return [(baseline, target, decode(report)) for baseline, target, report in rows]
+
+        return self._database.attempt(reports)
 
     def of(self, commits: Iterable[str]) -> dict[str, Verdict]:
         """The last verdict of each of these commits that has one."""

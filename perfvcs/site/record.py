@@ -87,8 +87,7 @@ def read(repository: Repository, revision: str) -> Record:
     began = successions(known, courses)
     judged = judge(flat)
     trails = []
-    places = {commit: place for place, commit in enumerate(commits)}
-    own = verdicts(repository.index.memory.all(), places, [known[number] for number in numbers.tolist()])
+    own = verdicts(repository.index.memory, commits, [known[number] for number in numbers.tolist()])
     for turn, (number, part) in enumerate(zip(numbers.tolist(), parts, strict=True)):
         _settle(own.get(turn, ()), flat.place[part], judged, part)
         columns = [column[part] for column in (flat.place, flat.level, judged.reach, flat.executions, *judged[1:])]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from perfvcs.index.lines import Line
-    from perfvcs.index.verdicts import Remembered
+    from perfvcs.index.verdicts import Verdicts
 
 Key = tuple[str, str, float | None, str]  # series, unit, size and metric
 WORDS = ("degradation", "improvement", "same")  # the others leave open what the site's own comparison may answer
@@ -47,22 +47,21 @@ class Verdict(NamedTuple):
     accepted: bool
 
 
-def verdicts(remembered: Iterable[Remembered], places: dict[str, int], lines: Sequence[Line]) -> dict[int, list[Verdict]]:
-    """The settled verdicts by the place of the line that they are on.
+def verdicts(memory: Verdicts, commits: Sequence[str], lines: Sequence[Line]) -> dict[int, list[Verdict]]:
+    """The settled verdicts between two of ``commits``, oldest first, by the place of the line that they are on.
 
     Only on lines that are their keys' only ones: a report does not say in which environment it is true.
     """
-    decode = msgspec.json.Decoder(_Report).decode
+    reports = memory.along(commits, _Report)
+    if not reports:  # the key of a line takes a while
+        return {}
     found: dict[int, list[Verdict]] = defaultdict(list)
-    alone: dict[Key, int] | None = None  # a key takes a while, and most projects have few reports
-    for one in remembered:
-        ends = places.get(one.baseline, -1), places.get(one.target, -1)
-        if not 0 <= ends[0] < ends[1]:
+    places = {commit: place for place, commit in enumerate(commits)}
+    alone = _alone(lines)
+    for baseline, target, report in reports:
+        ends = places[baseline], places[target]
+        if ends[0] >= ends[1] or report.baseline.endswith("+") or report.target.endswith("+"):  # uncommitted changes
             continue
-        report = decode(one.report)
-        if report.baseline.endswith("+") or report.target.endswith("+"):  # uncommitted changes
-            continue
-        alone = _alone(lines) if alone is None else alone
         for change in report.changes:
             line = alone.get((change.series, change.uid, change.size, change.metric))
             if line is not None and change.word in WORDS and (verdict := _verdict(change, *ends)):

@@ -1,0 +1,110 @@
+"""The levels of lines in the index, packed: a history is read in a few rows, and not in one for each of its values."""
+
+from __future__ import annotations
+
+import struct
+from math import inf, isnan, log, nan, sqrt
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+SCHEMA = """
+CREATE TABLE levels (id INTEGER PRIMARY KEY, line INTEGER NOT NULL, packed BLOB NOT NULL);
+CREATE INDEX levels_line ON levels (line)"""
+RECORD = struct.Struct("<IIddI")
+FIELDS = list(zip(("commit", "profile", "level", "deviation", "executions"), ("<u4", "<u4", "<f8", "<f8", "<u4"), strict=True))
+WHOSE = struct.Struct("<II")  # its beginning
+FULL = 64 * RECORD.size  # bytes of a row: what one more level writes again
+MOST = 100_000  # levels that wait in memory
+
+NEWEST = "SELECT id, packed FROM levels WHERE line = ? AND length(packed) < ? ORDER BY id DESC LIMIT 1"
+OF_PROFILE = """
+SELECT id, packed FROM levels WHERE line IN (SELECT id FROM lines WHERE job = ? AND environment = ?) AND instr(packed, ?)"""
+
+
+class Levels:
+    """Adds to and removes from the table inside one transaction of ``connection``; what is added is there from ``flush`` on."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._waiting: dict[int, bytearray] = {}
+        self._count = 0
+
+    def add(self, line: int, commit: int, profile: int, medians: Sequence[float]) -> None:
+        """What a profile knows of a line: the medians of its executions."""
+        centre = level(medians)
+        record = RECORD.pack(commit, profile, centre, deviation(medians, centre), len(medians))
+        self._waiting.setdefault(line, bytearray()).extend(record)
+        self._count += 1
+        if self._count >= MOST:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        execute = self._connection.execute
+        for line, new in self._waiting.items():
+            number, begun = execute(NEWEST, (line, FULL)).fetchone() or (None, b"")
+            whole = begun + new
+            for start in range(0, len(whole), FULL):
+                execute("INSERT OR REPLACE INTO levels VALUES (?, ?, ?)", (number, line, whole[start : start + FULL]))
+                number = None
+        self._waiting.clear()
+        self._count = 0
+
+    def remove(self, profile: int, commit: int, job: int, environment: int) -> None:
+        """Forget the levels of a profile."""
+        self.flush()
+        whose = WHOSE.pack(commit, profile)
+        for number, packed in self._connection.execute(OF_PROFILE, (job, environment, whose)).fetchall():
+            records = (packed[start : start + RECORD.size] for start in range(0, len(packed), RECORD.size))
+            left = b"".join(record for record in records if not record.startswith(whose))
+            if left:
+                self._connection.execute("UPDATE levels SET packed = ? WHERE id = ?", (left, number))
+            else:
+                self._connection.execute("DELETE FROM levels WHERE id = ?", (number,))
+
+
+def of_line(connection: sqlite3.Connection, line: int) -> Iterator[tuple[int, float]]:
+    """The commits and levels of a line as they came. Without numpy, whose import takes longer."""
+    for (packed,) in connection.execute("SELECT packed FROM levels WHERE line = ? ORDER BY id", (line,)):
+        for commit, _, centre, _, _ in RECORD.iter_unpack(packed):
+            yield commit, centre
+
+
+def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> tuple[NDArray[np.int64], NDArray[np.void]]:
+    """The levels of all lines, or of some: the line of each, and its FIELDS; raises struct.error where they are damaged."""
+    import numpy as np
+
+    sql = "SELECT line, packed FROM levels"
+    if numbers is None:
+        rows = connection.execute(f"{sql} ORDER BY id").fetchall()
+    else:
+        some = msgspec.json.encode(list(numbers)).decode()
+        rows = connection.execute(f"{sql} WHERE line IN (SELECT value FROM json_each(?)) ORDER BY id", (some,)).fetchall()
+    if any(len(packed) % RECORD.size for _, packed in rows):
+        raise struct.error("levels that are no whole records")
+    counts = [len(packed) // RECORD.size for _, packed in rows]
+    found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(FIELDS))
+    return np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts), found
+
+
+def level(medians: Sequence[float]) -> float:
+    """The logarithm of the geometric mean of the executions' medians; NaN where one is 0 or below, or not finite."""
+    if not medians or not 0 < min(medians) <= max(medians) < inf:
+        return nan
+    return fmean(map(log, medians))
+
+
+def deviation(medians: Sequence[float], centre: float) -> float:
+    """The standard deviation of the logarithms of the executions' medians about their level ``centre``; NaN of a single execution."""
+    if len(medians) < 2 or isnan(centre):
+        return nan
+    return sqrt(sum([(log(value) - centre) ** 2 for value in medians]) / (len(medians) - 1))

@@ -1,0 +1,101 @@
+"""The packed levels of lines: however they got into the index, they are those of the profiles that the store holds."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+from samples import sample_profile
+
+from perfvcs.index import Index, levels
+from perfvcs.profile import Collected, Profile
+from perfvcs.store import Store
+
+COMMITS = [f"{number:040x}" for number in range(300)]
+
+
+def profile(commit: int, values: tuple[float, ...], session: int = 0) -> Profile:
+    collected = Collected(f"s{session}", f"2026-11-20T09:00:{session:02}Z", f"2026-11-20T09:01:{session:02}Z", "perfvcs 0.1.0")
+    return sample_profile(values, commit=COMMITS[commit], collected=collected)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "store", "Ada <ada@example.org>")
+
+
+@pytest.fixture
+def index(store: Store, tmp_path: Path) -> Iterator[Index]:
+    found = Index(store, tmp_path / "index.db")
+    yield found
+    found.close()
+
+
+def told(index: Index) -> tuple[list[list[float]], int]:
+    """Place, level, deviation and executions of all values of the one line, and how many had no level."""
+    found = index.spreads(COMMITS)
+    assert len(set(found.line.tolist())) <= 1
+    columns = [found.place, found.level, found.deviation, found.executions]
+    return [np.asarray(column, float).tolist() for column in columns], found.unusable
+
+
+def test_levels_that_came_in_any_order_are_those_of_a_new_index(store: Store, index: Index, tmp_path: Path) -> None:
+    chance = random.Random(20261122)
+    places = chance.sample(range(len(COMMITS)), 200)
+    for size in (1, 1, 130, 1, 60, 7):  # rows begin, are filled up, and overflow
+        store.add([profile(places.pop(), (chance.uniform(1, 2), chance.uniform(1, 2))) for _ in range(size)], "Some")
+        index.refresh()
+    once = told(index)
+    assert len(once[0][0]) == 200 and once[0][0] == sorted(once[0][0])
+    other = Index(store, tmp_path / "other.db")
+    assert told(other) == once
+    (line,) = index.lines()
+    course = index.courses([line], COMMITS)[line]
+    assert [list(course.places), list(course.levels)] == once[0][:2]
+    other.close()
+
+
+def test_what_is_removed_takes_its_levels_along(store: Store, index: Index) -> None:
+    chance = random.Random(7)
+    store.add([profile(place, (1.0 + place, 2.0 + place)) for place in range(150)], "Many")
+    store.add([profile(5, (50.0, 60.0), session=1)], "Another of one commit")
+    index.refresh()
+    gone = set(chance.sample(range(150), 90)) - {5}
+    paths = {header.path for header in index.headers([COMMITS[place] for place in gone])}
+    store.remove(paths, "Some")
+    index.refresh()
+    left = sorted([*(set(range(150)) - gone), 5])
+    assert told(index)[0][0] == left
+    assert told(index)[0][1] == pytest.approx(
+        [(log(1 + place) + log(2 + place)) / 2 if turn != left.index(5) + 1 else log(3000) / 2 for turn, place in enumerate(left)]
+    )
+    index.close()
+    rows = sqlite3.connect(store.path.with_name("index.db")).execute("SELECT length(packed) FROM levels").fetchall()
+    assert sum(length for (length,) in rows) == len(left) * levels.RECORD.size
+    store.remove({header.path for header in index.headers()}, "All")
+    index.refresh()
+    assert index.lines() == {} and told(index) == ([[], [], [], []], 0)
+
+
+def test_values_without_a_logarithm_are_counted(store: Store, index: Index) -> None:
+    store.add([profile(0, (1.0, 2.0)), profile(1, (0.0, 2.0)), profile(2, (3.0,))], "Three")
+    columns, unusable = told(index)
+    assert columns[0] == [0, 2] and unusable == 1 and np.isnan(columns[2][1])
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 27, b"\xff" * 28])
+def test_damaged_levels_are_read_from_the_store_again(store: Store, index: Index, damage: bytes) -> None:
+    store.add([profile(place, (1.0, 2.0)) for place in range(70)], "Many")
+    before = told(index)
+    index.close()
+    with sqlite3.connect(store.path.with_name("index.db")) as connection:
+        connection.execute("UPDATE levels SET packed = packed || ?", (damage,))
+    connection.close()
+    assert told(index) == before
+    (line,) = index.lines()
+    assert list(index.courses([line], COMMITS)[line].places) == list(range(70))
