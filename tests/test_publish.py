@@ -502,12 +502,12 @@ def test_what_perf_check_settled_of_neighbours_is_what_pages_say(commits: list[s
     assert cells()[1][1] == told
 
 
-def test_a_verdict_that_may_be_of_another_environment_is_left_out(commits: list[str], perf: Perf) -> None:
+def test_verdicts_hold_in_the_environment_that_was_compared(commits: list[str], perf: Perf) -> None:
     store(*turns(commits[:2], [1.0, 1.05]), *turns(commits[:2], [1.0, 1.05], session="other", environment=OTHER))
     perf("check", commits[0], commits[1], code=3)
     perf("publish", "site", *QUICK)
     rows = [row for row in data("index.html")["rows"] if row["metric"] == "wall time"]
-    assert [[cell["word"] for cell in row["cells"]] for row in rows] == [["same", "new"]] * 2
+    assert sorted([cell["word"] for cell in row["cells"]] for row in rows) == [["degradation", "new"], ["same", "new"]]
 
 
 @pytest.mark.parametrize(
@@ -519,6 +519,8 @@ def test_a_verdict_that_may_be_of_another_environment_is_left_out(commits: list[
         ({"high": float("inf")}, None),
         ({"word": "inconclusive"}, None),
         ({"series": "other"}, None),
+        ({"environment": "y"}, None),
+        ({"unit": "ms"}, None),
         ({"size": 3.0}, None),
         ({"word": "same"}, (False, False)),
         ({"accepted": "wanted"}, (True, True)),
@@ -532,9 +534,12 @@ def test_only_settled_verdicts_with_an_interval_count(
     about = {
         "word": "degradation",
         "series": SORT.key,
+        "environment": "x",
         "uid": "sort",
         "size": None,
         "metric": "wall",
+        "unit": "s",
+        "better": "lower",
         "effect": 0.1,
         "low": 0.05,
         "high": 0.15,

@@ -75,6 +75,11 @@ class Case:
         """The series key."""
         return self.header.job.key
 
+    @property
+    def environment(self) -> str:
+        """The environment's fingerprint."""
+        return self.header.environment.fingerprint
+
     @cached_property
     def job(self) -> str:
         """The benchmark's name for people."""
@@ -125,7 +130,7 @@ class Case:
                 continue
             sides = (_blocks if self.chosen.paired else _apart)(self.before[size], self.after[size])
             if sides[0] and sides[1]:
-                unit = Unit(self.series, self.header.environment.fingerprint, self.uid, size, self.metric)
+                unit = Unit(self.series, self.environment, self.uid, size, self.metric)
                 pairs.append(Pair(self, size, *sides, self.history.get(unit, Past())))
             else:
                 decided.append(decided_change(self.header, self.uid, size, self.metric, "inconclusive", UNUSABLE))
@@ -197,7 +202,7 @@ def decided_change(
     about = header.metrics[metric]
     return Change(
         word=word, job=header.job.label, uid=uid, metric=metric, unit=about.unit, better=about.better, series=series or header.job.key,
-        size=size,         reason=reason, method="",
+        environment=header.environment.fingerprint, size=size, reason=reason, method="",
     )  # fmt: skip
 
 

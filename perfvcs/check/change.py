@@ -53,6 +53,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One verdict: one unit of one job under one metric, target against baseline.
 
+    ``series`` is the job's key, ``environment`` the fingerprint of what both sides were measured in (empty: unknown).
     ``effect`` is target/baseline - 1 with its ``confidence`` interval ``low``..``high``; ``shift`` the same in the metric's unit.
     Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
     medians for deterministic metrics and where outliers were
@@ -71,6 +72,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     better: str
     series: str
+    environment: str = ""
     size: float | None = None
     effect: float | None = None
     low: float | None = None

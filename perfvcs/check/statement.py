@@ -46,7 +46,8 @@ def state(
     case = pair.case
     return Change(
         word=word, job=case.job, uid=case.uid, size=pair.size, metric=case.metric, unit=pair.about.unit, better=pair.about.better,
-        series=case.series, effect=effect, low=low, high=high, shift=shift, shift_low=shift_low, shift_high=shift_high,
+        series=case.series, environment=case.environment, effect=effect, low=low, high=high,
+            shift=shift, shift_low=shift_low, shift_high=shift_high,
         baseline=finite(centres[0]), target=finite(centres[1]), p=p, q=q, permutation_p=permutation_p, delta=delta,
         confidence=confidence, executions=pair.executions, paired=pair.paired, gate=gate, builds=builds, method=method,
         reason=reason, finding=finding,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from math import isfinite, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,20 +14,26 @@ if TYPE_CHECKING:
     from perfvcs.index.lines import Line
     from perfvcs.index.verdicts import Verdicts
 
-Key = tuple[str, str, float | None, str]  # series, unit, size and metric
 WORDS = ("degradation", "improvement", "same")  # the others leave open what the site's own comparison may answer
 
 
-class _Change(msgspec.Struct):
+class _Change(msgspec.Struct, kw_only=True):
     word: str
     series: str
+    environment: str = ""
     uid: str
     size: float | None
     metric: str
+    unit: str
+    better: str
     effect: float | None = None
     low: float | None = None
     high: float | None = None
     accepted: str | None = None
+
+    def line(self) -> tuple[object, ...]:
+        """What names its line, with the series and the environment in the place of the job and all about the other."""
+        return (self.series, self.environment, self.uid, self.size, self.metric, self.unit, self.better)
 
 
 class _Report(msgspec.Struct):
@@ -48,32 +54,24 @@ class Verdict(NamedTuple):
 
 
 def verdicts(memory: Verdicts, commits: Sequence[str], lines: Sequence[Line]) -> dict[int, list[Verdict]]:
-    """The settled verdicts between two of ``commits``, oldest first, by the place of the line that they are on.
-
-    Only on lines that are their keys' only ones: a report does not say in which environment it is true.
-    """
+    """The settled verdicts between two of ``commits``, oldest first, by the place of the line that they are on."""
     reports = memory.along(commits, _Report)
     if not reports:  # the key of a line takes a while
         return {}
     found: dict[int, list[Verdict]] = defaultdict(list)
     places = {commit: place for place, commit in enumerate(commits)}
-    alone = _alone(lines)
+    known: dict[tuple[object, ...], int] = {
+        (line.job.key, line.environment.fingerprint, *line[2:]): turn for turn, line in enumerate(lines)
+    }
     for baseline, target, report in reports:
         ends = places[baseline], places[target]
         if ends[0] >= ends[1] or report.baseline.endswith("+") or report.target.endswith("+"):  # uncommitted changes
             continue
         for change in report.changes:
-            line = alone.get((change.series, change.uid, change.size, change.metric))
+            line = known.get(change.line())
             if line is not None and change.word in WORDS and (verdict := _verdict(change, *ends)):
                 found[line].append(verdict)
     return found
-
-
-def _alone(lines: Sequence[Line]) -> dict[Key, int]:
-    """The places of the lines by their keys, where these are one line's."""
-    keys = [(line.job.key, line.uid, line.size, line.metric) for line in lines]
-    counts = Counter(keys)
-    return {key: place for place, key in enumerate(keys) if counts[key] == 1}
 
 
 def _verdict(change: _Change, before: int, after: int) -> Verdict | None:

@@ -103,7 +103,7 @@ def judged(
     centres = centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit)
     return Change(
         word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
-        series=case.series, effect=found, shift=None if found is None else finite(found * centres[0]),
+        series=case.series, environment=case.environment, effect=found, shift=None if found is None else finite(found * centres[0]),
         baseline=finite(centres[0]), target=finite(centres[1]), p=None if p is None else finite(p), delta=delta or None,
         executions=sides.executions, paired=case.chosen.paired, method=method, reason=reason, finding=finding, curve=curve,
         gate=word == "degradation" and (found is None or abs(found) >= delta),

@@ -155,7 +155,8 @@ def _change(
         for one in every
     ]  # fmt: skip
     return Change(
-        word=word, job=case.job, uid=uid, metric="counters", unit="", better="none", series=case.series, executions=executions,
+        word=word, job=case.job, uid=uid, metric="counters", unit="", better="none", series=case.series,
+        environment=case.environment, executions=executions,
         paired=case.chosen.paired, method="counters", reason=reason, clusters=clusters if found else None,
         gate=word == "degradation",
         finding=f"{len(regressed)} of {len(every)} clusters of counters {behave} otherwise: {listed}" if regressed else "",

@@ -120,7 +120,8 @@ class Curves(Method):
         shifts = [None if centre is None or each is None else finite(centre * each) for each in (estimate, low, high)]
         return Change(
             word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
-            series=case.series, effect=estimate, low=low, high=high, shift=shifts[0], shift_low=shifts[1], shift_high=shifts[2],
+            series=case.series, environment=case.environment, effect=estimate, low=low, high=high,
+            shift=shifts[0], shift_low=shifts[1], shift_high=shifts[2],
             baseline=centre, target=target, p=finite(contrast.p), q=finite(q), permutation_p=finite(contrast.permutation_p),
             delta=one.delta, confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
             builds=one.lines.counts if one.lines.builds else None, gate=word == "degradation" and beyond, method="curves",
