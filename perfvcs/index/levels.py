@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from math import inf, isnan, log, nan, sqrt
+from operator import itemgetter
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -79,8 +80,18 @@ def of_line(connection: sqlite3.Connection, line: int) -> Iterator[tuple[int, fl
             yield commit, centre
 
 
-def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> tuple[NDArray[np.int64], NDArray[np.void]]:
-    """The levels of all lines, or of some: the line of each, and its FIELDS; raises struct.error where they are damaged."""
+class Table(NamedTuple):
+    """One element per level of a commit, by ascending ``line``, with the commit's id in the index."""
+
+    line: NDArray[np.int64]
+    commit: NDArray[np.int64]
+    level: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    executions: NDArray[np.int64]
+
+
+def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> Table:
+    """The levels of all lines, or of some; raises struct.error where they are damaged."""
     import numpy as np
 
     sql = "SELECT line, packed FROM levels"
@@ -91,9 +102,14 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
         rows = connection.execute(f"{sql} WHERE line IN (SELECT value FROM json_each(?)) ORDER BY id", (some,)).fetchall()
     if any(len(packed) % RECORD.size for _, packed in rows):
         raise struct.error("levels that are no whole records")
+    rows.sort(key=itemgetter(0))
     counts = [len(packed) // RECORD.size for _, packed in rows]
     found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(FIELDS))
-    return np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts), found
+    lines = np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts)
+    return Table(
+        lines, found["commit"].astype(np.int64), found["level"].astype(np.float64), found["deviation"].astype(np.float64),
+        found["executions"].astype(np.int64),
+    )  # fmt: skip
 
 
 def level(medians: Sequence[float]) -> float:

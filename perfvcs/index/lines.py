@@ -104,14 +104,15 @@ def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Ite
     turn_of = np.full(max(ids.values(), default=0) + 1, -1)
     for commit, number in ids.items():
         turn_of[number] = turns.get(commit, -1)
-    line, table = levels.table(connection, numbers)
-    place = turn_of[table["commit"]]
-    here, usable = place >= 0, np.isfinite(table["level"])
+    table = levels.table(connection, numbers)
+    place = turn_of[table.commit]
+    here, usable = place >= 0, np.isfinite(table.level)
     chosen = np.flatnonzero(here & usable)
-    order = chosen[np.lexsort((place[chosen], line[chosen]))]
+    turn = table.line[chosen] * (len(commits) + 1) + place[chosen]
+    order = chosen[np.argsort(turn, kind="stable")]
     unusable = int(np.count_nonzero(here & ~usable))
     return Spreads(
-        line[order], place[order], table["level"][order], table["deviation"][order], table["executions"][order].astype(np.int64), unusable
+        table.line[order], place[order], table.level[order], table.deviation[order], table.executions[order], unusable
     )  # fmt: skip
 
 

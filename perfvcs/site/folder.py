@@ -102,17 +102,23 @@ class Folder:
 
     def write(self, leaves: Sequence[Leaf]) -> None:
         """Write the files of leaves, each whole or not at all: those that are shared by two processes."""
+        last: dict[str, bytes] = {}
         for together, some in groupby(leaves, key=attrgetter("shared")):
             part = list(some)
-            for files in shared(self._written, part) if together else map(self._written, part):
-                self._manifest.files |= files
-
-    def _written(self, leaf: Leaf) -> dict[str, Entry]:
-        """The files of a leaf, as they were written."""
-        files = dict(zip(leaf.paths, leaf.make(), strict=True))
-        for path, content in files.items():
+            for entries, waiting in shared(self._written, part) if together else map(self._written, part):
+                self._manifest.files |= entries
+                last |= waiting
+        for path, content in last.items():
             self._put(path, content)
-        return {path: Entry(leaf.key, len(content), digest(content)) for path, content in files.items()}
+
+    def _written(self, leaf: Leaf) -> tuple[dict[str, Entry], dict[str, bytes]]:
+        """The files of a leaf as they were written, or are to be when all others are."""
+        files = dict(zip(leaf.paths, leaf.make(), strict=True))
+        if not leaf.last:
+            for path, content in files.items():
+                self._put(path, content)
+        entries = {path: Entry(leaf.key, len(content), digest(content)) for path, content in files.items()}
+        return entries, files if leaf.last else {}
 
     def end(self, leaves: Iterable[Leaf]) -> tuple[int, int]:
         """Remove what is not part of the site any more, and note what is.

@@ -129,19 +129,18 @@ def _is_visible(project: Project, folder: Path) -> bool:
 
 
 def _leaves(repository: Repository, contents: Contents, templates: Templates, choice: Choice) -> Iterator[Leaf]:
-    """All files of the site, those that others link to before them; but the front page, which takes longest, goes with the last ones."""
+    """All files of the site, those that others link to before them, and what takes longest before what two processes still share."""
     record = contents.record
     for name, content in templates.assets.items():
         yield Leaf((f"assets/{name}",), digest(content), partial(_same, content))
     yield from profiles.leaves(repository, contents, choice.profiles, templates)
+    at_front = partial(front.page, contents, choice.newest)
+    yield templates.leaf("index.html", "front.html", front.key(contents, choice.newest), at_front, last=True)
+    for url in contents.pages:
+        yield templates.leaf(url, "series.html", series.key(contents, url), partial(series.page, contents, url))
     commits = Commits(contents)
     for place in record.measured:
         yield templates.leaf(contents.commit(place).url or "", "commit.html", commits.key(place), partial(commits.page, place))
-    for url in contents.pages:
-        yield templates.leaf(url, "series.html", series.key(contents, url), partial(series.page, contents, url))
-    yield templates.leaf(
-        "index.html", "front.html", front.key(contents, choice.newest), partial(front.page, contents, choice.newest)
-    )
     change = changes.key(contents)
     yield templates.leaf("changes.html", "changes.html", change, partial(changes.page, contents))
     base = digest(templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1]))

@@ -51,8 +51,8 @@ class Templates:
             loader=DictLoader(texts), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False, bytecode_cache=kept
         )  # fmt: skip
 
-    def leaf(self, path: str, template: str, key: str, make: Callable[[], msgspec.Struct]) -> Leaf:
-        """A page at ``path`` with its JSON beside it, made from what ``key`` is a digest of."""
+    def leaf(self, path: str, template: str, key: str, make: Callable[[], msgspec.Struct], *, last: bool = False) -> Leaf:
+        """A page at ``path`` with its JSON beside it, made from what ``key`` is a digest of; ``last``: put in place after all others."""
         beside = _beside(path)
 
         def files() -> tuple[bytes, bytes]:
@@ -60,7 +60,7 @@ class Templates:
             text = msgspec.json.encode(page)
             return self._html(path, template, page, text), b'{"format":"%b","page":%b}\n' % (model.FORMAT.encode(), text)
 
-        return Leaf((path, beside), digest(self.mark.encode(), key.encode()), files, shared=True)
+        return Leaf((path, beside), digest(self.mark.encode(), key.encode()), files, shared=True, last=last)
 
     def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:
         from markupsafe import Markup

@@ -44,6 +44,16 @@ class Commit:
 _FIELDS = "%H%x1f%P%x1f%an%x1f%aI%x1f%s"
 
 
+def _listed(running: subprocess.Popen[str]) -> Iterator[str]:
+    """The lines of a process as it writes them; it ends with the last one that is asked for."""
+    with running as process:
+        try:
+            for line in process.stdout or ():
+                yield line.strip()
+        finally:
+            process.kill()
+
+
 def _commits(listed: str) -> Iterator[Commit]:
     """The commits in the output of ``git log -z`` with ``_FIELDS``."""
     for entry in filter(None, listed.split("\0")):
@@ -204,16 +214,11 @@ class Project:
     def walk(self, revision: str, *, straight: bool = False) -> Iterator[str]:
         """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as they are asked for.
 
-        ``straight``: only along the first parents, without what was merged.
+        ``straight``: only along the first parents, without what was merged. Git begins at once, while the caller does something else.
         """
         command = ["git", "rev-list", *(["--first-parent"] if straight else [])]
         command.append(self._span(revision) if ".." in revision else self.resolve(revision))
-        with subprocess.Popen(command, cwd=self.root, env=environment(), stdout=subprocess.PIPE, text=True) as process:
-            try:
-                for line in process.stdout or ():
-                    yield line.strip()
-            finally:
-                process.kill()
+        return _listed(subprocess.Popen(command, cwd=self.root, env=environment(), stdout=subprocess.PIPE, text=True))
 
     def describe(self, commits: Iterable[str]) -> dict[str, Commit]:
         """Details of given commits; unknown ones (another clone's) are left out."""
