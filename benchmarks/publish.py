@@ -2,8 +2,8 @@
 
 1,662 commits, 66 benchmarks and 6 environments, each of which measured every third or fourth commit: 455 values per series, 180,180 in all.
 FOLDER keeps the repository, which takes some minutes to build. Whole processes are timed: into an empty folder, again with nothing new,
-and after one more commit that was measured in one environment, several times over. The figures are for a warm cache of the index; what
-following the store costs is part of the last one.
+and after one more commit that was measured in one environment, several times over. The figures are for a warm cache of the index, and for
+a disk that has written what came before; what following the store costs is part of the last one.
 
     python benchmarks/publish.py FOLDER --commits 300 --benchmarks 12 --environments 3      a smaller one
     python benchmarks/publish.py --moves      how often single commits are said to have moved, in series where none did, and where one did
@@ -133,6 +133,7 @@ def publish(project: Path, site: Path) -> Run:
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env["PYTHONPYCACHEPREFIX"] = str(project.parent.absolute() / "bytecode")
     command = [str(Path(sys.executable).with_name("perf")), "publish", str(site)]
+    os.sync()  # a publication before has left 100 MB to write
     start = time.perf_counter()
     with subprocess.Popen(command, cwd=project, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

@@ -70,7 +70,8 @@ class Commits:
         """A digest of all that the page of a measured commit is made from."""
         contents, turn = self.contents, self._turns[place]
         own, may = self._steps
-        steps = [self._about(*pair) for pair in [*own[place], *may[place]]]
+        steps = [self._about(*pair) for pair in own[place]]
+        possible = [contents.possible(*pair) for pair in may[place][:MAY]]
         moved = []
         for number, at in self._changed.get(place, []):
             trail = contents.record.trails[number]
@@ -84,7 +85,7 @@ class Commits:
                 turn > 0,
                 near,
                 steps,
-                len(own[place]),
+                possible,
                 moved,
                 [one[place] for one in self._counts],
             )
@@ -112,7 +113,7 @@ class Commits:
         return model.Revision(
             commit=contents.commit(place), parents=list(contents.record.details[contents.record.commits[place]].parents),
             files=diff.files, more=diff.more, steps=[contents.step(*pair) for pair in own[place][:STEPS]],
-            may=[contents.step(*pair) for pair in may[place][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
+            may=[contents.possible(*pair) for pair in may[place][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
             left_out=left_out, same=same, alone=alone, before=around[0], after=around[1],
         )  # fmt: skip
 

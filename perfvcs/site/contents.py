@@ -181,6 +181,15 @@ class Contents:
             levels=levels_text(shaped(trail.line, told.before, told.after)).replace("->", "→"),
         )  # fmt: skip
 
+    def possible(self, number: int, turn: int) -> model.Possible:
+        """A change as pages name it that it may belong to."""
+        trail, finding = self.record.trails[number], self.finding(number, turn)
+        return model.Possible(
+            word=finding.word, direction=finding.direction, state=self.standings[number][turn].state, rises=finding.effect > 0,
+            benchmark=self.benchmark(trail), metric=metric(trail), environment=self.environment(trail).name, url=self.urls[number],
+            commit=self.commit(finding.turn),
+        )  # fmt: skip
+
     def cell(self, number: int, turn: int) -> model.Cell:
         """A commit of a trail against the measured one before it; where a lasting change is laid to it, that one."""
         trail = self.record.trails[number]

@@ -80,6 +80,28 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     p: float
     detectors: list[str]
 
+    @property
+    def rises(self) -> bool:
+        """Whether values are larger after it."""
+        return self.effect > 0
+
+
+class Possible(msgspec.Struct, frozen=True, kw_only=True):
+    """A lasting change, named where it may be as well: without its numbers, which every new commit at the level after it moves a little.
+
+    ``commit`` is the likeliest one, the others are as in ``Step``; ``rises``: values are larger after it.
+    """
+
+    word: str
+    direction: str
+    state: State
+    rises: bool
+    benchmark: str
+    metric: str
+    environment: str
+    url: str
+    commit: Commit
+
 
 class Group(msgspec.Struct, frozen=True):
     """A commit with its diff's files (``more`` of them are not listed) and the changes that are laid to it, the largest first."""
@@ -274,7 +296,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     files: list[File]
     more: int
     steps: list[Step]
-    may: list[Step]
+    may: list[Possible]
     moved: list[Moved]
     left_out: int
     same: int
