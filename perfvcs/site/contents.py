@@ -58,6 +58,7 @@ class Contents:
         self.urls = [names.series_url(trail.line) for trail in record.trails]
         self._commits: dict[str, model.Commit] = {}
         self._steps: dict[tuple[int, int], model.Step] = {}
+        self._possible: dict[tuple[int, int], model.Possible] = {}
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -183,12 +184,14 @@ class Contents:
 
     def possible(self, number: int, turn: int) -> model.Possible:
         """A change as pages name it that it may belong to."""
-        trail, finding = self.record.trails[number], self.finding(number, turn)
-        return model.Possible(
-            word=finding.word, direction=finding.direction, state=self.standings[number][turn].state, rises=finding.effect > 0,
-            benchmark=self.benchmark(trail), metric=metric(trail), environment=self.environment(trail).name, url=self.urls[number],
-            commit=self.commit(finding.turn),
-        )  # fmt: skip
+        if (number, turn) not in self._possible:
+            trail, finding = self.record.trails[number], self.finding(number, turn)
+            self._possible[number, turn] = model.Possible(
+                word=finding.word, direction=finding.direction, state=self.standings[number][turn].state, rises=finding.effect > 0,
+                benchmark=self.benchmark(trail), metric=metric(trail), environment=self.environment(trail).name,
+                url=self.urls[number], commit=self.commit(finding.turn),
+            )  # fmt: skip
+        return self._possible[number, turn]
 
     def cell(self, number: int, turn: int) -> model.Cell:
         """A commit of a trail against the measured one before it; where a lasting change is laid to it, that one."""
