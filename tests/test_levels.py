@@ -14,7 +14,8 @@ from samples import sample_profile
 
 from perfvcs.index import Index, levels
 from perfvcs.profile import Collected, Profile
-from perfvcs.store import Store
+from perfvcs.store import Moved, Store
+from perfvcs.store.place import Damaged
 
 COMMITS = [f"{number:040x}" for number in range(300)]
 
@@ -99,3 +100,23 @@ def test_damaged_levels_are_read_from_the_store_again(store: Store, index: Index
     assert told(index) == before
     (line,) = index.lines()
     assert list(index.courses([line], COMMITS)[line].places) == list(range(70))
+
+
+def test_what_was_read_before_the_old_state_was_missed_does_not_count_twice(
+    store: Store, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add([profile(0, (1.0, 2.0))], "One")
+    index.refresh()
+    store.add([profile(place, (1.0, 2.0)) for place in (1, 2)], "Two more")
+    changes = store.changes
+
+    def broken(old: str | None, new: str) -> Iterator[Moved]:
+        for moved in changes(old, new):
+            yield moved
+            if old:
+                raise Damaged("no such commit")
+
+    monkeypatch.setattr("perfvcs.index.BATCH", 1)
+    monkeypatch.setattr(store, "changes", broken)
+    index.refresh()
+    assert told(index)[0][0] == [0, 1, 2]

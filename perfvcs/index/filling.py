@@ -121,6 +121,7 @@ class Filling:
             self._connection.execute(f"DELETE FROM {table}")
         self._known.clear()
         self._lines.clear()
+        self._levels = Levels(self._connection)
 
     def _number(self, table: str, text: str, *more: object) -> int:
         """The row number of a text that many profiles share."""
