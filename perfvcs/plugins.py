@@ -5,13 +5,21 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from perfvcs.errors import UsageError, nearest
+
+Natural = Annotated[int, msgspec.Meta(ge=0)]  # options that are numbers of things
+Count = Annotated[int, msgspec.Meta(ge=1)]
+WORDS = {
+    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "object": "a table",
+    "array": 'a list such as ["a", "b"]',
+}  # fmt: skip
+LIMITS = {">=": "of at least", "<=": "of at most"}
 
 
 def names(family: str) -> list[str]:
@@ -60,10 +68,34 @@ def build(family: str, name: str, options: Mapping[str, Any], place: str, *, tex
 
 
 def _explained(message: str, member: type[Any]) -> str:
-    """msgspec's message; of a key that a table in the options does not have, with the nearest one that it has."""
-    unknown = re.fullmatch(r"Object contains unknown field `(.*)` - at `\$\.(\w+)`", message)
-    if unknown is None:
-        return message
-    kinds = get_args(get_type_hints(member)[unknown[2]])
-    known = next(kind.__struct_fields__ for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct))
-    return f"{unknown[2]} has no key `{unknown[1]}`{nearest(unknown[1], known)}"
+    """What msgspec has found in the words of this table, with the nearest of what it could have been."""
+    text, _, place = message.partition(" - at ")
+    names = re.findall(r"\w+", re.sub(r"\[.*?\]", "", place))
+    path = ".".join(names)
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text):
+        known = [name for kind in _kinds(member, names) for name in getattr(kind, "__struct_fields__", ())]
+        return f"{path} has no key `{unknown[1]}`{nearest(unknown[1], known)}"
+    if expected := re.match(r"Expected `([a-z |]+)`(?: (>=|<=) (\S+))?", text):
+        words = " or ".join(WORDS.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null")
+        return f"{path}: give {words}" + (f" {LIMITS[expected[2]]} {expected[3]}" if expected[2] else "")
+    if wrong := re.fullmatch(r"Invalid enum value (.*)", text):
+        choices = [str(choice) for kind in _kinds(member, names) if get_origin(kind) is Literal for choice in get_args(kind)]
+        return f"{path} is {wrong[1]}: give {', '.join(choices)}"
+    return message
+
+
+def _kinds(member: Any, names: Sequence[str]) -> list[Any]:
+    """The types that a field of a table, or of one inside it, may have."""
+    found = [member]
+    for name in names:
+        hints = [get_type_hints(kind).get(name) for kind in found if isinstance(kind, type)]
+        found = [each for hint in hints for each in _flat(hint)]
+    return found
+
+
+def _flat(hint: Any) -> Iterator[Any]:
+    """The members of unions and the elements of lists."""
+    inner = () if get_origin(hint) is Literal else get_args(hint)
+    yield hint
+    for each in inner:
+        yield from _flat(each)

@@ -94,7 +94,7 @@ def test_a_view_that_does_not_fit_names_those_that_do() -> None:
         (Subject("empty", [sample_profile(wall=())]), "the profiles have no measurements"),
         (
             Subject("none", history=[Series("a", "a", None, "wall", "s", "lower", "e", [])]),
-            "no commit of this series was measured",
+            "no commit of this series has a value above 0",
         ),
         (
             Subject("new", report=Report(baseline="a", target="b", method="auto", changes=[])),

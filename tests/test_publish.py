@@ -436,6 +436,22 @@ def test_another_title_writes_every_page_and_an_address_only_the_feed(commits: l
     assert "wrote 44 of 44 pages" in perf("publish", "site", *QUICK, "--title", "Another").out
 
 
+def test_the_order_of_files_is_not_the_users(project: Project, perf: Perf) -> None:
+    commits = grow(project, 2)
+    for name in "abc":
+        project.write(name, "new")
+    commits.append(project.commit())
+    store(*measured(commits, [0.01] * 3))
+    perf("publish", "site", *QUICK)
+    order = Path("order")
+    order.write_text("c\nb\n")
+    project.git("config", "diff.orderFile", str(order.absolute()))
+    perf("publish", "again", *QUICK)
+    page = f"commits/{commits[2][:10]}.json"
+    assert Path("again", page).read_bytes() == Path("site", page).read_bytes()
+    assert [file["path"] for file in data(page.replace(".json", ".html"))["files"]] == ["a", "b", "c"]
+
+
 def test_a_page_that_was_deleted_or_cut_off_is_written_again(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)))
     perf("publish", "site", *QUICK)
@@ -756,6 +772,33 @@ def test_a_file_in_the_place_of_the_folder_is_told(perf: Perf) -> None:
 
 
 @pytest.mark.usefixtures("ready")
+def test_a_folder_that_cannot_be_made_is_told_in_one_line(perf: Perf) -> None:
+    Path("one").symlink_to("other")
+    Path("other").symlink_to("one")
+    for name in ("y" * 300, "one/site", "/proc/site"):
+        said = perf("publish", name, code=2).err
+        assert "cannot be made (" in said and "name another folder" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "foo bar",
+        "example.org/perf",
+        "https://",
+        "https://example.org/perf?q=1",
+        "https://example.org/#x",
+        "javascript:alert(1)",
+        "http://[x",
+    ],
+)
+@pytest.mark.usefixtures("ready")
+def test_an_address_below_which_nothing_can_be_found_is_refused(perf: Perf, address: str) -> None:
+    assert "give one like https://example.org/perf/" in perf("publish", "site", "--base-url", address, code=2).err
+    assert not Path("site").exists()
+
+
+@pytest.mark.usefixtures("ready")
 def test_two_at_once_are_refused(perf: Perf) -> None:
     Path("site").mkdir()
     descriptor = os.open("site", os.O_RDONLY)
@@ -856,7 +899,7 @@ def test_hostile_names_are_only_text_on_every_page(project: Project, perf: Perf)
             metrics = {"wall": Metric(ATTACKS[0])}
             profiles.append(sample_profile(commit=commit, job=job, environment=where, resources=rows, metrics=metrics))
     store(*profiles)
-    perf("publish", "site", "--profiles", "1", "--title", ATTACKS[0], "--base-url", f"https://example.org/{ATTACKS[0]}")
+    perf("publish", "site", "--profiles", "1", "--title", ATTACKS[0], "--base-url", "https://example.org/a&b'c/")
     front = data("index.html")
     assert len(front["rows"]) == 2 * len(ATTACKS)
     assert front["open"] == 2 * len(ATTACKS)

@@ -87,7 +87,7 @@ def test_a_revision_without_profiles_says_how_to_measure_it(project: Project, pe
 def test_a_revision_without_measurements_has_nothing_to_draw_with_characters_either(project: Project, perf: Perf) -> None:
     commit = project.commit()
     Repository.find(create=True).store.add([sample_profile(wall=(), commit=commit, design=Design())], "test")
-    assert "Nothing to draw: nothing was measured." in perf("show", "--text").out
+    assert "Nothing to draw: the profiles have no measurements." in perf("show", "--text").out
 
 
 def test_a_revision_against_itself_is_drawn(project: Project, perf: Perf) -> None:
@@ -197,8 +197,16 @@ def test_json_has_the_profiles_as_they_are_stored_and_the_report(perf: Perf, tmp
         (("--set", "points"), "write FIELD=VALUE"),
         (("--set", "=3"), "write FIELD=VALUE"),
         (("--set", "pionts=3"), "no view that is drawn has this field; did you mean `points`?"),
-        (("--set", "points=many"), "Expected `int`"),
+        (("--set", "points=many"), "points: give a whole number"),
+        (("--view", "executions", "--set", "points=0"), "points: give a whole number of at least 1"),
         (("--text", "--set", "nothing=3"), "no view that is drawn has this field"),
+        (("-o", f"{'y' * 300}.html"), "cannot write yyy"),
+        (("--view", "scater", "-o", "page.json"), "did you mean `scatter`"),
+        (("--view", "history", "-o", "page.json"), "view `history` does not fit here"),
+        (("--set", "pionts=3", "-o", "page.json"), "did you mean `points`"),
+        (("--view", "scater", "-o", "table.md"), "did you mean `scatter`"),
+        (("--view", "executions", "-o", "table.md"), "a .md file holds a table"),
+        (("--set", "points=3", "-o", "table.csv"), "no view that is drawn has this field"),
     ],
 )
 @pytest.mark.usefixtures("history")

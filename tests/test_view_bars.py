@@ -253,9 +253,9 @@ def test_what_does_not_fit_says_why(subject: Subject, options: dict[str, Any], r
 
 
 def test_options_out_of_range_are_refused() -> None:
-    with pytest.raises(UsageError, match="--set: bars: top is 0: give the number of bars, 1 or more"):
+    with pytest.raises(UsageError, match="--set: view `bars`: top: give a whole number of at least 1"):
         plugins.build("views", "bars", {"top": 0}, "--set")
-    with pytest.raises(UsageError, match="Invalid enum value 'color'"):
+    with pytest.raises(UsageError, match="is 'color': give "):
         plugins.build("views", "bars", {"by": "color"}, "--set")
 
 

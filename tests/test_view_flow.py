@@ -202,7 +202,7 @@ def test_rows_that_were_all_repeated_leave_an_empty_figure() -> None:
 
 def test_options_out_of_range_are_refused() -> None:
     for option in ("top", "points"):
-        with pytest.raises(UsageError, match=r"flow: top is .* give 1 or more"):
+        with pytest.raises(UsageError, match=f"view `flow`: {option}: give a whole number of at least 1"):
             plugins.build("views", "flow", {option: 0}, "--set")
 
 

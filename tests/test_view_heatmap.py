@@ -16,7 +16,7 @@ from pictures import BASELINE, counted, heaped, measured
 from samples import sample_profile
 from test_pages import BROWSER, Opened, browser, views  # noqa: F401  # a fixture
 
-from perfvcs import page
+from perfvcs import page, plugins
 from perfvcs.drawing.heat.cells import cells, interval, numbered
 from perfvcs.errors import UsageError
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
@@ -266,10 +266,17 @@ def test_what_has_nothing_to_draw_is_told_why(subject: Subject, by: Any, words: 
     assert words in (Heatmap(by=by).fits(subject) or "")
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(0, 1), (1, 0), (1000, 1000)])
-def test_sizes_that_make_no_picture_are_refused(rows: int, columns: int) -> None:
-    with pytest.raises(UsageError, match=f"heatmap: rows is {rows} and columns {columns}: give 1 or more"):
-        Heatmap(rows=rows, columns=columns)
+@pytest.mark.parametrize(
+    ("rows", "columns", "told"),
+    [
+        (0, 1, "rows: give a whole number of at least 1"),
+        (1, -1, "columns: give"),
+        (1000, 1000, "1,000 rows of 1,000 columns: give"),
+    ],
+)
+def test_sizes_that_make_no_picture_are_refused(rows: int, columns: int, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        plugins.build("views", "heatmap", {"rows": rows, "columns": columns}, "--set")
 
 
 def test_what_a_command_reports_is_no_counter() -> None:

@@ -154,7 +154,7 @@ def test_what_does_not_fit_says_why(subject: Subject, reason: str) -> None:
 
 
 def test_an_option_out_of_range_is_refused() -> None:
-    with pytest.raises(UsageError, match="lag: lags is 0: give 1 or more"):
+    with pytest.raises(UsageError, match="view `lag`: lags: give a whole number of at least 1"):
         plugins.build("views", "lag", {"lags": 0}, "--set")
 
 

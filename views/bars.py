@@ -10,7 +10,7 @@ from perfvcs.drawing.bars.amounts import Column, Statistic, bars
 from perfvcs.drawing.bars.bar import Picture
 from perfvcs.drawing.canvas import BLUE, VERMILLION, canvas, stack
 from perfvcs.drawing.units import AGAIN, Rows, alike, over_time, rows_of, several, unit_metrics, without_whole
-from perfvcs.errors import UsageError
+from perfvcs.plugins import Count
 from perfvcs.profile import Profile
 from perfvcs.quantity import metric_name, metric_rank
 from perfvcs.subject import Subject
@@ -40,12 +40,8 @@ class Bars:
     by: Column = "unit"
     stacked: Literal["", "unit", "uid", "size", "execution", "session", "metric"] = ""
     aggregate: Literal["auto", "mean", "median", "sum", "min", "max"] = "auto"
-    top: int = 20
+    top: Count = 20
     metrics: str = ""
-
-    def __post_init__(self) -> None:
-        if self.top < 1:
-            raise UsageError(f"bars: top is {self.top}: give the number of bars, 1 or more")
 
     @property
     def units(self) -> bool:

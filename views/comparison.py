@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, source, stack, thin
 from perfvcs.drawing.samples import Sample, Unit, samples
+from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, quantity, scale
 from perfvcs.subject import Subject
@@ -24,7 +25,7 @@ LINES = 60  # more pairs than that are a grey wall
 class Comparison:
     """``points``: at most so many measurements of a side are drawn."""
 
-    points: int = 1500
+    points: Count = 1500
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs rows of two revisions."""

@@ -12,6 +12,7 @@ from perfvcs.drawing.curves.course import TITLE, axes, in_words, means, model_li
 from perfvcs.drawing.curves.difference import Difference
 from perfvcs.drawing.curves.sides import Side, along, equation, models, pairs, sides_of
 from perfvcs.drawing.samples import Sample
+from perfvcs.plugins import Count
 from perfvcs.quantity import change, metric_name, scale
 from perfvcs.subject import Subject
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Curves:
     """``points``: at most so many sizes of a side are drawn; ``both``: on both kinds of axes, not just those that show more of them."""
 
-    points: int = 500
+    points: Count = 500
     both: bool = True
     whole: ClassVar[bool] = True
 

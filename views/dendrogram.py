@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.counters import ASIDE
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
 from perfvcs.drawing.samples import Part, Unit, parts
+from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, shorten
 from perfvcs.subject import Subject
@@ -41,7 +42,7 @@ class Dendrogram:
     ``distance`` and ``redundancy`` are those of the method `counters`.
     """
 
-    rows: int = 60
+    rows: Count = 60
     distance: str = "correlation"
     redundancy: float = 0.9
 

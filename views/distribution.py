@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.drawing.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, lines, source, stack, thin
 from perfvcs.drawing.clusters import Clusters, clusters
 from perfvcs.drawing.samples import Sample, samples
+from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, number, quantity, scale
 from perfvcs.subject import Subject
@@ -28,7 +29,7 @@ BINS = 80
 class Distribution:
     """``points``: at most so many values are drawn one by one."""
 
-    points: int = 500
+    points: Count = 500
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs rows of one revision."""

@@ -10,7 +10,7 @@ from perfvcs.check import Change
 from perfvcs.drawing.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
 from perfvcs.drawing.columns import beside, columns, cut, padded, wrapped
 from perfvcs.drawing.samples import Unit
-from perfvcs.errors import UsageError
+from perfvcs.plugins import Count
 from perfvcs.quantity import change as change_text
 from perfvcs.quantity import metric_name, metric_rank, percent, quantity, shorten
 from perfvcs.subject import Subject
@@ -28,11 +28,7 @@ WIDE = 72  # columns from which name, interval and numbers have room beside one 
 class Effects:
     """``rows``: at most so many changes of a metric are drawn, those that matter first."""
 
-    rows: int = 60
-
-    def __post_init__(self) -> None:
-        if self.rows < 1:
-            raise UsageError(f"effects: rows is {self.rows}: give the number of changes of a metric, 1 or more")
+    rows: Count = 60
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs two compared revisions with an effect between them."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, legend, source, stack, thin, thinned
 from perfvcs.drawing.samples import Sample, samples
+from perfvcs.plugins import Count
 from perfvcs.profile import DELAYED, FINE, REPEATED
 from perfvcs.quantity import metric_name, percent, quantity, scale
 from perfvcs.subject import Subject
@@ -28,7 +29,7 @@ MARKS = {
 class Executions:
     """``points``: at most so many rows of a sample are drawn."""
 
-    points: int = 3000
+    points: Count = 3000
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs rows of one revision."""

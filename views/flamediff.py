@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from perfvcs.drawing.canvas import plain, stack
 from perfvcs.drawing.flame.boxes import SAMPLES, Flame, draw, flames
 from perfvcs.drawing.flame.stacks import Group, groups, metrics, repeats
+from perfvcs.plugins import Count
 from perfvcs.quantity import percent
 from perfvcs.subject import Subject
 
@@ -31,7 +32,7 @@ MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
 class Flamediff:
     """``points``: at most so many frames are drawn, the widest of either revision."""
 
-    points: int = 2500
+    points: Count = 2500
     stacks: ClassVar[bool] = True
 
     def fits(self, subject: Subject) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from perfvcs.drawing.canvas import legend, stack
 from perfvcs.drawing.flame.boxes import Flame, draw, flames
 from perfvcs.drawing.flame.stacks import Group, groups, metrics
+from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ TINTS = ("#f3c566", "#8cc9f0", "#7fcfb5", "#f0a27a", "#e3bbd3", "#f2ea7f", "#a9b
 class Flamegraph:
     """``points``: at most so many frames are drawn, the widest."""
 
-    points: int = 2500
+    points: Count = 2500
     stacks: ClassVar[bool] = True
 
     def fits(self, subject: Subject) -> str | None:

@@ -12,7 +12,7 @@ from perfvcs.drawing.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, 
 from perfvcs.drawing.heat.cells import jobs, numbered, seconds
 from perfvcs.drawing.streams import Stream, stream
 from perfvcs.drawing.units import AGAIN, MOMENT, alike, over_time, rows_of, unit_metrics, without_whole
-from perfvcs.errors import UsageError
+from perfvcs.plugins import Count
 from perfvcs.profile import Profile
 from perfvcs.quantity import Scale, metric_name, number, percent, quantity, scale, shorten
 from perfvcs.subject import Subject
@@ -32,14 +32,10 @@ class Flow:
     ``metrics``: names with commas between, which are drawn; without any all.
     """
 
-    points: int = 400
-    top: int = 8
+    points: Count = 400
+    top: Count = 8
     metrics: str = ""
     units: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if self.top < 1 or self.points < 1:
-            raise UsageError(f"flow: top is {self.top} and points {self.points}: give 1 or more")
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs rows over time."""

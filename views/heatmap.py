@@ -16,6 +16,7 @@ from perfvcs.drawing.heat.shades import scheme
 from perfvcs.drawing.heat.sheet import By, Sheet, Side
 from perfvcs.drawing.units import Rows, alike, over_time, rows_of, unit_metrics
 from perfvcs.errors import UsageError
+from perfvcs.plugins import Count
 from perfvcs.profile import Profile
 from perfvcs.quantity import metric_rank
 from perfvcs.subject import Subject
@@ -40,15 +41,13 @@ class Heatmap:
 
     by: By = "time"
     log: bool = False
-    rows: int = 60
-    columns: int = 200
+    rows: Count = 60
+    columns: Count = 200
     jobs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.columns < 1 or self.rows * self.columns > CELLS:
-            raise UsageError(
-                f"heatmap: rows is {self.rows} and columns {self.columns}: give 1 or more, and at most {CELLS:,} cells"
-            )
+        if self.rows * self.columns > CELLS:
+            raise UsageError(f"heatmap: {self.rows:,} rows of {self.columns:,} columns: give at most {CELLS:,} cells")
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs several names over time, or what else the option ``by`` says."""

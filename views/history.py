@@ -24,7 +24,7 @@ from perfvcs.drawing.canvas import (
 )
 from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
 from perfvcs.drawing.commits.steps import LOUD, UNJUDGED, centred, drift_start, extent, look_of, named, told, where
-from perfvcs.errors import UsageError
+from perfvcs.plugins import Count, Natural
 from perfvcs.quantity import change, quantity, shorten
 from perfvcs.subject import Point, Series, Step, Subject
 
@@ -46,21 +46,15 @@ class History:
     ``charts``: so many are drawn in a terminal.
     """
 
-    points: int = 3000
+    points: Count = 3000
     both: bool = True
-    charts: int = 6
-
-    def __post_init__(self) -> None:
-        if self.points < 1 or self.charts < 0:
-            raise UsageError(
-                f"history: points is {self.points} and charts {self.charts}: give 1 or more points, 0 or more charts"
-            )
+    charts: Natural = 6
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs a history with at least one commit."""
         if not subject.history:
             return "it draws a series over the commits"
-        return None if any(series.points for series in subject.history) else "no commit of the series was measured"
+        return None if any(series.points for series in subject.history) else "no commit of the series has a value above 0"
 
     def render(self, subject: Subject) -> UIElement:
         """One figure per benchmark and metric, one line per environment."""

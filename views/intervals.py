@@ -13,7 +13,7 @@ from perfvcs.drawing.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend
 from perfvcs.drawing.columns import columns, cut, fitted, padded
 from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
 from perfvcs.drawing.commits.steps import LOUD, UNJUDGED
-from perfvcs.errors import UsageError
+from perfvcs.plugins import Count, Natural
 from perfvcs.quantity import change, counted, percent, quantity
 from perfvcs.subject import Point, Series, Subject
 
@@ -32,12 +32,8 @@ class Intervals:
 
     asked: ClassVar[bool] = True  # the history shows the same of more commits
 
-    points: int = 40
-    dots: int = 1200
-
-    def __post_init__(self) -> None:
-        if self.points < 1:
-            raise UsageError(f"intervals: points is {self.points}: give the number of versions, 1 or more")
+    points: Count = 40
+    dots: Natural = 1200
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs a history with at least one commit."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.drawing.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, lines, source, stack, thin, thinned, usual
 from perfvcs.drawing.clusters import MARKERS, clusters
 from perfvcs.drawing.samples import Sample, samples
-from perfvcs.errors import UsageError
+from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, percent, quantity, scale
 from perfvcs.subject import Subject
@@ -32,12 +32,8 @@ TOLD = 4  # coefficients in the title
 class Lag:
     """``points``: at most so many pairs of a sample are drawn; ``lags``: how far apart two measurements are at most."""
 
-    points: int = 1500
-    lags: int = 10
-
-    def __post_init__(self) -> None:
-        if self.lags < 1:
-            raise UsageError(f"lag: lags is {self.lags}: give 1 or more")
+    points: Count = 1500
+    lags: Count = 10
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs rows of one revision, and an execution with ten measurements of one unit."""

@@ -22,7 +22,7 @@ from perfvcs.drawing.canvas import (
 )
 from perfvcs.drawing.clusters import MARKERS, clusters
 from perfvcs.drawing.samples import Sample, samples
-from perfvcs.errors import UsageError
+from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.quantity import metric_name, quantity, scale
 from perfvcs.subject import Subject
@@ -36,12 +36,8 @@ if TYPE_CHECKING:
 class Runsequence:
     """``points``: at most so many rows of a sample are drawn; ``window``: measurements under the running median."""
 
-    points: int = 3000
-    window: int = 9
-
-    def __post_init__(self) -> None:
-        if self.window < 1:
-            raise UsageError(f"runsequence: window is {self.window}: give the number of measurements, 1 or more")
+    points: Count = 3000
+    window: Count = 9
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs rows of one revision, and executions that measured more than once."""

@@ -10,20 +10,22 @@ from perfvcs.drawing.canvas import canvas, stack
 from perfvcs.drawing.curves.cloud import Cloud, clouds
 from perfvcs.drawing.curves.course import axes, over, tabbed
 from perfvcs.drawing.curves.sides import along
+from perfvcs.plugins import Count
 from perfvcs.quantity import metric_name, scale
-from perfvcs.subject import Subject
+from perfvcs.subject import Subject, joined
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
 TEXTS = 8  # plots in a terminal
+OF_WORKLOADS = "it draws the sizes of one profile, and each workload has its own: `perf process REV regression` fits over them"
 
 
 @dataclass(frozen=True)
 class Scatter:
     """``points``: at most so many rows are drawn; ``both``: on both kinds of axes, not just those that show more of them."""
 
-    points: int = 1500
+    points: Count = 1500
     both: bool = True
     whole: ClassVar[bool] = True
 
@@ -32,7 +34,9 @@ class Scatter:
         found = along(subject)
         if not all(before and after for before, after in found):
             return None
-        return "it draws one revision, not two: `curves` draws both" if found else "it draws values against at least five sizes"
+        if found:
+            return "it draws one revision, not two: `curves` draws both"
+        return OF_WORKLOADS if joined(subject.target) else "it draws values against at least five sizes"
 
     def render(self, subject: Subject) -> UIElement:
         """Per sample a tab with logarithmic axes and one with linear ones, the residuals below each."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.listing import Table as Rows
 from perfvcs.drawing.listing import has_rows, listing
+from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Table:
 
     asked: ClassVar[bool] = True
 
-    rows: int = 2000
+    rows: Count = 2000
 
     def fits(self, subject: Subject) -> str | None:
         """Why not: it needs something that was measured."""

@@ -28,8 +28,9 @@ def command(folder: Path, revision: str, title: str, base_url: str, newest: int,
     Only pages whose data moved are written. The site needs no server and no network: open its index.html.
     """
     from perfvcs.repository import Repository
+    from perfvcs.site.feed import verified
     from perfvcs.site.publication import Choice, publish
 
-    choice = Choice(base_url, newest, profiles)
+    choice = Choice(verified(base_url) if base_url else "", newest, profiles)
     found = publish(Repository.find(), folder, revision=revision, title=title, choice=choice)
     click.echo("\n".join(found.lines()))

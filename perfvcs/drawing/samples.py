@@ -64,7 +64,8 @@ class Centre:
         text = quantity(self.value, unit)
         if self.low is None or self.high is None or not self.value:
             return text
-        return f"{text} {interval_text(self.low / self.value - 1, self.high / self.value - 1)}"
+        low, high = ((end - self.value) / abs(self.value) for end in (self.low, self.high))
+        return f"{text} {interval_text(low, high)}"
 
 
 @dataclass(frozen=True)

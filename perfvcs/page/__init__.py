@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from perfvcs.drawing.listing import Table
-from perfvcs.page.choice import choose
+from perfvcs.page.choice import choose, nothing
 from perfvcs.page.facts import facts, warnings
 from perfvcs.page.packing import Backend
 from perfvcs.page.sections import draw
@@ -50,7 +50,7 @@ def render(
     told = overview(subject)
     drawing = draw(subject, {name: one for name, one in chosen.items() if not isinstance(one, Listed)}, told, backend)
     tables = [one.listed(subject) for one in chosen.values() if isinstance(one, Listed)] or ([told.table()] if told else [])
-    words = [] if drawing.sections or chosen else [_nothing(subject)]
+    words = [] if drawing.sections or chosen else [nothing(subject)]
     bokeh, template = _bokeh() if drawing.sections else "", _template()
     script = str(template.module.loader()) + _file("listing.js")  # type: ignore[attr-defined]  # a macro of the template
     return template.render(
@@ -59,17 +59,6 @@ def render(
         notes=[*subject.notes, *drawing.notes], words=words, links=links, policy=_policy(bokeh, script), bokeh=_verbatim(bokeh),
         script=_verbatim(script),
     )  # fmt: skip
-
-
-def _nothing(subject: Subject) -> str:
-    """Why there is no figure, in words."""
-    if subject.report is not None and subject.report.changes:
-        return "Nothing to draw: no comparison has an effect; the table says why."
-    if subject.history:
-        return "Nothing to draw: no commit of this series was measured."
-    if subject.target or subject.baseline:
-        return "Nothing to draw: the profiles have no measurements."
-    return "Nothing to draw: there is no profile. `perf collect` makes one."
 
 
 @cache

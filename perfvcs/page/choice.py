@@ -61,3 +61,14 @@ def configured(views: Mapping[str, View], options: Mapping[str, str]) -> dict[st
 
 def _fields(view: Any) -> list[str]:
     return [field.name for field in fields(view)] if is_dataclass(view) else []
+
+
+def nothing(subject: Subject) -> str:
+    """Why there is nothing to draw, in words."""
+    if subject.report is not None and subject.report.changes:
+        return "Nothing to draw: no comparison has an effect; the table says why."
+    if subject.history:
+        return "Nothing to draw: no commit of this series has a value above 0, as a history needs; `perf show REV` tells of the others."
+    if subject.target or subject.baseline:
+        return "Nothing to draw: the profiles have no measurements."
+    return "Nothing to draw: there is no profile. `perf collect` makes one."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.page.choice import choose
 from perfvcs.page.terminal import text
 from perfvcs.subject import Subject
 
@@ -18,12 +19,16 @@ ENDINGS = (PAGE, *PICTURES, ".json", TEXT, *TABLES)
 def ending(path: Path) -> str:
     """What a file is to be, by its name; what is there and no file, such as a pipe, gets a page.
 
-    Raises UsageError for an ending that means nothing, and for a folder.
+    Raises UsageError for an ending that means nothing, for a folder, and for a name that the system does not take.
     """
-    if path.is_dir():
+    try:
+        folder, other = path.is_dir(), path.exists() and not path.is_file()
+    except OSError as error:
+        raise UsageError(f"cannot write {path.name:.80} ({error.strerror}): choose another -o") from None
+    if folder:
         raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'page.html'}")
     found = path.suffix.lower()
-    if found not in ENDINGS and path.exists() and not path.is_file():
+    if found not in ENDINGS and other:
         return PAGE
     if found not in ENDINGS:
         what = f"`{found:.20}` is no ending that `perf show` writes" if found else f"{path.name:.80} has no ending"
@@ -47,21 +52,23 @@ def export(subject: Subject, kind: str, view: str | None = None, options: Mappin
     if kind == ".json":
         from perfvcs.page.document import document
 
+        if view is not None or options:
+            choose(subject, view, options)  # all is written, but nothing that is asked for is passed over
         return f"{document(subject)}\n".encode()
     if kind == TEXT:
         return f"{text(subject, view, options)}\n".encode()
-    return f"{_table(subject, kind, view)}\n".encode()
+    return f"{_table(subject, kind, view, options)}\n".encode()
 
 
-def _table(subject: Subject, kind: str, view: str | None) -> str:
+def _table(subject: Subject, kind: str, view: str | None, options: Mapping[str, str] | None) -> str:
     """The complete table, all of its rows."""
     from perfvcs.drawing import writing
     from perfvcs.drawing.listing import Table, listing
-    from perfvcs.page.choice import choose
 
     if view not in (None, "table"):
+        choose(subject, view, options)
         raise UsageError(f"a {kind} file holds a table: use `--view table`, or one of {PAGE}, {', '.join(PICTURES)}")
-    choose(subject, "table")
+    choose(subject, "table", options)
     table = listing(subject)
     assert table is not None
     forms: dict[str, Callable[[Table], str]] = {

@@ -133,5 +133,7 @@ def _centres(profiles: Sequence[Profile]) -> Overview | None:
             place = shorten(sample.environment, 24) if len(environments) > 1 else ""
             cell = Cell(quantity(found.value, sample.meaning.unit), detail, value=found.value)
             cells.setdefault(((sample.unit.job, sample.unit.uid, sample.unit.size), place), {}).setdefault(sample.metric, cell)
-    caption = "Geometric mean of the executions' medians, with its 99 % interval"
+    positive = all(cell.value is None or cell.value > 0 for named in cells.values() for cell in named.values())
+    mean = "Geometric mean" if positive else "Mean (geometric where all values are above 0)"
+    caption = f"{mean} of the executions' medians, with its 99 % interval"
     return Overview("Measurements", caption, cells, [], most=4) if cells else None

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from perfvcs import plugins
 from perfvcs.errors import UsageError
-from perfvcs.page.choice import choose, configured, fitting
+from perfvcs.page.choice import choose, configured, fitting, nothing
 from perfvcs.quantity import shorten
 from perfvcs.subject import Subject
 
@@ -46,4 +46,4 @@ def text(subject: Subject, view: str | None = None, options: Mapping[str, str] |
         chosen = configured({name: found[name] for name in names}, options or {})
     drawn = [one.text(subject, width) for one in chosen.values() if isinstance(one, Terse)]
     head = "\n".join(wrapped([shorten(subject.title, LONGEST), *subject.notes], width))
-    return "\n\n".join([head, *(drawn or ["Nothing to draw: nothing was measured."])])
+    return "\n\n".join([head, *(drawn or [nothing(subject)])])

@@ -15,6 +15,7 @@ BATCH = 500  # commits
 START = "\x1e"
 LOG = (
     "log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--diff-merges=first-parent", "--name-status", "--no-renames",
+    "-O/dev/null",  # in git's own order, whatever somebody has set
     f"--format={START}%H",
 )  # fmt: skip
 

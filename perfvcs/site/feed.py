@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import UTC, datetime
 from html import escape
+from urllib.parse import urlsplit
 
-from perfvcs.quantity import counted
+from perfvcs.errors import UsageError
+from perfvcs.quantity import counted, shorten
 from perfvcs.site.contents import Contents
 from perfvcs.site.model import Group, Step
 
 ENTRIES = 100
 TOLD = 50  # changes of one entry
 SPACE = uuid.UUID("6f0c2a3e-52a1-5d0a-9c3c-1f6f8a7b2d10")  # of ids where there is no address
+PLAIN = re.compile(r"[!-~]+")  # characters of an address
 EPOCH = "1970-01-01T00:00:00Z"
+
+
+def verified(address: str) -> str:
+    """An address below which pages can be found; raises UsageError."""
+    try:
+        parts = urlsplit(address)
+        sound = (
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and not (parts.query or parts.fragment)
+            and PLAIN.fullmatch(address)
+        )
+    except ValueError:  # brackets that hold no address
+        sound = None
+    if not sound:
+        raise UsageError(f"--base-url {shorten(address, 80)} is no address of a folder: give one like https://example.org/perf/")
+    return address
 
 
 def feed(contents: Contents, title: str, base_url: str) -> bytes:

@@ -29,6 +29,8 @@ PATH = re.compile(rf"(?:(?:{'|'.join(FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
 LARGEST = 1 << 28  # bytes of a manifest
 NO_FILE, A_FOLDER = -1, -2  # in the place of a size
 NAMED = 3  # files that a message names
+LONGEST = 200  # characters of a path in it
+OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)  # no other name would help
 
 
 class Foreign(UsageError):
@@ -209,6 +211,10 @@ def _make(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"{path} is not a folder: name another one") from None
+    except OSError as error:
+        if error.errno in OF_THE_SYSTEM:
+            raise
+        raise UsageError(f"{shorten(str(path), LONGEST)} cannot be made ({error.strerror}): name another folder") from None
 
 
 def _open(stack: ExitStack, name: str, parent: int | None, path: Path) -> int:

@@ -54,7 +54,7 @@ perf.number = (() => {
   // Some `count` round values within low..high; on a logarithmic axis powers of ten with 2 and 5, where these are enough.
   function ticks(low, high, count, logarithmic = false) {
     if (!(high > low)) return [low];
-    if (logarithmic && high / low > 8) {
+    if (logarithmic && low > 0 && high / low > 8) {
       const found = [];
       for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
         for (const digit of high / low > 2000 ? [1] : [1, 2, 5]) found.push(digit * 10 ** power);

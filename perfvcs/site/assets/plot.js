@@ -44,7 +44,7 @@ perf.plot = (() => {
   function extent(values, {zero = false, logarithmic = false} = {}) {
     let low = Infinity, high = -Infinity;
     for (const value of values) if (value != null && Number.isFinite(value)) { low = Math.min(low, value); high = Math.max(high, value); }
-    if (low > high) return [0, 1];
+    if (low > high) return logarithmic ? [1, 10] : [0, 1];
     if (logarithmic && low > 0) {
       const air = Math.max(1.002, (high / low) ** 0.08);
       return [low / air, high * air];
