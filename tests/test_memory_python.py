@@ -193,6 +193,61 @@ def test_a_hard_exit_leaves_what_memray_wrote_and_nothing_of_tracemalloc(write: 
         measured(command, tmp_path, recorder="tracemalloc")
 
 
+CLOSING = """
+import os, sys
+def allocate():
+    for number in range(200_000):
+        bytearray(1000 + number % 7)
+"""
+
+
+def test_a_program_that_closes_its_descriptors_by_closerange_leaves_those_of_memray_open(write: Write, tmp_path: Path) -> None:
+    source = f"""{CLOSING}
+own = os.open("/dev/null", os.O_RDONLY)
+child = os.fork()
+os.closerange(9, 2)
+os.closerange(3, 4096)
+allocate()
+if not child:
+    os._exit(0)
+assert os.wait()[1] == 0
+assert not os.path.exists(f"/proc/self/fd/{{own}}")
+"""
+    found = measured(write(source), tmp_path)
+    assert not found.warnings and of_functions(found, ("allocate",))["count"] == 400_000
+
+
+def test_one_that_closes_them_one_by_one_is_told_what_to_do(write: Write, tmp_path: Path) -> None:
+    source = f"""{CLOSING}
+for name in os.listdir("/proc/self/fd"):
+    if int(name) > 2 and os.path.exists(f"/proc/self/fd/{{name}}"):
+        os.close(int(name))
+allocate()
+"""
+    with pytest.raises(
+        CollectError, match=r'SIGABRT: .*: close descriptors by os\.closerange.* or set recorder = "tracemalloc"$'
+    ):
+        measured(write(source), tmp_path)
+
+
+def test_processes_of_which_tracemalloc_tells_nothing_are_counted(write: Write, tmp_path: Path) -> None:
+    source = """
+import multiprocessing, os, subprocess, sys
+def work(number):
+    return len(bytearray(number))
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(work, range(10))
+    subprocess.run([sys.executable, "-c", "import os; os._exit(0)"], check=True)
+    subprocess.run([sys.executable, "-c", "b = bytearray(1000)"], check=True)
+    if not os.fork():
+        sys.exit()
+    os.wait()
+"""
+    found = measured(write(source), tmp_path, recorder="tracemalloc")
+    assert len(found.warnings) == 1 and found.warnings[0].startswith("memory: 3 processes ended without the usual end of Python")
+
+
 def test_a_script_is_known_by_its_first_line(tmp_path: Path) -> None:
     script = tmp_path / "work"
     script.write_text(f"#!{sys.executable}\nb = bytearray(2_000_000)\n")

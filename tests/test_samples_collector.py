@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -154,6 +155,27 @@ def test_frame_pointers_do_where_the_program_has_them(compiled: Callable[..., Ru
 def test_a_static_program_is_seen_too(compiled: Callable[..., Run]) -> None:
     stacks = shares(Samples().collect(compiled("-static")))
     assert sum(share for stack, share in stacks.items() if stack[-1] == "inner (sort)") > 0.8
+
+
+@PERF
+@pytest.mark.needs("gcc")
+def test_frame_pointers_find_the_callers_in_a_static_program(compiled: Callable[..., Run]) -> None:
+    found = Samples(unwind="fp").collect(compiled("-static", *linux.FLAGS, "-fno-optimize-sibling-calls"))
+    assert sum(share for stack, share in shares(found).items() if stack[0] == "main (sort)" and stack[-1] == "inner (sort)") > 0.8
+    assert not found.warnings
+
+
+@pytest.mark.parametrize(("alone", "warned"), [(3, True), (2, False)])
+def test_stacks_without_callers_are_told_with_the_cure(
+    run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: int, warned: bool
+) -> None:
+    text = "\t1 inner (/bin/sort)\n\n" * alone + "\t1 inner (/bin/sort)\n\t2 main (/bin/sort)\n\n" * 2
+    there(monkeypatch, str(tool(tmp_path, f"cat <<'END'\n{text}\nEND")))
+    prepared = run("/bin/true")
+    (prepared.scratch / linux.DATA).touch()
+    found = linux.LinuxPerf(unwind="dwarf").read(prepared, prepared.scratch, "")
+    assert [warning for warning in found.warnings if 'unwind = "fp", which static programs need' in warning] == found.warnings
+    assert bool(found.warnings) == warned
 
 
 @PERF
@@ -563,6 +585,7 @@ def test_what_perf_script_writes_is_folded(stacks: dict[tuple[str, ...], int], l
         (["f (x)", "start_thread (libc.so.6)", "clone3 (libc.so.6)"], ("clone3 (libc.so.6)", "start_thread (libc.so.6)", "f (x)")),
         (["[kernel]", "[kernel]", "f (x)", "main (x)", "_start (x)"], ("main (x)", "f (x)", "[kernel]")), (["[kernel]"], ("[kernel]",)),
         (["f (x)"], (TRUNCATED, "f (x)")), (["f (x)", "[unknown]", "[unknown]"], (TRUNCATED, "f (x)")), (["[unknown]"], ("[unknown]",)),
+        (["f (x)", "main (x)", "__libc_start_call_main (x)", "__do_global_dtors_aux (x)"], ("main (x)", "f (x)")),
         (["main (y)", "f (x)"], (TRUNCATED, "f (x)", "main (y)")),
     ],
 )  # fmt: skip
@@ -584,7 +607,7 @@ def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, run: Calla
     with pytest.raises(CollectError, match="perf wrote over 0 GiB"):
         list(linux._bounded(["abc", "def"]))
     prepared = run("/bin/true")
-    (prepared.scratch / pyspy.REPORT).write_text("a (b) 1\n")
+    (prepared.scratch / pyspy.REPORT).write_text("{      }")
     monkeypatch.setattr(pyspy, "LARGEST_REPORT", 5)
     with pytest.raises(CollectError, match="py-spy wrote over 0 GiB"):
         pyspy.PySpy().read(prepared, prepared.scratch, "")
@@ -599,30 +622,68 @@ def test_of_a_deep_recursion_root_and_leaf_are_kept(python: Callable[[str], Run]
     assert deepest[DEEPEST // 2] == LEFT_OUT and deepest[-2:] == ("main (program.py)", "Heap.push (program.py)")
 
 
-def raw(run: Run, text: str, said: str = "") -> Folded:
-    (run.scratch / pyspy.REPORT).write_text(text)
+def told(run: Run, *stacks: tuple[list[tuple[str, str | None]], int], said: str = "") -> Folded:
+    """What is read of a report with so many samples of each stack, each stack a thread of its own."""
+    frames = list(dict.fromkeys(frame for stack, _ in stacks for frame in stack))
+    report = {
+        "shared": {"frames": [{"name": name, "file": file, "line": None} for name, file in frames]},
+        "profiles": [
+            {"samples": [[frames.index(frame) for frame in stack]] * count, "unit": "seconds"} for stack, count in stacks
+        ],
+    }
+    (run.scratch / pyspy.REPORT).write_text(json.dumps(report))
     return pyspy.PySpy().read(run, run.scratch, said)
 
 
 def test_what_py_spy_writes_is_folded_over_processes(run: Callable[..., Run]) -> None:
     prepared = run("/bin/true")
-    place = prepared.cwd
-    text = (
-        f'process 12:"python x.py; then";<module> ({place}/x.py);f ({place}/x.py) 3\n'
-        f'process 13:"python";<module> ({place}/x.py);f ({place}/x.py) 2\nprocess 13:"python" 4\nodd 1\n'
-        "_find_and_load (<frozen importlib._bootstrap>);_load (<frozen importlib._bootstrap>);<module> (<frozen site>) 1\n"
+    module, function = ("<module>", f"{prepared.cwd}/x.py"), ("f", f"{prepared.cwd}/x.py")
+    first, second = ('process 12:"python -c exec(\'f(";")\') 5\n\nf() 7"', ""), ('process 13:"python"', "")
+    loading, site = (
+        [(name, "<frozen importlib._bootstrap>") for name in ("_find_and_load", "_load")],
+        ("<module>", "<frozen site>"),
     )
-    found = raw(prepared, text, "Samples: 100 Errors: 20\n")
+    threads = (
+        ([first, module, function], 3),
+        ([first, second, module, function], 2),
+        ([second], 4),
+        ([("odd", None)], 1),
+        ([*loading, site], 1),
+    )
+    found = told(prepared, *threads, said="Samples: 100 Errors: 20\n")
     assert found.stacks == {
         ("<module> (x.py)", "f (x.py)"): 5, ("[interpreter]",): 4, ("odd (<unknown>)",): 1, ("[import]", "<module> (<frozen site>)"): 1,
     }  # fmt: skip
     assert found.lost == 20 and found.warnings == ["samples: py-spy could not read 20 of 120 samples"]
-    assert raw(prepared, text, "Samples: 100 Errors: 1\n").warnings == []
+    assert told(prepared, *threads, said="Samples: 100 Errors: 1\n").warnings == []
 
 
-def test_a_line_without_a_count_is_refused(run: Callable[..., Run]) -> None:
-    with pytest.raises(CollectError, match="py-spy wrote a line without a count"):
-        raw(run("/bin/true"), "f (x.py)\n")
+@PYSPY
+def test_a_child_with_a_program_of_several_lines_as_its_command_has_its_own_frames_and_counts(
+    python: Callable[[str], Run],
+) -> None:
+    programs = (
+        "x = 5000000\nwhile x: x -= 1",
+        "def child():\n    t = 0\n    while t < 3000000: t += 1\nchild()",
+        'exec("for i in range(6000000): pass");',
+    )
+    found = Samples().collect(
+        python(f"import subprocess, sys\nfor one in {programs!r}: subprocess.run([sys.executable, '-c', one])")
+    )
+    frames = set(found.stacks.frames if found.stacks else ())
+    assert {"<module> (<string>)", "child (<string>)"} <= frames
+    assert not [frame for frame in frames if "<unknown>" in frame or "process " in frame]
+    assert 0 < (found.values["busy"][0] or 0) < 600  # the machine may be busy, but not for the 50,000 s of that counter
+
+
+@pytest.mark.parametrize(
+    "text", ["", "f (x.py) 1\n", '{"shared": {"frames": []}, "profiles": [{"samples": [[0]]}]}', '{"profiles": []}']
+)
+def test_a_report_that_makes_no_sense_is_refused(run: Callable[..., Run], text: str) -> None:
+    prepared = run("/bin/true")
+    (prepared.scratch / pyspy.REPORT).write_text(text)
+    with pytest.raises(CollectError, match="what py-spy wrote cannot be read: update it: pip install"):
+        pyspy.PySpy().read(prepared, prepared.scratch, "")
 
 
 # profiles

@@ -16,7 +16,7 @@ from samples import sample_profile
 from perfvcs import plugins
 from perfvcs.check import Change, Report
 from perfvcs.drawing.canvas import plain, thin
-from perfvcs.drawing.samples import samples
+from perfvcs.drawing.samples import Centre, samples
 from perfvcs.profile import REPEATED, Environment, Job, Metric, Resources
 from perfvcs.sparkline import fits, sparkline
 from perfvcs.subject import Subject
@@ -230,3 +230,8 @@ def test_a_sparkline_survives_the_largest_floats() -> None:
 
 def test_a_terminal_that_cannot_show_blocks_is_known() -> None:
     assert fits("utf-8") and not fits("ascii") and not fits(None) and not fits("no such encoding")
+
+
+def test_the_interval_of_a_negative_centre_goes_from_its_lower_end_to_its_upper_one() -> None:
+    assert Centre(-1.0, -1.2, -0.9, 4).text("s") == "-1 s [-20.0 %, +10.0 %]"
+    assert Centre(2.0, 1.9, 2.1, 4).text("s") == "2 s [-5.0 %, +5.0 %]"

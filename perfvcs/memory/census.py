@@ -62,7 +62,7 @@ def _merged(kept: Sequence[Site], totals: NDArray[np.float64]) -> list[Site]:
 
 
 def _stacks(sites: Sequence[tuple[Trail, int]], folder: Path) -> list[Stack]:
-    """The stacks of some sites with names; each file is asked once."""
+    """The stacks of some sites with names; each file is asked once. Calls for which there was no room have none."""
     wanted: dict[str, set[int]] = defaultdict(set)
     found: list[list[tuple[str, int]]] = []
     for trail, number in sites:
@@ -79,8 +79,8 @@ def _stacks(sites: Sequence[tuple[Trail, int]], folder: Path) -> list[Stack]:
         for path, addresses in wanted.items()
         for address, lines in (resolve(path, addresses) if path else {one: [] for one in addresses}).items()
     }
-    entries = [(KINDS[int(trail.sites[number]["kind"])], "", "") for trail, number in sites]
-    return [(entry, *(frame for one in places for frame in names[one])) for entry, places in zip(entries, found, strict=True)]
+    entries = [((KINDS[kind], "", ""),) if (kind := int(trail.sites[number]["kind"])) else () for trail, number in sites]
+    return [(*entry, *(frame for one in places for frame in names[one])) for entry, places in zip(entries, found, strict=True)]
 
 
 def _frames(path: str, address: int, lines: Sequence[tuple[str, str, int]], folder: Path) -> tuple[Frame, ...]:

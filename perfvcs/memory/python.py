@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -22,6 +23,8 @@ Recorder = Literal["auto", "memray", "tracemalloc"]
 PREFIX = "PERFVCS_HEAP"
 MAX_FILES = 10_000
 INSTALL = "pip install 'perfvcs[memory]', or memray into the measured project's environment"
+LOST_FILE = re.compile(r"Failed to grow output file|__ios_failure")
+CLOSED = 'memray lost its file: close descriptors by os.closerange, which leaves it out, or set recorder = "tracemalloc"'
 NO_MEMRAY = f"memory: tracemalloc tells peaks but neither counts nor bytes, since this Python has no memray: {INSTALL}"
 
 
@@ -29,7 +32,12 @@ def record(run: Run, request: Request, recorder: Recorder = "auto") -> Heap:
     """Execute once and record what its interpreters allocate; raises CollectError."""
     folder = run.scratch / "heap"
     folder.mkdir()
-    execute(run, _environment(run, request, recorder, folder))
+    try:
+        execute(run, _environment(run, request, recorder, folder))
+    except CollectError as error:
+        if recorder == "tracemalloc" or not LOST_FILE.search(str(error)):
+            raise
+        raise CollectError(f"{error}: {CLOSED}") from None
     found = [_interpreter(path) for path in _files(folder, "python-*.json")]
     if not found:
         raise CollectError(
@@ -48,7 +56,14 @@ def record(run: Run, request: Request, recorder: Recorder = "auto") -> Heap:
         raise CollectError(f"memory: the measured Python has no memray: {INSTALL}")
     from perfvcs.memory.traces import heap as traced
 
-    return traced(_files(folder, "tracemalloc-*.json"), run, request, [NO_MEMRAY] if recorder == "auto" else [])
+    traces = _files(folder, "tracemalloc-*.json")
+    warnings, lost = [NO_MEMRAY] if recorder == "auto" else [], len(_files(folder, "began-*.json")) - len(traces)
+    if lost > 0:
+        warnings.append(
+            f"memory: {lost} process{'es' * (lost != 1)} ended without the usual end of Python (os._exit, exec, signals; workers of multiprocessing do) "
+            f"and left out by tracemalloc, not by memray: {INSTALL}"
+        )
+    return traced(traces, run, request, warnings)
 
 
 def _environment(run: Run, request: Request, recorder: Recorder, folder: Path) -> dict[str, str]:

@@ -104,6 +104,11 @@ class LinuxPerf:
             raise CollectError(f"{name_command(run.argv)}: perf script failed with status {status}: {said}")
         if found.lost:
             found.warnings.append(f"samples: perf lost {found.lost:,} samples: lower rate")
+        if _alone(found) > found.total / 2:
+            found.warnings.append(
+                f"samples: most stacks of {name_command(run.argv)} are only their innermost function: compile it with {FLAGS[0]} and set "
+                'unwind = "fp", which static programs need'
+            )
         return found
 
 
@@ -133,6 +138,13 @@ def fold(lines: Iterable[str], cwd: str) -> Folded:
     return found
 
 
+def _alone(found: Folded) -> int:
+    """Samples of which no caller is known."""
+    return sum(
+        count for stack, count in found.stacks.items() if stack[0] == TRUNCATED and len(stack) - (stack[-1] == KERNEL) == 2
+    )
+
+
 def normal(frames: Sequence[str]) -> tuple[str, ...]:
     """Frames, leaf first, as a stack: what runs before ``main`` is left out, the kernel is one frame, an unknown beginning is marked."""
     user = [frame for frame in frames if frame != KERNEL]
@@ -142,7 +154,7 @@ def normal(frames: Sequence[str]) -> tuple[str, ...]:
         return leaf or (UNKNOWN,)
     known = STARTS.fullmatch(stack[0].partition(" (")[0]) is not None
     main = next((place for place, frame in enumerate(stack) if MAIN.fullmatch(frame)), None)
-    if main is not None and all(STARTS.fullmatch(frame.partition(" (")[0]) for frame in stack[:main]):
+    if main is not None and (not main or STARTS.fullmatch(stack[main - 1].partition(" (")[0])):  # before that may stand anything
         return (*stack[main:], *leaf)
     return (*(() if known else (TRUNCATED,)), *stack, *leaf)
 

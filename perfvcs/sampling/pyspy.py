@@ -6,10 +6,13 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+
+import msgspec
 
 from perfvcs.collectors import CollectError, Run
 from perfvcs.launcher.execution import name_command
@@ -17,10 +20,9 @@ from perfvcs.sampling import LARGEST_REPORT, Folded, last
 from perfvcs.sampling.frames import python
 
 RATE = 100
-REPORT = "py-spy.txt"
+REPORT = "py-spy.json"
 CURE = "pip install 'perfvcs[samples]'"
-PROCESS = re.compile(r'process \d+:".*?"(?=;|$)', re.DOTALL)
-FRAME = re.compile(r"(.*) \((.*)\)", re.DOTALL)
+PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)  # and its command line, as a frame without a file
 SAID = re.compile(r"Samples: (\d+) Errors: (\d+)")
 IMPORTING = "<frozen importlib."
 IMPORT = "[import]"
@@ -28,6 +30,32 @@ NO_FRAME = "[interpreter]"
 REFUSED = re.compile(r"permission denied|operation not permitted|EPERM|ptrace", re.IGNORECASE)
 TOO_SHORT = re.compile(r"no python processes found|no such process|failed to open process|process.*exited|ESRCH", re.IGNORECASE)
 MANY_ERRORS = 0.05  # of the samples
+
+
+class Frame(msgspec.Struct):
+    """A function and its file; processes are told as frames too."""
+
+    name: str
+    file: str | None = None
+
+
+class Shared(msgspec.Struct):
+    """The frames that samples count by their numbers."""
+
+    frames: list[Frame]
+
+
+class Thread(msgspec.Struct):
+    """One thread's samples, each a list of numbers of frames, root first; unread, since most are the same."""
+
+    samples: list[msgspec.Raw]
+
+
+class Report(msgspec.Struct):
+    """What is read of speedscope's format; its weights are the same for all samples."""
+
+    shared: Shared
+    profiles: list[Thread]
 
 
 @dataclass(frozen=True)
@@ -54,12 +82,12 @@ class PySpy:
         """The program and what it starts, running threads only."""
         output = str(scratch / REPORT)
         return [
-            _tool() or "py-spy", "record", "--pid", "{pid}", "--subprocesses", "--rate", str(self.rate), "--format", "raw", "--nolineno",
-            "--full-filenames", "--output", output,
+            _tool() or "py-spy", "record", "--pid", "{pid}", "--subprocesses", "--rate", str(self.rate), "--format", "speedscope",
+            "--nolineno", "--full-filenames", "--output", output,
         ]  # fmt: skip
 
     def read(self, run: Run, scratch: Path, said: str) -> Folded:
-        """Its raw format: one line per stack, root first, frames between semicolons, the count behind a space."""
+        """Its file in speedscope's format, whose names are strings: command lines may have any characters."""
         path, found = scratch / REPORT, Folded()
         if not path.exists():
             return _nothing(run, said)
@@ -67,12 +95,14 @@ class PySpy:
             raise CollectError(
                 f"samples: py-spy wrote over {LARGEST_REPORT >> 30} GiB: lower rate, or give the program less to do"
             )
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                stack, _, count = line.rstrip("\n").rpartition(" ")
-                if not count.isdecimal():
-                    raise CollectError(f"samples: py-spy wrote a line without a count: update it: {CURE}")
-                found.add(_frames(stack, str(run.cwd)), int(count))
+        try:
+            report = msgspec.json.decode(path.read_bytes(), type=Report)
+            frames = [_frame(frame, str(run.cwd)) for frame in report.shared.frames]
+            seen = Counter(bytes(sample) for thread in report.profiles for sample in thread.samples)
+            for sample, count in seen.items():
+                found.add(_stack(frames[number] for number in msgspec.json.decode(sample, type=list[int])), count)
+        except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+            raise CollectError(f"samples: what py-spy wrote cannot be read: update it: {CURE}") from None
         if match := SAID.search(said):
             taken, errors = int(match[1]), int(match[2])
             found.lost = errors
@@ -87,20 +117,19 @@ def _tool() -> str | None:
     return shutil.which("py-spy", path=folders)
 
 
-def _frames(stack: str, cwd: str) -> tuple[str, ...]:
-    """A line's stack; the machinery of imports is one frame, and processes are not told apart."""
-    frames = []
-    for importing, group in groupby(PROCESS.sub("", stack).split(";"), key=lambda frame: IMPORTING in frame):
-        if importing:
-            frames.append(IMPORT)
-            continue
-        frames += [_frame(frame, cwd) for frame in group if frame]
-    return tuple(frames) or (NO_FRAME,)
+def _stack(frames: Iterable[str]) -> tuple[str, ...]:
+    """A sample's stack; the machinery of imports is one frame, and processes are not told apart."""
+    stack: list[str] = []
+    for frame, group in groupby(filter(None, frames)):
+        stack += (frame,) if frame == IMPORT else group
+    return tuple(stack) or (NO_FRAME,)
 
 
-def _frame(frame: str, cwd: str) -> str:
-    match = FRAME.fullmatch(frame)
-    return python(match[1], match[2], cwd) if match else python(frame, "<unknown>", cwd)
+def _frame(frame: Frame, cwd: str) -> str:
+    """A frame as profiles have it; empty for a process."""
+    if not frame.file and PROCESS.fullmatch(frame.name):
+        return ""
+    return IMPORT if frame.file and IMPORTING in frame.file else python(frame.name, frame.file or "<unknown>", cwd)
 
 
 def _nothing(run: Run, said: str) -> Folded:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import posix
 import sys
 import time
 
@@ -27,16 +28,18 @@ def install(environ: Mapping[str, str]) -> None:
     if not os.access(folder, os.W_OK):
         return
     name, recorder = f"{os.getpid()}-{time.monotonic_ns()}", environ.get(f"{PREFIX}_RECORDER")
-    tracker, place = None, ""
+    tracker, place, path = None, "", f"{folder}/memray-{name}.bin"
+    before = _open_files()
     if recorder != "tracemalloc":
         tag, _, borrowed = environ.get(f"{PREFIX}_MEMRAY", "").partition(":")
-        path, exact = f"{folder}/memray-{name}.bin", environ.get(f"{PREFIX}_EXACT") == "1"
+        exact = environ.get(f"{PREFIX}_EXACT") == "1"
         tracker, place = _tracker(borrowed if tag == sys.implementation.cache_tag else "", path, exact)
     _write(f"{folder}/python-{name}.json", {"executable": sys.executable, "memray": place})
     if tracker is not None:
         _trace_with_memray(tracker)
+        _keep_open(set(_open_files().values()) - set(before.values()), os.path.realpath(path))
     elif recorder != "memray":
-        _trace(f"{folder}/tracemalloc-{name}", int(environ.get(f"{PREFIX}_SITES", "1000")))
+        _trace(folder, name, int(environ.get(f"{PREFIX}_SITES", "1000")))
 
 
 def _tracker(borrowed: str, path: str, exact: bool) -> tuple[Any, str]:
@@ -82,16 +85,50 @@ def _trace_with_memray(tracker: Any) -> None:
     tracker.__enter__()
 
 
-def _trace(path: str, sites: int) -> None:
+def _open_files() -> dict[int, str]:
+    """What this process' descriptors are for, as far as the system tells."""
+    found = {}
+    try:
+        for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - pathlib takes its time
+            try:
+                found[int(name)] = os.readlink(f"/proc/self/fd/{name}")  # noqa: PTH115
+            except OSError:
+                continue  # that of listing them
+    except OSError:
+        pass
+    return found
+
+
+def _keep_open(files: set[str], path: str) -> None:
+    """Let ``closerange`` leave out what memray has open (in forked processes too), without which it would end the program."""
+    close = os.closerange
+
+    def closerange(fd_low: int, fd_high: int, /) -> None:
+        own = f"/proc/{os.getpid()}/status"
+        for descriptor, file in sorted(_open_files().items()):
+            if fd_low <= descriptor < fd_high and (file in files or file == own or file.startswith(path)):
+                close(fd_low, descriptor)
+                fd_low = descriptor + 1
+        close(fd_low, fd_high)
+
+    os.closerange = posix.closerange = closerange
+
+
+def _trace(folder: str, name: str, sites: int) -> None:
     import tracemalloc
+
+    def begin() -> None:
+        _write(f"{folder}/began-{name}-{os.getpid()}.json", {})
 
     def end() -> None:
         current, peak = tracemalloc.get_traced_memory()
         found = tracemalloc.take_snapshot().statistics("lineno")[:sites]
         tracemalloc.stop()
         rows = [[one.traceback[0].filename, one.traceback[0].lineno, one.size, one.count] for one in found]
-        _write(f"{path}-{os.getpid()}.json", {"peak": peak, "leaked": current, "sites": rows})
+        _write(f"{folder}/tracemalloc-{name}-{os.getpid()}.json", {"peak": peak, "leaked": current, "sites": rows})
 
+    begin()
+    os.register_at_fork(after_in_child=begin)
     atexit.register(end)
     tracemalloc.start(1)
 
