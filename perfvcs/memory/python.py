@@ -60,8 +60,8 @@ def record(run: Run, request: Request, recorder: Recorder = "auto") -> Heap:
     warnings, lost = [NO_MEMRAY] if recorder == "auto" else [], len(_files(folder, "began-*.json")) - len(traces)
     if lost > 0:
         warnings.append(
-            f"memory: {lost} process{'es' * (lost != 1)} ended without the usual end of Python (os._exit, exec, signals; workers of multiprocessing do) "
-            f"and left out by tracemalloc, not by memray: {INSTALL}"
+            f"memory: {lost} process{'es' * (lost != 1)} ended without the usual end of Python (os._exit, exec, signals; workers of "
+            f"multiprocessing do) and left out by tracemalloc, not by memray: {INSTALL}"
         )
     return traced(traces, run, request, warnings)
 
