@@ -6,6 +6,7 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.collectors import CollectError, Observations, Run
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 METRICS = {"duration": Metric("s"), "cost": Metric("s", "none")}
 RATE, PACE = Metric("", "none"), Metric("s", "none")
 FLAGS = ("-g", "-pg", "-mfentry")
+SHOWN = 5  # names in a message
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,28 @@ class Complexity:
                 "complexity: functions has names of Python (module:name) and of C: give each language a job of its own"
             )
         if kinds and self.language != "auto" and kinds != {self.language == "python"}:
-            raise UsageError(f"complexity: the functions are not written as {self.language} names: see docs/complexity.md")
+            raise UsageError(f"complexity: {self._miswritten()}")
         if kinds == {True}:
-            from perfvcs.complexity.python.place import Place
+            self._check_places()
 
-            for function in self._functions:
-                Place.of(function)  # what is wrong with it is told before anything is measured
+    def _check_places(self) -> None:
+        """What is wrong with names of Python is told before anything is measured; raises UsageError."""
+        from perfvcs.complexity.python.place import Place
+
+        seen = set()
+        for function in self._functions:
+            uid = Place.of(function).uid
+            if uid in seen:
+                raise UsageError(f"complexity: functions has {uid} twice: name it once")
+            seen.add(uid)
+
+    def _miswritten(self, module: str = "module") -> str:
+        """A line about the first name, which is not one of the language that the program is in."""
+        name = self._functions[0].name
+        if self._functions[0].python:
+            return f"{name} is a name of Python: write it as the C source does, such as {name.rpartition(':')[2]}"
+        example = f"{module}:{name.removeprefix(module + '.')}"
+        return f"{name} does not say in which module it is: write {name} as module:function, such as {example}"
 
     @property
     def _functions(self) -> tuple[Function, ...]:
@@ -89,6 +107,9 @@ class Complexity:
         """Execute once; raises CollectError."""
         from perfvcs.complexity.recording import Interrupted
 
+        if self._lacks_module(run.argv[0]):
+            scripts = [Path(word).stem for word in run.argv if word.endswith(".py")]
+            raise CollectError(f"complexity: {self._miswritten(*scripts[:1])}")
         request = Request(self._functions, self.recursion == "outermost", self.keep, self.most)
         try:
             return _observations(self._record(run.argv[0])(run, request))
@@ -102,17 +123,31 @@ class Complexity:
         engine = "python" if self._language(program) == "python" else self.tracer
         return import_module(f"perfvcs.complexity.{engine}").record  # type: ignore[no-any-return]
 
+    def _lacks_module(self, program: str) -> bool:
+        """Whether the first name would be one of C and the program runs in Python; with language = "native" it may load libraries."""
+        bare = bool(self._functions) and not set(":(") & set(self._functions[0].name)
+        return bare and self.language == "auto" and is_python(program)
+
     def _language(self, program: str) -> Literal["python", "native"]:
         if self.language != "auto":
             return self.language
-        if self._functions:
+        if self._functions and not self._lacks_module(program):
             return "python" if self._functions[0].python else "native"
         return "python" if is_python(program) else "native"
 
 
+def _nothing(calls: Calls) -> str:
+    """Why there are no rows."""
+    if not calls.left:
+        return "none of the functions was called, or no call ended: check their names, or whether the command gets there"
+    names = ", ".join(calls.names[:SHOWN]) + (" and others" if len(calls.names) > SHOWN else "")
+    many = f"all {calls.left:,} calls of {names} were" if calls.left > 1 else f"the only call of {names} was"
+    return f"{many} left by an exception or a long jump, or did not end, so that nothing is recorded: name functions that return"
+
+
 def _observations(calls: Calls) -> Observations:
     if not len(calls.function):
-        raise CollectError("none of the functions was called: check their names, or whether the command gets there")
+        raise CollectError(_nothing(calls))
     found = Observations(
         uid=[calls.names[number] for number in calls.function.tolist()],
         size=[None if isnan(size) else size for size in calls.size.tolist()],

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perfvcs.collectors import CollectError, Run
+from perfvcs.collectors.complexity import Complexity
 from perfvcs.complexity import Calls, Request, fentry, parse, uftrace
 from perfvcs.complexity.binary import Unresolved, configuration, reading, records
 from perfvcs.complexity.binary.abi import Piece, Place, decode
@@ -224,6 +225,22 @@ def test_guesses_are_told_and_prefer_sizes_over_capacities(build, record):
     assert any("none has no parameter that looks like a size: write none=expression" in line for line in calls.warnings)
 
 
+def test_integers_of_one_byte_are_guessed_and_characters_are_not(build, record):
+    program = build(
+        """#include <stdint.h>
+        typedef uint8_t small;
+        struct list { small used; };
+        __attribute__((noinline)) void f(unsigned char n_items) { __asm__ volatile("" : : "r"(n_items)); }
+        __attribute__((noinline)) void g(signed char size) { __asm__ volatile("" : : "r"(size)); }
+        __attribute__((noinline)) void h(const struct list *l) { __asm__ volatile("" : : "r"(l)); }
+        __attribute__((noinline)) void text(char n, _Bool size) { __asm__ volatile("" : : "r"(n), "r"(size)); }
+        int main(void) { struct list l = {201}; f(200); g(-5); h(&l); text('a', 1); return 0; }"""
+    )
+    calls = record(program, "f", "g", "h", "text")
+    assert calls.size[:3].tolist() == [200, -5, 201]
+    assert math.isnan(calls.size[3])
+
+
 def test_an_invalid_pointer_has_no_size_and_does_no_harm(build, record):
     program = build(
         """#include <stdint.h>
@@ -357,10 +374,18 @@ def test_functions_that_are_not_there_are_named_with_the_reason(build, record):
     )
     with pytest.raises(Unresolved, match=r"there is no function insrt in .*program; did you mean `insert`\?"):
         record(program, "insrt")
-    with pytest.raises(Unresolved, match=r"gone was inlined everywhere .*noinline"):
+    with pytest.raises(Unresolved, match=r"gone was inlined everywhere .*noinline.*, or compile with -fno-inline$"):
         record(program, "gone")
     with pytest.raises(Unresolved, match=r"plain in .* was not compiled with -g -pg -mfentry"):
         record(program, "plain")
+
+
+def test_the_cure_for_an_inlined_function_works(build, record):
+    text = """static inline int f(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i % 7; return sum; }
+        int main(int argc, char **argv) { (void)argv; return f(argc + 8) == 1; }"""
+    with pytest.raises(Unresolved, match=r"or compile with -fno-inline$"):
+        record(build(text, "-O2"), "f")
+    assert record(build(text, "-O2", "-fno-inline"), "f=n").size.tolist() == [9]
 
 
 # what is recorded
@@ -451,6 +476,42 @@ def test_threads_and_processes_follow_one_another(build, record):
     assert calls.number.tolist() == list(range(13))
 
 
+def test_threads_and_processes_make_one_sample(build, record):
+    """Two threads that run at the same time keep samples of their own, and so does a child; one makes far more calls than the others."""
+    program = build(
+        """#include <pthread.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static pthread_barrier_t both;
+        __attribute__((noinline)) void f(long n) { __asm__ volatile("" : : "r"(n)); }
+        static void *run(void *given)
+        {
+            f(3);
+            pthread_barrier_wait(&both);
+            for (long i = 0; i < (long)given; i++) f(100);
+            pthread_barrier_wait(&both);
+            return 0;
+        }
+        int main(void)
+        {
+            pthread_t one, two;
+            pthread_barrier_init(&both, 0, 2);
+            pthread_create(&one, 0, run, (void *)200000), pthread_create(&two, 0, run, (void *)500);
+            pthread_join(one, 0), pthread_join(two, 0);
+            if (!fork()) { for (int i = 0; i < 1000; i++) f(101); _exit(0); }
+            wait(0);
+            return 0;
+        }"""
+    )
+    calls = record(program, "f=n", keep=50)
+    small, large = calls.rate[calls.size == 3], calls.rate[calls.size >= 100]
+    assert small.tolist() == [1, 1]
+    assert len(set(large.tolist())) == 1
+    assert len(large) <= 50
+    assert large.sum() == pytest.approx(201_500)
+    assert (np.diff(calls.number) >= 0).all()
+
+
 def test_calls_that_exceptions_leave_are_counted_not_recorded(build, record):
     program = build(
         """__attribute__((noinline)) int f(int n) { if (n % 2) throw n; return n; }
@@ -461,6 +522,22 @@ def test_calls_that_exceptions_leave_are_counted_not_recorded(build, record):
     calls = record(program, "f", "g")
     assert [int((calls.function == number).sum()) for number in range(2)] == [5, 10]
     assert "complexity: 5 calls were left by an exception, a long jump or the thread's end and are not recorded" in calls.warnings
+
+
+def test_calls_that_were_all_left_are_no_calls_that_were_not_made(build, record, tmp_path):
+    program = build(
+        """#include <setjmp.h>
+        static jmp_buf back;
+        __attribute__((noinline)) void f(int n) { if (n) longjmp(back, n); }
+        __attribute__((noinline)) void g(int n) { __asm__ volatile("" : : "r"(n)); }
+        int main(void) { for (volatile int i = 1; i < 5; i++) if (!setjmp(back)) f(i); g(1); return 0; }""",
+        "-O2",
+    )
+    calls = record(program, "f", "g")
+    assert calls.left == 4
+    assert "complexity: f has no recorded calls" in calls.warnings
+    with pytest.raises(CollectError, match="all 4 calls of f were left by an exception or a long jump, or did not end"):
+        Complexity(("f",)).collect(run_of(program, tmp_path / "left"))
 
 
 def test_a_library_of_the_project_is_recorded_linked_or_loaded(tmp_path, record):
@@ -777,6 +854,54 @@ def test_the_files_give_rows_in_seconds(tmp_path):
     assert found.size[:2].tolist() == [5, 2.0**64]
     assert np.isnan(found.size[2:]).all()
     assert found.rate.tolist() == [10] * 4
+
+
+def test_the_files_of_several_processes_make_one_sample(tmp_path):
+    def rows(size: int, kind: int, duration: int) -> list[tuple[int, int, int, int]]:
+        return [(number | kind << 62, size, duration, 0) for number in range(200)]
+
+    (tmp_path / "fentry-1-0.bin").write_bytes(process() + chunk(0, rows(100, 2, 20_000), seen=2_000_000))
+    (tmp_path / "fentry-2-0.bin").write_bytes(process() + chunk(0, rows(101, 1, 2000), seen=200))
+    (tmp_path / "fentry-3-0.bin").write_bytes(process() + chunk(1, rows(5, 2, 4), seen=400))
+    found = records.read(tmp_path, 2, 200)
+    one = found.function == 0
+    assert one.sum() == 200
+    assert found.rate[one] == pytest.approx(2_000_200 / 200)
+    assert found.duration[one].mean() == pytest.approx(10e-6, rel=0.05), "all but some 0.02 rows are those of the first process"
+    assert found.rate[~one].tolist() == [2.0] * 200
+
+
+BUCKET_PROGRAM = """
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+enum kind { NONE, SIGNED, UNSIGNED, REAL };
+struct number { uint64_t bits; enum kind kind; };
+%s
+int main(void)
+{
+    uint64_t kind, bits;
+    while (scanf("%%lu %%lu", &kind, &bits) == 2) printf("%%u\\n", bucket((struct number){bits, (enum kind)kind}));
+    return 0;
+}
+"""
+
+
+def test_rows_are_in_the_buckets_of_the_runtime(tmp_path):
+    source = (Path(records.__file__).parents[2] / "native/fentry/sizes.h").read_text()
+    begin = source.index("enum { BUCKETS")
+    (tmp_path / "bucket.c").write_text(BUCKET_PROGRAM % source[begin:])
+    subprocess.run(["gcc", "-w", "-o", tmp_path / "bucket", tmp_path / "bucket.c"], check=True)
+    random = np.random.default_rng(5)
+    bits = [int(one) >> shift for one in random.integers(0, 2**64, 40, np.uint64) for shift in range(64)]
+    bits += [(1 << power) + more for power in range(64) for more in (-1, 0, 1)] + [2**64 - 1, 0x7FF8 << 48, 0xFFF8 << 48]
+    bits += np.array([0.25, -0.25, 1, -1.5, 1e9, 1e-9, -1e300, -0.0, np.inf]).view(np.uint64).tolist()
+    given = [(kind, one) for kind in range(4) for one in bits]
+    said = subprocess.run(
+        [tmp_path / "bucket"], input="".join(f"{kind} {one}\n" for kind, one in given), capture_output=True, text=True, check=True
+    ).stdout
+    rows = np.array([(kind << 62, one, 0, 0) for kind, one in given], records.RECORD)
+    assert records._buckets(rows).tolist() == list(map(int, said.split()))
 
 
 @pytest.mark.parametrize(

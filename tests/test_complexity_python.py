@@ -16,6 +16,7 @@ from perfvcs.collectors.complexity import Complexity
 from perfvcs.complexity import Function, python
 from perfvcs.complexity.python import extension, notes, place
 from perfvcs.complexity.recording import read
+from perfvcs.complexity.sampling import one_sample
 from perfvcs.errors import UsageError
 
 recorder, compiled = recorders.recorder, recorders.compiled
@@ -331,6 +332,59 @@ def test_many_calls_become_a_sample_that_knows_its_rate(recorder):
     assert sorted(set(recorder.seen.size)) == [4, 16, 17]
 
 
+def test_processes_make_one_sample(recorder):
+    """A parent with many calls and a child with few of the same sizes: the child's rows do not count as many calls as the parent's."""
+    code = """
+        import os
+        def f(n): return n
+        child = os.fork()
+        for i in range(300 if not child else 20_000): f(16 + i % 2)
+        if child: os.waitpid(child, 0)
+        else: os._exit(0)
+    """
+    recorder(code, "f=n", keep=50)
+    rate = recorder.seen.values["rate"]
+    assert len(set(rate)) == 1
+    assert len(rate) <= 50
+    assert sum(rate) == pytest.approx(20_300)
+
+
+def test_the_files_of_several_processes_make_one_sample(tmp_path):
+    from perfvcs.complexity.recording import FIELDS
+
+    def write(name: str, rows: list[tuple[float, ...]]) -> None:
+        made = np.array([(0, 0, number, size, 10.0 * rate, 0.0, rate) for number, (size, rate) in enumerate(rows)], FIELDS)
+        (tmp_path / f"calls-{name}.bin").write_bytes(b"PVCSCALL\1\0\0\0\1\0\0\0" + made.tobytes())
+
+    write("1-1", [(16.0, 1000.0)] * 200 + [(5.0, 2.0)] * 3)
+    write("2-1", [(17.0, 10.0)] * 200 + [(np.nan, 3.0)] * 2)
+    found = read(tmp_path, 1, 200)
+    large, small, none = found.size >= 16, found.size == 5, np.isnan(found.size)
+    assert large.sum() == 200
+    assert found.rate[large] == pytest.approx(202_000 / 200)
+    assert found.duration[large].mean() == pytest.approx(1e-5, rel=0.1), "as the mean of the calls, which is 9,901 ns"
+    assert (found.rate[small].tolist(), found.rate[none].tolist()) == ([2.0] * 3, [3.0] * 2)
+    again = read(tmp_path, 1, 200)
+    assert again.size.tobytes() == found.size.tobytes()
+    assert (np.diff(found.number) > 0).all()
+
+
+def test_the_sample_of_samples_is_uniform():
+    """20,000 rows of each of two rates, one tenth of the other, in one group; other groups do not matter."""
+    rate = np.tile([1.0, 10.0, 1.5], 20_000)
+    group = np.tile([7, 7, -3], 20_000)
+    kept, new = one_sample(group, rate, 30_000)
+    assert kept[1::3].all(), "those of the thinnest sample stay where there is room"
+    assert abs(kept[::3].sum() - 2000) < 5 * np.sqrt(1800)
+    assert (kept[2::3].sum(), set(new[2::3])) == (20_000, {1.5})
+    assert new[kept & (group == 7)].sum() == pytest.approx(220_000)
+    assert len(set(new[group == 7])) == 1
+    kept, new = one_sample(group, rate, 1000)
+    assert (kept[group == 7].sum(), kept[group == -3].sum()) == (1000, 1000)
+    assert new[kept].sum() == pytest.approx(rate.sum())
+    assert abs(np.flatnonzero(kept).mean() - 30_000) < 5 * 60_000 / np.sqrt(12 * 2000)
+
+
 def test_the_sample_is_uniform(recorder):
     """Of 20,000 calls 1,000 are kept: of each tenth about 100 (standard deviation 9.5)."""
     recorder("def f(n): return n\nfor i in range(20_000): f(1 + i / 1e7)", "f=n", keep=1000)
@@ -374,6 +428,12 @@ def test_an_ambiguous_guess_is_told(recorder):
 def test_a_guess_follows_the_type_of_the_argument(recorder):
     assert recorder("def f(n): return n\nf([1]); f(5); f((1, 2)); f(None); f([])", "f") == {"f": [1, 5, 2, None, 0]}
     assert "guessed as len(n) and n" in recorder.seen.warnings[0]
+
+
+def test_what_takes_the_rest_is_guessed_in_order(recorder):
+    code = "def f(*args, **kw): return args\ndef g(*args, items): return args\nf(1, 2, a=1); g(1, items=[1, 2, 3])"
+    assert recorder(code, "f", "g") == {"f": [2], "g": [3]}
+    assert "its size was guessed as len(args)" in recorder.seen.warnings[0]
 
 
 def test_a_size_may_use_what_is_recorded_itself(recorder):
@@ -431,6 +491,29 @@ def test_a_function_named_twice_is_told(compiled):
     with pytest.raises(CollectError, match="is the same function as program:f: name it once"):
         compiled.write("program.py", "def f(n): return n\nf(1)")
         compiled.collect([sys.executable, "program.py"], ["program:f", "__main__:f"])
+    with pytest.raises(CollectError, match="program:f@1 is the same function as program:f: name it once"):
+        compiled.collect([sys.executable, "program.py"], ["program:f", "program:f@1"])
+
+
+@pytest.mark.parametrize("again", ["w:f", "w:f=len(items)"])
+def test_a_function_named_twice_is_refused_before_anything_runs(again):
+    with pytest.raises(UsageError, match="functions has w:f twice: name it once"):
+        Complexity(("w:f=n", again))
+    Complexity(("w:f@3", "w:f@7", "w:f"))
+
+
+def test_a_name_without_its_module_is_told(compiled):
+    compiled.write("w.py", "def f(n): return n\nf(1)")
+    for name, said in (("f=n", "w:f"), ("w.f", "w:f"), ("C.f", "w:C.f")):
+        with pytest.raises(CollectError, match=rf"write \S+ as module:function, such as {said}$"):
+            Complexity((name,)).collect(compiled.run(sys.executable, "w.py"))
+    with pytest.raises(UsageError, match="write f as module:function, such as module:f"):
+        Complexity(("f",), language="python")
+    with pytest.raises(UsageError, match=r"write it as the C source does, such as f$"):
+        Complexity(("w:f",), language="native")
+    assert Complexity(("f",)).flags(sys.executable) == ()
+    with pytest.raises(CollectError, match=r"-mfentry|x86-64|C compiler"):  # functions of a library that Python loads
+        Complexity(("f",), language="native").collect(compiled.run(sys.executable, "w.py"))
 
 
 def test_functions_of_one_name_are_told_apart_by_their_line(compiled):
@@ -446,6 +529,13 @@ def test_a_function_that_was_not_called_is_told(recorder):
     assert recorder.seen.warnings == ["program:g was never called: leave it out, or have the command call it"]
     with pytest.raises(CollectError, match="none of the functions was called"):
         recorder("def f(n): return n", "f")
+
+
+def test_calls_that_did_not_end_are_no_calls_that_were_not_made(recorder):
+    with pytest.raises(
+        CollectError, match=r"all 2 calls of program:f, program:g were left by .* or did not end, so that nothing"
+    ):
+        recorder("def f(n):\n    yield n\n    yield n\ndef g(n): yield\nnext(f(1)); next(f(2))", "f", "g")
 
 
 @pytest.mark.parametrize("entry", ["program:f(x)", "program:f@0", "program:f@x", "a b:f"])
@@ -597,7 +687,7 @@ def test_a_python_without_a_lock_is_recorded_in_python(compiled):
 def test_a_file_of_records_that_is_garbage_is_told(tmp_path, content, said):
     (tmp_path / "calls-1-1.bin").write_bytes(content)
     with pytest.raises(CollectError, match=said):
-        read(tmp_path, 1)
+        read(tmp_path, 1, 200)
 
 
 def test_a_record_that_is_cut_off_is_left_out(tmp_path):
@@ -606,7 +696,7 @@ def test_a_record_that_is_cut_off_is_left_out(tmp_path):
 
     rows = np.array([(0, 0, 5, 2.0, 30.0, 10.0, 1.0), (0, 0, 4, 1.0, 10.0, 30.0, 2.0)], FIELDS).tobytes()
     (tmp_path / "calls-1-1.bin").write_bytes(b"PVCSCALL\1\0\0\0\1\0\0\0" + rows + rows[:20])
-    found = read(tmp_path, 1)
+    found = read(tmp_path, 1, 200)
     assert found.size.tolist() == [1.0, 2.0]
     assert found.number.tolist() == [0, 2]
     assert found.duration.tolist() == pytest.approx([0, 20e-9])
@@ -616,12 +706,12 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path):
     (tmp_path / "calls-1-1.bin").symlink_to("/etc/passwd")
     (tmp_path / "notes-1-1.txt").symlink_to("/etc/passwd")
     with pytest.raises(CollectError, match="cannot be read"):
-        read(tmp_path, 1)
+        read(tmp_path, 1, 200)
     assert notes.read_notes(tmp_path) == notes.Notes()
 
 
 def test_nothing_recorded_is_nothing(tmp_path):
-    assert len(read(tmp_path, 3).function) == 0
+    assert len(read(tmp_path, 3, 200).function) == 0
 
 
 def test_notes_that_are_garbage_are_left_out(tmp_path):

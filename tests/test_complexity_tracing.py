@@ -20,7 +20,7 @@ from recorders import CORPUS
 
 from perfvcs.complexity import Request, parse, python
 from perfvcs.complexity.python import notes, place
-from perfvcs.complexity.recording import read
+from perfvcs.complexity.recording import FIELDS, read
 from perfvcs.native.tracing import perfvcs_hook as hook
 from perfvcs.native.tracing import perfvcs_script as script
 
@@ -65,7 +65,7 @@ def test_sizes_are_exact_inside_too(inside, tmp_path):
     installed = inside(*(f"corpus_inside:{case.entry}" for case in CORPUS.values()))
     import_module("corpus_inside").main()
     installed.instruments.recorder.save()
-    found = read(tmp_path / "calls", len(CORPUS))
+    found = read(tmp_path / "calls", len(CORPUS), 200)
     for number, case in enumerate(CORPUS.values()):
         assert found.size[found.function == number].tolist() == case.sizes, case
     assert not found.unfinished.any()
@@ -79,7 +79,7 @@ def test_sizes_are_exact_inside_too_with_the_compiled_recorder(inside, compiled,
         module.f([0] * n)
         list(module.g(n))
     assert installed.instruments.recorder.engine == "rewrite-c/1"
-    assert read(tmp_path / "calls", 2).size.tolist() == [0, 1, 2, 3] * 2
+    assert read(tmp_path / "calls", 2, 200).size.tolist() == [0, 1, 2, 3] * 2
 
 
 def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_path):
@@ -114,7 +114,7 @@ def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_pa
             signal.signal(signal.SIGUSR1, before)
     assert (module.f([1]), module.g([1]), module.h([1])) == (1, 2, 3)
     installed.instruments.recorder.save()
-    assert read(tmp_path / "calls", 3).size.tolist() == [1, 1, 1]
+    assert read(tmp_path / "calls", 3, 200).size.tolist() == [1, 1, 1]
 
 
 def test_sizes_that_fail_are_told_inside_too(inside, tmp_path):
@@ -124,7 +124,7 @@ def test_sizes_that_fail_are_told_inside_too(inside, tmp_path):
     for n in (1, "text", float("inf"), None, 10**400):
         assert (module.f(n), module.g(n), module.h(n)) == (1, 2, 3)
     installed.instruments.recorder.save()
-    found = read(tmp_path / "calls", 3)
+    found = read(tmp_path / "calls", 3, 200)
     np.testing.assert_equal(found.size, [nan, 4, nan, nan, nan, 1, nan, nan, nan, nan, *[nan] * 5])
     errors = notes.read_notes(tmp_path / "calls").errors
     assert errors == {
@@ -227,7 +227,7 @@ def test_suspended_calls_are_followed_inside_too(inside, tmp_path):
     installed = inside(*(f"awaits_inside:{name}=n" for name in names))
     import_module("awaits_inside").main()
     installed.instruments.recorder.save()
-    found = read(tmp_path / "calls", len(names))
+    found = read(tmp_path / "calls", len(names), 200)
     sizes = {name: found.size[found.function == number].tolist() for number, name in enumerate(names)}
     assert sizes == {"f": [2], "count": [2], "waits": [1, 1], "delegate": [2], "generate": [2], "wrong": [1], "thrown": [3]}
     assert found.unfinished.tolist() == [0, 1, 2, 1, 1, 0, 0]
@@ -241,7 +241,7 @@ def test_the_main_program_gets_its_probes_at_its_first_step(inside, tmp_path):
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "__main__"})
     assert sys.getprofile() is None
     installed.instruments.recorder.save()
-    assert read(tmp_path / "calls", 1).size.tolist() == [3]
+    assert read(tmp_path / "calls", 1, 200).size.tolist() == [3]
 
 
 def test_a_main_program_that_is_not_its_file_is_left_alone(inside, tmp_path):
@@ -265,7 +265,7 @@ def test_rows_are_thinned_written_and_forgotten(inside, tmp_path):
     recorder = installed.instruments.recorder
     recorder.keep_house(1.0)
     assert recorder.due > 1.0
-    found = read(tmp_path / "calls", 2)
+    found = read(tmp_path / "calls", 2, 200)
     assert found.rate.tolist() == [100.0] * 20
     assert found.unfinished.tolist() == [0, 1]
     recorder.forget()
@@ -277,7 +277,7 @@ def test_rows_are_thinned_written_and_forgotten(inside, tmp_path):
         recorder.keep_house(5.0)  # another thread is at it
         assert file.read_bytes() == before
     recorder.save()
-    found = read(tmp_path / "calls", 2)
+    found = read(tmp_path / "calls", 2, 200)
     assert (found.size.tolist(), found.unfinished.tolist()) == ([2], [0, 0])
     (tmp_path / "calls").rename(tmp_path / "moved")
     recorder.save()  # a folder that is gone does not disturb the program
@@ -290,7 +290,7 @@ def test_a_lock_that_nobody_gives_back_does_not_keep_a_program_from_ending(insid
     monkeypatch.setattr(hook._module("perfvcs_recorder"), "PATIENCE", 0.01)
     installed.instruments.recorder.lock.acquire()
     installed.instruments.recorder.save()
-    assert read(tmp_path / "calls", 1).size.tolist() == [3]
+    assert read(tmp_path / "calls", 1, 200).size.tolist() == [3]
 
 
 @pytest.mark.parametrize(
@@ -321,3 +321,30 @@ def test_four_buckets_make_a_doubling(size):
     bucket = hook._module("perfvcs_samples").bucket
     assert bucket(2 * size) - bucket(size) in (4, 0 if not 1e-4 < size < 1e18 else 4)
     assert len({bucket(size) for size in (0.0, -1.0, float("nan"), 1.0)}) == 4
+
+
+def test_rows_are_in_the_buckets_of_the_recorder(tmp_path):
+    """With one row kept of each bucket, it stands for all calls of that bucket."""
+    random = np.random.default_rng(3)
+    sizes = [
+        0.0,
+        -1.0,
+        -7.0,
+        nan,
+        5e-324,
+        1e308,
+        2.0**-17,
+        *(2.0 ** (np.arange(-80, 280) / 4)),
+        *range(1, 100),
+        *random.random(200),
+    ]
+    bucket = hook._module("perfvcs_samples").bucket
+    rows = np.array([(0, 0, number, size, 1.0, 0.0, 1.0 + number) for number, size in enumerate(sizes)], FIELDS)
+    (tmp_path / "calls-1-1.bin").write_bytes(b"PVCSCALL\1\0\0\0\1\0\0\0" + rows.tobytes())
+    total: dict[int, float] = {}
+    for number, size in enumerate(sizes):
+        total[bucket(float(size))] = total.get(bucket(float(size)), 0) + 1.0 + number
+    found = read(tmp_path, 1, 1)
+    assert {bucket(size): rate for size, rate in zip(found.size.tolist(), found.rate.tolist(), strict=True)} == pytest.approx(
+        total
+    )

@@ -121,7 +121,9 @@ def _discovered(files: tuple[Identity, ...], run: Run, request: Request, preload
     ranked = sorted(range(len(calls.names)), key=lambda number: (spread[number] < 2, -time[number]))
     best = [number for number in ranked if time[number] > SHARE * time.max()][: request.most]
     if not best:
-        raise CollectError("complexity: none of the program's functions with a size was called: name functions in functions")
+        raise CollectError(
+            "complexity: none of the program's functions with a size was called, or no call ended: name functions in functions"
+        )
     entries = tuple(Function(calls.names[number], candidates.sizes[number]) for number in best)
     found = select(entries, everything)
     shown = ", ".join(f'"{entry.name}={entry.size}"' for entry in entries)
@@ -144,6 +146,8 @@ def _calls(run: Run, request: Request, selection: Selection, preloaded: Path) ->
         raise CollectError(f"{name_command(run.argv)}: {error}") from None
     if reason is None and not len(rows.function):
         _check_loaded(run, folder)
+        if rows.losses.memory:
+            raise CollectError("; ".join(_losses(rows.losses)))
     calls = Calls(
         names=selection.names,
         function=rows.function,
@@ -155,6 +159,7 @@ def _calls(run: Run, request: Request, selection: Selection, preloaded: Path) ->
         pace=(execution.pace or Pace()).at(rows.start),
         engine=ENGINE,
         warnings=[*selection.warnings, *_remarks(selection, rows)],
+        left=rows.losses.unwound + rows.losses.switched,
     )
     if reason is not None:
         raise Interrupted(reason, calls)
@@ -192,7 +197,8 @@ def _remarks(selection: Selection, rows: Rows) -> list[str]:
     count = np.bincount(rows.function, minlength=len(selection.names))
     uncalled = [name for name, calls in zip(selection.names, count, strict=True) if not calls]
     if uncalled and len(uncalled) < len(selection.names):
-        found.append(f"complexity: {', '.join(uncalled)} was not called")
+        lost = any(dataclasses.astuple(rows.losses))
+        found.append(f"complexity: {', '.join(uncalled)} {'has no recorded calls' if lost else 'was not called'}")
     sizeless = np.bincount(rows.function, weights=np.isnan(rows.size) * rows.rate, minlength=len(selection.names))
     for name, size, calls in zip(selection.names, selection.sizes, sizeless, strict=True):
         if size is not None and calls:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.collectors import CollectError
+from perfvcs.complexity.sampling import one_sample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +29,8 @@ FIELDS = [
     ("function", "<u4"), ("thread", "<u4"), ("number", "<u8"), ("size", "<f8"), ("duration", "<f8"), ("cost", "<f8"), ("rate", "<f8"),
 ]  # fmt: skip
 BUCKET, UNFINISHED = 1 << 31, 1 << 30
+LOWEST, HIGHEST = -16, 63  # doublings that have buckets of their own; what is beyond falls into the last
+BUCKETS = 3 + 4 * (HIGHEST - LOWEST + 1)
 MAX_FILES = 10_000
 MAX_RECORDS = 5_000_000  # 240 MB
 
@@ -57,11 +60,12 @@ class Records:
     unfinished: NDArray[np.int64]
 
 
-def read(folder: Path, functions: int) -> Records:
+def read(folder: Path, functions: int, keep: int) -> Records:
     """The records in the files ``calls-*.bin`` of a folder, of functions 0 to ``functions`` - 1; raises CollectError.
 
-    Calls of a function are numbered from 0 in the order of the files and of the numbers in them; where calls were left out, by as many as
-    each row stands for.
+    Of each function and bucket of sizes they are one uniform sample of at most ``keep``, whichever processes they ran in. Calls of a
+    function are numbered from 0 in the order of the files and of the numbers in them; where calls were left out, by as many as each row
+    stands for.
     """
     import numpy as np
 
@@ -78,11 +82,23 @@ def read(folder: Path, functions: int) -> Records:
     order = np.lexsort((rows["number"], np.concatenate([*file, np.empty(0, int)]), rows["function"]))
     rows = rows[order]
     function = rows["function"].astype(np.int64)
+    kept, rate = one_sample(function * BUCKETS + _buckets(rows["size"]), rows["rate"], keep)
+    rows, function, rate = rows[kept], function[kept], rate[kept]
     duration = np.maximum(rows["duration"] - rows["cost"], 0) / 1e9
     return Records(
-        function, numbers(function, rows["rate"]), rows["number"].astype(np.float64), rows["size"].copy(), duration,
-        rows["cost"] / 1e9, rows["rate"].copy(), unfinished,
+        function, numbers(function, rate), rows["number"].astype(np.float64), rows["size"].copy(), duration,
+        rows["cost"] / 1e9, rate, unfinished,
     )  # fmt: skip
+
+
+def _buckets(size: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The numbers of the buckets in which the recorders put sizes (``bucket_of`` in native/tracer.c, ``bucket`` in perfvcs_samples)."""
+    import numpy as np
+
+    mantissa, exponent = np.frexp(size)
+    quarter = np.searchsorted(2.0 ** (np.arange(1, 4) / 4 - 1), mantissa, side="right")
+    above = 3 + 4 * (np.clip(exponent.astype(np.int64) - 1, LOWEST, HIGHEST) - LOWEST) + quarter
+    return np.select([np.isnan(size), size > 0], [2, above], size < 0)
 
 
 def numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from perfvcs.collectors import CollectError, Run
 from perfvcs.complexity import Calls, Request
 from perfvcs.complexity.binary import Unresolved
 from perfvcs.complexity.recording import Interrupted
+from perfvcs.complexity.sampling import one_sample
 from perfvcs.launcher.execution import LaunchError, failure, name_command
 from perfvcs.launcher.pace import Pace
 
@@ -262,17 +263,6 @@ def _sample(which: NDArray[np.int64], size: NDArray[np.float64], keep: int) -> t
     """Which rows stay, at most ``keep`` per function and quarter of a doubling, at random; and for how many calls each stands."""
     import numpy as np
 
-    if not len(which):
-        return np.zeros(0, bool), np.empty(0)
     with np.errstate(divide="ignore", invalid="ignore"):
         bucket = np.nan_to_num(np.sign(size) * (1000 + np.floor(4 * np.log2(np.abs(size)))), nan=1e6, posinf=0, neginf=0)
-    _, group = np.unique(np.stack([which.astype(float), bucket]), axis=1, return_inverse=True)
-    group = group.ravel()
-    shuffled = np.random.default_rng(0).permutation(len(which))
-    ordered = shuffled[np.argsort(group[shuffled], kind="stable")]
-    sorted_group = group[ordered]
-    rank = np.arange(len(ordered)) - np.searchsorted(sorted_group, sorted_group)
-    kept = np.zeros(len(which), bool)
-    kept[ordered[rank < keep]] = True
-    seen = np.bincount(group)
-    return kept, np.maximum(1.0, seen / np.minimum(seen, keep))[group]
+    return one_sample((which << 32) + bucket.astype(np.int64), np.ones(len(which)), keep)

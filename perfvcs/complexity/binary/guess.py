@@ -58,8 +58,7 @@ def _integers(parameters: list[Parameter], pattern: re.Pattern[str]) -> list[str
 
 
 def _whole(type_: Type) -> bool:
-    inner = type_.plain.target if type_.reference else type_
-    return inner.kind == "integer" and inner.width > 1
+    return (type_.plain.target if type_.reference else type_).counts
 
 
 def _inside(parameter: Parameter) -> list[str]:

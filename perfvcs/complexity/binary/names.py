@@ -79,7 +79,7 @@ def _missing(name: str, wanted: str, known: Sequence[Function], everything: Sequ
     if _among(wanted, inlined):
         return (
             f"complexity: {name} was inlined everywhere in {where}: put __attribute__((noinline)) before it, "
-            "or compile with -fno-inline-functions-called-once -fno-inline-small-functions"
+            "or compile with -fno-inline"
         )
     if _among(wanted, unhooked):
         return f"complexity: {name} in {where} was not compiled with {FLAGS}: build its source with these flags too"

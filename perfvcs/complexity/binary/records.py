@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.collectors import CollectError
 from perfvcs.complexity.recording import numbers, read_at_most
+from perfvcs.complexity.sampling import one_sample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,8 @@ COUNTERS = struct.Struct("<IIQQQQ")
 PART = struct.Struct("<IIIIQQ")
 RECORD = [("start", "<u8"), ("size", "<u8"), ("ticks", "<u8"), ("cost", "<u8")]
 TICK_BITS = 62  # of the start; the kind of the size stands above
+NONE, SIGNED, UNSIGNED, REAL = range(4)
+BUCKETS = 516  # of a function, as in native/fentry/sizes.h
 MAX_FILES = 10_000
 MAX_ROWS = 5_000_000
 
@@ -93,7 +96,8 @@ class _Reservoir:
 def read(folder: Path, functions: int, keep: int) -> Rows:
     """The rows of functions 0 to ``functions`` - 1; raises CollectError for files that are not as the runtime writes them.
 
-    Calls of a function are numbered from 0 in the order in which they began; where calls were left out, by as many as each row stands for.
+    Of each function and bucket of sizes they are one uniform sample of at most ``keep``, whichever threads and processes they ran in. Calls
+    of a function are numbered from 0 in the order in which they began; where calls were left out, by as many as each row stands for.
     """
     paths = sorted(folder.glob("fentry-*.bin"))
     if len(paths) > MAX_FILES:
@@ -109,10 +113,10 @@ def read(folder: Path, functions: int, keep: int) -> Rows:
                 raise CollectError(f"over {MAX_ROWS:,} calls were kept: lower keep, or record fewer functions or processes")
             if len(rows):
                 parts.append(_Part(one.function, max(1.0, one.seen / len(rows)), rows, clock))
-    return _columns(parts, losses)
+    return _columns(parts, keep, losses)
 
 
-def _columns(parts: list[_Part], losses: Losses) -> Rows:
+def _columns(parts: list[_Part], keep: int, losses: Losses) -> Rows:
     import numpy as np
 
     lengths = [len(part.rows) for part in parts]
@@ -122,7 +126,9 @@ def _columns(parts: list[_Part], losses: Losses) -> Rows:
     scale = np.repeat(np.array([part.clock.scale for part in parts], np.float64), lengths)
     starts = np.concatenate([*(part.clock.at(part.rows["start"]) for part in parts), np.empty(0)])
     order = np.lexsort((starts, function))
-    rows, function, rate, scale = rows[order], function[order], rate[order], scale[order]
+    kept, rate = one_sample(function[order] * BUCKETS + _buckets(rows[order]), rate[order], keep)
+    order, rate = order[kept], rate[kept]
+    rows, function, scale = rows[order], function[order], scale[order]
     return Rows(
         function, numbers(function, rate), starts[order], _sizes(rows), rows["ticks"] * scale, rows["cost"] * scale, rate, losses
     )
@@ -135,9 +141,30 @@ def _sizes(rows: NDArray[np.void]) -> NDArray[np.float64]:
     kind = rows["start"] >> TICK_BITS
     raw = rows["size"]
     found: NDArray[np.float64] = np.select(
-        [kind == 1, kind == 2, kind == 3], [raw.view("<i8").astype(float), raw.astype(float), raw.view("<f8")], np.nan
+        [kind == SIGNED, kind == UNSIGNED, kind == REAL],
+        [raw.view("<i8").astype(float), raw.astype(float), raw.view("<f8")],
+        np.nan,
     )
     found[~np.isfinite(found)] = np.nan
+    return found
+
+
+def _buckets(rows: NDArray[np.void]) -> NDArray[np.int64]:
+    """The numbers of the buckets in which the runtime put the sizes (``bucket`` in native/fentry/sizes.h)."""
+    import numpy as np
+
+    kind, raw = rows["start"] >> TICK_BITS, rows["size"]
+    real = kind == REAL
+    negative = (kind != UNSIGNED) & (raw >> 63 == 1)
+    whole = np.where(negative, -raw, raw)
+    whole &= np.where(whole >> 53 != 0, ~np.uint64(0x7FF), ~np.uint64(0))  # what would round up to the next doubling
+    bits = np.where(real, raw, whole.astype(float).view("<u8"))
+    quarter = (bits >> 50 & 0x1FFF).astype(
+        np.int64
+    ) - 4 * 1023  # exponent and two digits behind the point; of reals from 1/256 on
+    found = 2 + np.clip(quarter + np.where(real, 4 * 8, 0), 0, 255) + np.where(negative, 256, 0)
+    found[np.where(real, raw << 1, raw) == 0] = 1
+    found[kind == NONE] = 0
     return found
 
 

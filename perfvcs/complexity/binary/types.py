@@ -14,7 +14,7 @@ POINTERS = {"pointer_type": "*", "reference_type": "&", "rvalue_reference_type":
 STRUCTS = ("structure_type", "class_type", "union_type")
 SCOPES = (*STRUCTS, "namespace", "enumeration_type")
 SIGNED = (0x05, 0x06, 0x0D)  # DW_ATE_signed, signed_char, signed_fixed
-FLOAT, COMPLEX = 0x04, 0x03
+BOOLEAN, FLOAT, COMPLEX, UTF = 0x02, 0x04, 0x03, 0x10
 BY_REFERENCE = 0x04  # DW_CC_pass_by_reference
 DEEPEST = 64  # nested types; more is a damaged file
 
@@ -157,6 +157,12 @@ class Type:
                 return Type(further).signed
             return any((number(child, "DW_AT_const_value") or 0) < 0 for child in die.iter_children())
         return number(die, "DW_AT_encoding") in SIGNED
+
+    @cached_property
+    def counts(self) -> bool:
+        """Whether it is an integer that can count something: no truth value, no character."""
+        die = self.plain.die
+        return self.kind == "integer" and number(die, "DW_AT_encoding") not in (BOOLEAN, UTF) and text(die) != "char"
 
     @cached_property
     def target(self) -> Type:

@@ -51,7 +51,7 @@ def _recorded(run: Run, request: Request, places: Sequence[Place], folder: Path)
         check_started(run, notes)
         check_defined(places, notes)
     try:
-        records = read(folder, len(places))
+        records = read(folder, len(places), request.keep)
     except CollectError as error:
         raise CollectError(f"{name_command(run.argv)}: {error}") from None
     slow = [f"{SLOW}: {line}" for line in dict.fromkeys(notes.slow)]
@@ -132,4 +132,5 @@ def _calls(places: Sequence[Place], notes: Notes, records: Records, pace: Pace |
         pace=(pace or Pace()).at(records.start),
         engine="+".join(sorted(engine.partition("/")[0] for engine in notes.engines) or ["rewrite"]) + VERSION,
         warnings=[*lines, *remarks(places, notes, records)],
+        left=int(records.unfinished.sum()),
     )

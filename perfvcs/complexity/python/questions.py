@@ -25,7 +25,6 @@ def check_defined(places: Sequence[Place], notes: Notes) -> None:
 
 def _why_not(place: Place, notes: Notes, met: Sequence[Place]) -> str:
     """Why a function was not met, and what to do; ``met`` are those that were."""
-    twin = next((other for other in met if other.name == place.name and MAIN in (other.module, place.module)), None)
     path = notes.modules.get(place.module) or notes.modules.get(MAIN)
     for name in (place.module, MAIN):
         if name in notes.failed:
@@ -39,7 +38,9 @@ def _why_not(place: Place, notes: Notes, met: Sequence[Place]) -> str:
         )
     known = definitions(Path(path))
     lines = known.get(place.name)
-    if lines and twin is not None:
+    namesakes = (other for other in met if other.name == place.name)
+    twin = next((other for other in namesakes if place.module == other.module or MAIN in (place.module, other.module)), None)
+    if lines and twin is not None and place.line in (0, *lines):
         return f"{place.uid} is the same function as {twin.uid}: name it once"
     if lines:
         return f"{place.uid}: {place.name} is defined in line {', '.join(map(str, lines))} of {path}: give that line, or none"

@@ -108,8 +108,8 @@ class Instruments:
             parts.size = sizes.measured(entry.size, names, enclosing, tell_error, self.recorder)
         else:
             method = bool(enclosing) and bool(names) and not any(_name(one) == "staticmethod" for one in node.decorator_list)
-            vararg = node.args.vararg.arg if node.args.vararg else ""
-            parts.size = probe.guessing(sizes.Guess(names, vararg, method, node.name == "__len__", tell_guess))
+            last = [one.arg for one in (node.args.vararg, node.args.kwarg) if one is not None]
+            parts.size = probe.guessing(sizes.Guess(names, last, method, node.name == "__len__", tell_guess))
         self.notes.tell("defined", entry.index, node.lineno)
         return parts
 

@@ -113,9 +113,11 @@ def measured(text: str, names: list[str], enclosing: str, failed: Callable[[Base
 class Guess:
     """Finds out at the first call what the size of a function is, and again when an argument of another type comes."""
 
-    def __init__(self, names: list[str], vararg: str, method: bool, len_method: bool, told: Callable[[str, bool], None]) -> None:
+    def __init__(
+        self, names: list[str], last: list[str], method: bool, len_method: bool, told: Callable[[str, bool], None]
+    ) -> None:
         self.names = names
-        self.vararg = vararg
+        self.last = last  # names of parameters that take all the rest
         self.own = method
         self.len_method = len_method  # len(self) would call the function itself
         self.told = told
@@ -171,7 +173,7 @@ class Guess:
     def candidates(self, values: tuple[Any, ...]) -> list[tuple[str, int, str]]:
         """All that could be the size, likeliest first: containers, the object itself, integers by name, its members, texts."""
         given = list(enumerate(values))[1 if self.own else 0 :]
-        given.sort(key=lambda pair: self.names[pair[0]] == self.vararg)
+        given.sort(key=lambda pair: self.names[pair[0]] in self.last)
         found: list[tuple[str, int, str]] = []
         found += [("len", index, "") for index, value in given if sized(value) and not isinstance(value, (str, bytes))]
         if self.own and not self.len_method and sized(values[0]) and not isinstance(values[0], type):
