@@ -178,9 +178,9 @@ class Counters:
         """What the samples cannot tell, each with its cure."""
         found = [reason] if (reason := launcher.fallback_reason()) else []
         if (count := len(sampled.number)) < FEWEST:
-            found.append(
-                f"it ended after {count} sample{'s' * (count != 1)}: shorten `interval` ({self.interval:g} s) or give it more to do"
-            )
+            skipping = self.skip and 2 * self.skip >= self.interval  # the larger share of what left no room for samples
+            cure = f"`skip` ({self.skip:g} s at both ends)" if skipping else f"`interval` ({self.interval:g} s)"
+            found.append(f"it ended after {count} sample{'s' * (count != 1)}: shorten {cure} or give it more to do")
         if sampled.hidden:
             found.append(f"{sampled.hidden} of its processes belong to another user, whose counters are hidden: run perf as root")
         if sampled.slow:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXECUTIONS = 5  # processes, the least for a verdict
 MEASURING = "perfvcs-measuring"  # the plugin in a process that is being measured
+SHOWING = ("collectonly", "setuponly", "showfixtures", "show_fixtures_per_test")  # options of pytest that run no test
 LINES = pytest.StashKey[list[str]]()
 
 
@@ -33,9 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Measure, unless the tests were interrupted; what fails makes the exit status 1."""
+    """Measure, unless the tests were interrupted or only shown; what fails makes the exit status 1."""
     config = session.config
     if not config.getoption("--perf") or config.pluginmanager.has_plugin(MEASURING) or hasattr(config, "workerinput"):
+        return
+    if any(config.getoption(name, False) for name in SHOWING):
         return
     if session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         config.stash[LINES] = ["nothing is measured, since the tests did not run to their end"]

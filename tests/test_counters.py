@@ -257,6 +257,20 @@ def test_a_program_that_ends_at_once_has_totals_and_a_hint(run: Callable[..., Ru
     assert "ended after 0 samples: shorten `interval` (10 s) or give it more to do" in warning
 
 
+@pytest.mark.parametrize(
+    ("interval", "skip", "cure"),
+    [
+        (0.1, 0.9, "shorten `skip` (0.9 s at both ends) or give it more to do"),
+        (10.0, 0.01, "shorten `interval` (10 s) or give it more to do"),
+    ],
+)
+def test_too_few_samples_are_told_with_the_option_that_took_them(
+    run: Callable[..., Run], interval: float, skip: float, cure: str
+) -> None:
+    (warning,) = Counters(interval=interval, skip=skip).collect(run("import time; time.sleep(0.3)")).warnings
+    assert warning == f"it ended after 0 samples: {cure}"
+
+
 def test_beginning_and_end_can_be_skipped(run: Callable[..., Run]) -> None:
     found = Counters(interval=0.05, skip=0.5).collect(run("import time; time.sleep(1.4)"))
     numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"][1:]

@@ -15,7 +15,7 @@ PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
     {"errors"},
     {"profile", "native", "statistics", "quantity", "rules"},
-    {"summary", "environment", "process", "plugins", "linuxperf", "interpreter", "twin"},
+    {"summary", "environment", "process", "plugins", "linuxperf", "interpreter", "twin", "workloads"},
     {"store", "vcs", "launcher"},
     {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}
     | {"memory", "postprocessors", "formats"},

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -20,9 +20,10 @@ from samples import noisy, sample_profile
 from perfvcs.commands.process import THREADS, _option, _value
 from perfvcs.postprocessors import _outcome
 from perfvcs.postprocessors.regression import Regression
-from perfvcs.profile import Job, Metric, Profile, Resources, decode
+from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, Stacks, decode
 from perfvcs.reports.processing import equation, process
 from perfvcs.repository import Repository
+from perfvcs.workloads import joined
 
 Perf = Callable[..., Said]
 CALLS = Job(name="calls", collector="complexity", cmd="./calls")
@@ -389,3 +390,64 @@ def test_sizes_of_workloads_are_fitted_when_they_are_collected(project: Project,
 )
 def test_an_equation_has_units(entry: dict[str, object], text: str) -> None:
     assert equation(entry, "s") == text
+
+
+def workload(commit: str, n: int, name: str = "", **overrides: Any) -> Profile:
+    """The memory of one workload: three executions whose peak is 16 B per element, and a call stack that has no judged metric."""
+    rows = Resources(
+        names=["grow", "main"], uid=[0, 0, 0, 1], execution=[0, 1, 2, 0], size=[float(n)] * 4, trace=[-1, -1, -1, 0],
+        metrics={"peak": [64.0 + 16 * n] * 3 + [None], "site_peak": [None] * 3 + [16.0 * n]},
+    )  # fmt: skip
+    source = {name: f"{n:x}"} if name else {}
+    job = Job("grow", "memory", "./grow {n}", workload=name or str(n), params={"n": n}, source=source)
+    metrics = {"peak": Metric("B", kind="deterministic"), "site_peak": Metric("B", "none")}
+    fields = {"commit": commit, "job": job, "resources": rows, "metrics": metrics, "stacks": Stacks(["main"], [[0]])}
+    return sample_profile(**(fields | overrides))
+
+
+def test_models_over_the_sizes_of_workloads_are_printed_and_not_stored(project: Project, perf: Perf) -> None:
+    head = project.commit()
+    Repository.find(create=True).store.add([workload(head, n) for n in (10, 100, 1000, 2000, 5000)], "test")
+    said = perf("process", "HEAD", "regression").out
+    assert said.splitlines()[-4:] == [
+        f"{head[:10]} grow {{n}}  over 5 workloads, not stored",
+        "  grow                       peak         O(n)         r² 1.000",
+        "    64 B + 16 B n",
+        "stored 5 new versions",
+    ]
+    assert all(entry["x"][0] == entry["x"][1] for profile in stored().values() for entry in profile.models)
+    *_, last = json.loads(perf("process", "HEAD", "regression", "--json").out)
+    assert (last["workloads"], last["before"], last["after"], last["changed"]) == (5, "", "", False)
+    assert next(entry["order"] for entry in last["models"] if entry["best"]) == "O(n)"
+    assert "over 5 workloads" in perf("process", "HEAD", "moving-average").out
+    assert "workloads" not in perf("process", "HEAD", "normalizer").out
+    assert "workloads" not in perf("process", sorted(stored())[0], "regression").out
+
+
+def test_workloads_are_joined_where_nothing_but_their_size_differs() -> None:
+    lengths = {"string-1-seed1": 1, "string-20-seed1": 20, "text-1kB": 1000, "text-1KiB": 1024, "text-10B": 10, "run3.py 3": 3}
+    head = "a" * 40
+    found = joined([workload(head, n, name) for name, n in lengths.items()])
+    assert {one.job.label: one.resources.size for one in found} == {
+        "grow string-{n}-seed1": [1.0] * 3 + [20.0] * 3,
+        "grow text-{n}": [10.0] * 3 + [1000.0] * 3 + [1024.0] * 3,
+    }
+    assert found[1].resources.execution == [0, 1, 2] * 3
+    assert decode(found[1].encode()).stacks is None
+    first, second, other = workload(head, 10), workload(head, 20), Collected("other", "", "", "perfvcs")
+    for differs in ({"commit": "b" * 40}, {"dirty": "c" * 64}, {"collected": other}, {"environment": Environment({}, "ffff")}):
+        assert not joined([first, msgspec.structs.replace(second, **differs)]), differs
+    assert not joined([first, msgspec.structs.replace(second, job=msgspec.structs.replace(second.job, cmd="./grow -x {n}"))])
+    assert not joined([first, first])
+    assert not joined([workload(head, 1 << 60), workload(head, 1 << 61)])
+
+
+def test_units_with_sizes_of_their_own_are_not_joined() -> None:
+    profiles = [workload("a" * 40, n) for n in (-5, 20)]
+    for profile in profiles:
+        profile.resources.size = [profile.resources.size[0], 7.0, 8.0, None]  # type: ignore[index]
+    assert joined(profiles) == []
+    unsized = [workload("a" * 40, n) for n in (-5, 20)]
+    unsized[0].resources.size = None
+    (found,) = joined(unsized)
+    assert found.resources.size == [20.0] * 3

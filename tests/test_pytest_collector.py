@@ -251,6 +251,8 @@ def test_a_time_out_names_the_test_that_ran(measure: Measure) -> None:
         ((sys.executable, "-S", "-m", "pytest"), r'No module named pytest.*requires = \["pytest"\]'),
         ((sys.executable, "-I", "-m", "pytest"), "plugin cannot be loaded: leave out Python's options -I and -E"),
         ((*COMMAND, "--no-such-option"), "status 4.*no-such-option"),
+        ((*COMMAND, "--collect-only"), "ran no test: leave out --collect-only"),
+        ((*COMMAND, "--setup-plan"), "ran no test: leave out .*--setup-only"),
         (("/no/such/python",), "/no/such/python"),
         (("/bin/sh", "-c", f"{sys.executable} -m pytest -q; exit 7"), "status 7"),
     ],
@@ -410,7 +412,7 @@ def test_tests_see_the_environment_as_it_is_and_nothing_is_left(measure: Measure
             """,
         "test_b.py": "from hypothesis import given, strategies as s\n@given(s.text())\ndef test_drawn(text): pass\n",
     }
-    found = measure(files, env={"PYTHONPATH": "extra"})
+    found = measure(files, env={"PYTHONPATH": "extra", "PERFVCS_PADDING": "x" * 99})
     assert not found.warnings and marks(found)["test_environment"] == REPEATS
     assert sorted(path.name for path in (tmp_path / "project").iterdir()) == ["pytest.ini", "test_a.py", "test_b.py"]
 

@@ -107,6 +107,50 @@ def test_the_functions_of_each_test_are_known(tmp_path: Path, version: str) -> N
     }
 
 
+PROCESSES = """
+import concurrent.futures, multiprocessing, os, subprocess, sys
+import pytest
+
+@pytest.fixture(scope="module")
+def server():
+    subprocess.run(["true"])
+
+def test_command(): subprocess.run([sys.executable, "-c", "pass"])
+def test_server(server): pass
+def test_server_too(server): pass
+def test_fork():
+    child = os.fork() or os._exit(0)
+    os.waitpid(child, 0)
+def test_shell(): os.system("true")
+def test_spawned(): os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_worker(method):
+    worker = multiprocessing.get_context(method).Process(target=int)
+    worker.start()
+    worker.join()
+def test_pool():
+    with concurrent.futures.ProcessPoolExecutor(1) as pool: pool.submit(int).result()
+def test_alone(): import xml.dom.minidom
+def test_thread():
+    with concurrent.futures.ThreadPoolExecutor(1) as pool: pool.submit(int).result()
+"""
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_a_test_that_starts_processes_is_marked(tmp_path: Path, version: str) -> None:
+    python, packages = interpreter(version, tmp_path)
+    root, scratch = tmp_path / "project", tmp_path / "scratch"
+    root.mkdir()
+    scratch.mkdir()
+    (root / "test_lib.py").write_text(PROCESSES)
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": packages, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    found = Pytest(repeat=0).collect(Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=120.0))
+    assert found.reached is not None
+    number = found.reached.functions.index("(processes)")
+    unmarked = {name.partition("::")[2] for name, some in found.reached.units.items() if number not in some}
+    assert unmarked == {"", "test_alone", "test_thread"} and len(found.reached.units) == 13
+
+
 def test_functions_of_an_installed_package_are_those_of_its_sources(tmp_path: Path) -> None:
     root, scratch = tmp_path / "project", tmp_path / "scratch"
     packages = root / ".venv" / "lib" / "site-packages"
@@ -265,6 +309,13 @@ def test_pytest_itself_measures_with_an_option(project):
     ((_, profile),) = repository.store.read_many(repository.select("HEAD"))
     assert profile.design.executions == 2 and profile.job.collector == "pytest"
     assert "--perf" not in profile.job.cmd and profile.job.cmd.endswith("-k 'test_a or test_b'")
+
+
+@pytest.mark.parametrize("word", ["--collect-only", "--setup-plan", "--fixtures"])
+def test_the_option_measures_nothing_where_no_test_runs(project, word):
+    project.commit("tests", **{"test_a.py": "def test_a(): pass\n"})
+    done = option(project.root, word)
+    assert done.returncode == 0 and "measuring the tests" not in done.stdout and " performance =" not in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,9 @@ from perfvcs.postprocessors.moving_average import MovingAverage
 from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.postprocessors.regressogram import Regressogram
-from perfvcs.profile import REPEATED, Environment, Profile
+from perfvcs.profile import REPEATED, Environment, Job, Profile
 from perfvcs.subject import Subject
+from perfvcs.views.curves import Curves
 from perfvcs.views.scatter import TEXTS, Scatter
 
 
@@ -220,6 +221,16 @@ def test_what_does_not_fit_says_why() -> None:
     assert Scatter().fits(one(sizes=np.array([1.0, 2, 4, 8]))) is not None
     both = Subject("two", [recorded({"f": LOG}, SIZES)], [recorded({"f": LOG}, SIZES, 0)])
     assert Scatter().fits(both) == "it draws one revision, not two: `curves` draws both"
+
+
+def test_workloads_of_several_sizes_are_drawn_as_one_besides_their_own_figures() -> None:
+    bound = [(n, Job("sort", "time", "./sort {n}", workload=str(n), params={"n": n})) for n in (10, 20, 40, 80, 160)]
+    workloads = [pictures.measured(sizes=[n], job=job, metrics=["wall"]) for n, job in bound]
+    assert Scatter().fits(Subject("x", workloads[1:])) is not None
+    page = render(Subject("x", workloads))
+    assert page.count('data-view="scatter"') == 1 and page.count('data-view="executions"') == 5
+    assert Scatter().text(Subject("x", workloads), 80).startswith("sort {n}")
+    assert Curves().fits(Subject("x", workloads, workloads)) is None
 
 
 def test_a_function_that_one_side_lacks_is_drawn_alone() -> None:

@@ -12,13 +12,12 @@ from perfvcs.drawing.curves.course import axes, over, tabbed
 from perfvcs.drawing.curves.sides import along
 from perfvcs.plugins import Count
 from perfvcs.quantity import metric_name, scale
-from perfvcs.subject import Subject, joined
+from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
 TEXTS = 8  # plots in a terminal
-OF_WORKLOADS = "it draws the sizes of one profile, and each workload has its own: `perf process REV regression` fits over them"
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,7 @@ class Scatter:
         found = along(subject)
         if not all(before and after for before, after in found):
             return None
-        if found:
-            return "it draws one revision, not two: `curves` draws both"
-        return OF_WORKLOADS if joined(subject.target) else "it draws values against at least five sizes"
+        return "it draws one revision, not two: `curves` draws both" if found else "it draws values against at least five sizes"
 
     def render(self, subject: Subject) -> UIElement:
         """Per sample a tab with logarithmic axes and one with linear ones, the residuals below each."""

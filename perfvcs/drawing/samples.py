@@ -14,6 +14,7 @@ from perfvcs.quantity import interval as interval_text
 from perfvcs.quantity import metric_rank, quantity
 from perfvcs.subject import Subject
 from perfvcs.summary import max_sizes
+from perfvcs.workloads import joined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -265,9 +266,9 @@ def _narrow(cut: Cut, metric: str) -> Profile:
 def parts(subject: Subject, whole: bool = False) -> list[Part]:
     """The units of a subject's profiles with their metrics: wall time, CPU time, peak memory, and the rest.
 
-    With ``whole`` a unit is one over all its sizes, however few.
+    With ``whole`` a unit is one over all its sizes, however few, and workloads of several sizes are one unit besides.
     """
-    sides = [[_cuts(profile, whole) for profile in side] for side in (subject.baseline, subject.target)]
+    sides = [[_cuts(profile, whole) for profile in _profiles(side, whole)] for side in (subject.baseline, subject.target)]
     units = list(dict.fromkeys(unit for side in reversed(sides) for cuts in side for unit in cuts))
     profiles = [*subject.baseline, *subject.target]
     found = []
@@ -278,6 +279,11 @@ def parts(subject: Subject, whole: bool = False) -> list[Part]:
             if any(mine):
                 found.append(Part(unit, metric, subject, *mine))
     return found
+
+
+def _profiles(profiles: Sequence[Profile], whole: bool) -> list[Profile]:
+    """The profiles, with ``whole`` also those over the sizes of workloads."""
+    return [*profiles, *(joined(profiles) if whole else ())]
 
 
 def samples(profiles: Sequence[Profile], whole: bool = False) -> list[Sample]:
@@ -306,7 +312,7 @@ class _Same:
 
 @lru_cache(maxsize=KEPT)
 def _sampled(held: tuple[_Same, ...], whole: bool) -> tuple[Sample, ...]:
-    profiles = [one.profile for one in held]
+    profiles = _profiles([one.profile for one in held], whole)
     joined: dict[tuple[Unit, str, str, str], list[tuple[Cut, NDArray[np.float64]]]] = {}
     for profile in sorted(profiles, key=lambda profile: profile.collected.started):
         for unit, cut in _cuts(profile, whole).items():

@@ -14,6 +14,7 @@ from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.quantity import escaped, metric_name, number, quantity, shorten
 from perfvcs.store.place import verified
+from perfvcs.workloads import at_workload, bound, joined
 
 if TYPE_CHECKING:
     from perfvcs.postprocessors import Postprocessor
@@ -29,7 +30,8 @@ class Outcome:
     """What became of one profile: where it was and is (paths in the store, or one file), and what the postprocessor left in it.
 
     ``refused`` is why it could not be applied, empty where it could; ``models`` are its entries of the profile's, ``columns`` the metrics
-    that are new or have new values, ``units`` the units of all metrics.
+    that are new or have new values, ``units`` the units of all metrics. With ``workloads`` it is of so many profiles together, joined over
+    the sizes of their workloads: it is only told, its paths are empty.
     """
 
     before: str
@@ -41,6 +43,7 @@ class Outcome:
     models: Sequence[dict[str, Any]] = ()
     columns: Sequence[str] = ()
     units: dict[str, str] | None = None
+    workloads: int = 0
 
 
 def apply(profile: Profile, member: Postprocessor, name: str, origin: str, place: str) -> tuple[Profile, Outcome]:
@@ -67,24 +70,44 @@ def process(repository: Repository, target: str, jobs: Sequence[str], member: Po
 
     Each new version takes the place of the old one, and names the document that the first of them was made from. Profiles that have
     not what is needed stay as they are; raises UsageError where that are all of them. Also raises Damaged, and what the store raises;
-    then nothing is stored.
+    then nothing is stored. Outcomes over the sizes of workloads come last.
     """
     found: list[Outcome] = []
+    sized: list[Profile] = []
     with repository.replacing():
         paths = list(dict.fromkeys(repository.select(target, jobs)))
-        stored = iter(repository.store.replace(_versions(repository, paths, member, name, found), f"Process {target}: {name}"))
+        stored = iter(
+            repository.store.replace(_versions(repository, paths, member, name, found, sized), f"Process {target}: {name}")
+        )
     if all(outcome.refused for outcome in found):
         raise UsageError(found[0].refused)
-    return [replace(outcome, after=next(stored)) if outcome.changed else outcome for outcome in found]
+    after = [replace(outcome, after=next(stored)) if outcome.changed else outcome for outcome in found]
+    return [*after, *_over_workloads(sized, member, name)]
+
+
+def _over_workloads(profiles: Sequence[Profile], member: Postprocessor, name: str) -> Iterator[Outcome]:
+    """What a postprocessor finds over the sizes of workloads, each of which is a profile of its own; nothing of one that needs no sizes."""
+    for whole in joined(profiles):
+        try:
+            _, outcome = apply(whole, member, name, "", "")
+        except UsageError:  # each profile has said why
+            continue
+        models = [entry for entry in outcome.models if entry.get("by") == "size"]
+        if models:
+            count = len(set(whole.resources.size or ()))
+            yield replace(outcome, changed=False, models=models, columns=(), workloads=count)
 
 
 def _versions(
-    repository: Repository, paths: Sequence[str], member: Postprocessor, name: str, found: list[Outcome]
+    repository: Repository, paths: Sequence[str], member: Postprocessor, name: str, found: list[Outcome], sized: list[Profile]
 ) -> Iterator[tuple[str, Profile]]:
-    """What did change, with the paths of the old versions, one in memory at a time; outcomes are added to ``found``."""
+    """What did change, with the paths of the old versions, one in memory at a time.
+
+    Outcomes are added to ``found``, the rows of workloads that have a size to ``sized``.
+    """
     tip = repository.store.head()
     for path, document in repository.store.documents({path: f"{tip}:{path}" for path in paths}):
-        old = verified(path, document)
+        new = old = verified(path, document)
         try:
             new, outcome = apply(old, member, name, hashlib.sha256(bytes(document)).hexdigest(), path)  # type: ignore[arg-type]
         except UsageError as error:
@@ -93,6 +116,8 @@ def _versions(
             found.append(outcome)
             if outcome.changed:
                 yield path, new
+        if bound(new) is not None:
+            sized.append(at_workload(new))
 
 
 def document(outcomes: Sequence[Outcome]) -> str:
@@ -105,7 +130,14 @@ def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for outcome in outcomes:
         if outcome.refused:
             continue
-        yield f"{outcome.commit[:10]} {shorten(outcome.label, LABEL)}" + ("" if outcome.changed else "  unchanged")
+        state = (
+            f"  over {outcome.workloads:,} workloads, not stored"
+            if outcome.workloads
+            else ""
+            if outcome.changed
+            else "  unchanged"
+        )
+        yield f"{outcome.commit[:10]} {shorten(outcome.label, LABEL)}{state}"
         shown = [entry for entry in outcome.models if entry.get("best", True) or not entry.get("model", "")]
         several = len({(entry["uid"], entry["metric"]) for entry in shown}) < len(shown)
         for entry in shown:

@@ -14,7 +14,7 @@ from pathlib import Path
 from perfvcs.collectors import CollectError, Observations, Run
 from perfvcs.launcher.execution import name_command
 from perfvcs.profile import FINE, REPEATED, Metric, Reached
-from perfvcs.testing.names import qualified
+from perfvcs.testing.names import PROCESSES, qualified
 from perfvcs.testing.notes import Notes, Reading, Test
 from perfvcs.testing.suite import SHOWN, counted, named, outcomes, run_suite
 
@@ -94,6 +94,8 @@ def _changed(known: Known, found: Mapping[str, str]) -> set[str]:
 def _study(run: Run, settings: Settings) -> Known:
     notes = run_suite(run, "study", functions=settings.functions)
     found = outcomes(notes)
+    if set(found.values()) <= {"unrun"}:
+        raise CollectError(f"{name_command(run.argv)} ran no test: leave out --collect-only, --setup-only and the like")
     if not any(outcome in ("passed", "failed") for outcome in found.values()):
         raise CollectError(f"{name_command(run.argv)} ran none of {counted(len(found), 'test')}, all are skipped: choose others")
     if "passed" not in found.values():
@@ -106,8 +108,10 @@ def _file(test: str) -> str:
 
 
 def _reached(notes: Notes, root: Path) -> Reached:
-    """The functions in order of their names, by test."""
+    """The functions in order of their names, by test; ``PROCESSES`` is among those of a test that started some."""
     sets = {name: qualified(functions, root) for name, functions in notes.reached.items()}
+    for name in notes.processes:
+        sets[name].add(PROCESSES)
     functions = sorted(set().union(*sets.values()))
     numbers = {function: number for number, function in enumerate(functions)}
     return Reached(functions, {name: sorted(numbers[one] for one in some) for name, some in sets.items()})

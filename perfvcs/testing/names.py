@@ -13,6 +13,7 @@ from perfvcs.testing.notes import Function, printable
 
 NAMELESS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 MODULE = "<module>"
+PROCESSES = "(processes)"  # among the functions of a test that started processes, whose own functions nobody saw
 MAX_SOURCE = 16 << 20  # bytes
 
 

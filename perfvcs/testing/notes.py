@@ -70,6 +70,7 @@ class Function(msgspec.Struct, tag_field="kind", tag="function", frozen=True):
 class _Reached(msgspec.Struct, tag_field="kind", tag="reached"):
     id: str
     functions: list[int]
+    processes: bool = False
 
 
 class _Finished(msgspec.Struct, tag_field="kind", tag="finished"):
@@ -83,7 +84,8 @@ Line = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | Func
 class Notes:
     """What all pytest processes of one execution told; ``running`` is the test that had begun last where none ended after it.
 
-    ``reached``: the functions that ran, by test; those outside of tests by the empty name.
+    ``reached``: the functions that ran, by test; those outside of tests by the empty name. ``processes``: the tests that started
+    processes.
     """
 
     versions: set[str] = field(default_factory=set)
@@ -91,6 +93,7 @@ class Notes:
     problems: list[tuple[str, str]] = field(default_factory=list)
     remarks: set[str] = field(default_factory=set)
     reached: dict[str, set[Function]] = field(default_factory=dict)
+    processes: set[str] = field(default_factory=set)
     statuses: list[int] = field(default_factory=list)
     collected: int = 0
     running: str = ""
@@ -139,10 +142,12 @@ def _take(notes: Notes, functions: list[Function], line: Line, file: str) -> Non
             notes.remarks.add(what)
         case Function():
             functions.append(line)
-        case _Reached(id=name, functions=numbers):
+        case _Reached(id=name, functions=numbers, processes=processes):
             if numbers and not 0 <= min(numbers) <= max(numbers) < len(functions):
                 raise CollectError(f"{file}: functions of {printable(name)[:80]} are unknown: the tests must leave it alone")
-            notes.reached.setdefault(printable(name)[:MAX_ID], set()).update(functions[number] for number in numbers)
+            unit = printable(name)[:MAX_ID]
+            notes.reached.setdefault(unit, set()).update(functions[number] for number in numbers)
+            notes.processes |= {unit} if processes else set()
         case _Finished(status=status):
             notes.statuses.append(status)
 

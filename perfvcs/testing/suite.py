@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perfvcs import launcher
 from perfvcs.collectors import CollectError, Run
+from perfvcs.environment import PADDING
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.native import testing_folder
 from perfvcs.testing.notes import Notes, read_notes
@@ -56,7 +57,8 @@ def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str 
     if "PYTHONDONTWRITEBYTECODE" in run.env:
         kept.pop("PYTHONPYCACHEPREFIX", None)
     environment = {**run.env, **changed, **kept, VARIABLE: str(folder / "request")}
-    return environment, {name: run.env.get(name) for name in changed}
+    # the padding has moved the stack already; the folder with perfvcs_bench stays, since what is tested may report with it
+    return environment, {name: run.env.get(name) for name in changed} | {PADDING: None}
 
 
 @cache

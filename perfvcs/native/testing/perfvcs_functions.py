@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SOURCES = ("", "src", "lib")  # where the files of an installed package stand in its project
 MODULE = "<module>"
 PACKAGES = ("site-packages", "dist-packages")
+STARTS = "subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"  # events that Python audits
+STARTING = os.path.join("multiprocessing", "process.py"), "start"  # noqa: PTH118 - Python audits it only where it forks
+STARTED = compile("", "<processes>", "exec")  # stands among the code that ran for a process that was started
 
 
 class Functions:
@@ -27,9 +30,12 @@ class Functions:
         self._files: dict[str, str | None] = {}
         self._seen: Codes = {}
         self._tool: int | None = None
+        self._starts: dict[str, object] = dict.fromkeys(STARTS)
 
     def install(self) -> str:
         """Begin; returns the engine."""
+        # each id() is an event: no Python code may run for it, so the dictionary itself loses the events that occur
+        sys.addaudithook(self._starts.pop)
         monitoring: Any = getattr(sys, "monitoring", None)
         free = [number for number in (4, 3, 5, 2, 1, 0) if monitoring and monitoring.get_tool(number) is None]
         if free:
@@ -55,6 +61,9 @@ class Functions:
 
     def swap(self, seen: Codes | None = None) -> Codes:
         """Collect into ``seen``, or into something new, from now on; returns what was collected until now."""
+        if len(self._starts) < len(STARTS):
+            self._seen[id(STARTED)] = STARTED
+            self._starts.update(dict.fromkeys(STARTS))
         before, self._seen = self._seen, {} if seen is None else seen
         if self._tool is not None:
             sys.monitoring.restart_events()  # type: ignore[attr-defined,unused-ignore]
@@ -72,6 +81,11 @@ class Functions:
             if path is not None and (name or not code.co_name.startswith("<")):
                 found.add((path, name, code.co_firstlineno))
         return found
+
+    def processes(self, codes: Codes) -> bool:
+        """Whether processes were started, in which other functions may have run; none that C code starts by itself is known."""
+        file, name = STARTING
+        return id(STARTED) in codes or any(code.co_name == name and code.co_filename.endswith(file) for code in codes.values())
 
     def _started(self, code: CodeType, offset: int) -> Any:  # noqa: ARG002
         self._seen[id(code)] = code

@@ -69,4 +69,5 @@ class Study(Reports):
             if place not in self.numbers:
                 self.numbers[place] = len(self.numbers)
                 self.notes.add("function", file=clean(place[0]), name=clean(place[1]), line=place[2])
-        self.notes.add("reached", id=test, functions=[self.numbers[place] for place in places])
+        processes = self.functions is not None and self.functions.processes(codes)
+        self.notes.add("reached", id=test, functions=[self.numbers[place] for place in places], processes=processes)
