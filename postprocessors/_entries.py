@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.statistics.regression.models import FORMULAS, LINEARISED, MODELS, order, parameters
+from perfvcs.statistics.regression.models import FORMULAS, LINEARISED, MODELS, SHAPED, order, parameters
 
 if TYPE_CHECKING:
     from perfvcs.statistics.regression.models import Fit
     from perfvcs.statistics.regression.strategies import Fitted, Points, Step
 
+LARGEST, SMALLEST = 1e100, 1e-100  # values, whose squares, and weights by them, are well within what a float holds
+
 
 def entries(
-    found: Fitted, points: Points, zeros: Sequence[int], far: Sequence[int], *, guessed: bool = False
-) -> Iterator[tuple[int, dict[str, Any]]]:
+    found: Fitted, points: Points, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], *, guessed: bool = False,
+    shares: bool = False,
+) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
     """Group and entry of every model of every piece that has rows, in order; the best entry also tells which models are missing.
 
-    ``zeros``: per group how many rows at size 0 were left out, ``far``: how many sizes that lie far from the others. ``guessed``: that
-    only one model was tried is no reason to name the others.
+    ``scale``: per group what its values were divided by (``scaled``), ``zeros``: how many rows at size 0 were left out, ``far``: how many
+    sizes that lie far from the others. ``guessed``: that only one model was tried is no reason to name the others. ``shares``: that
+    residuals were weighted by the level, so that AICc has no unit.
     """
-    columns = {model: _columns(fit) for model, fit in found.fits.items()}
+    scales = [scale[owner] for owner in found.owner.tolist()]
+    columns = {model: _columns(fit, scales, shares=shares) for model, fit in found.fits.items()}
     some = next(iter(found.fits.values()))
     rows = [max(counts) for counts in zip(*(fit.n.tolist() for fit in found.fits.values()), strict=True)]
     best, owners = found.choice.index.tolist(), found.owner.tolist()
@@ -31,6 +37,8 @@ def entries(
         if not count:
             continue
         name = MODELS[best[piece]] if best[piece] >= 0 else None
+        if name is not None and columns[name][piece] is None:
+            name = None  # its coefficients are more than a float holds
         about: dict[str, Any] = {}
         known = [model for model in columns if columns[model][piece] is not None]
         if missing := [model for model in columns if model not in known and not (guessed and known)]:
@@ -51,10 +59,33 @@ def entries(
             yield owner, entry | {"rows": count, "best": model == name} | (about if model == name else {})
 
 
-def _columns(fit: Fit) -> list[dict[str, Any] | None]:
-    """The entry of each group; None where the model is not known."""
+def scaled(points: Points) -> tuple[Points, list[float]]:
+    """The values of each group divided by a power of two, and which: 1 but where their squares are more or less than a float holds."""
+    import numpy as np
+
+    most = np.zeros(points.groups)
+    np.maximum.at(most, points.group, np.abs(points.y))
+    extreme = (most > 0) & ((most > LARGEST) | (most < SMALLEST))
+    if not extreme.any():
+        return points, [1.0] * points.groups
+    scale = np.where(extreme, np.ldexp(1.0, np.frexp(most)[1] - 1), 1.0)
+    return replace(points, y=points.y / scale[points.group]), scale.tolist()
+
+
+def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str, Any] | None]:
+    """The entry of each group, its values times ``scale``; None where the model is not known."""
+    import numpy as np
+
     count, name = parameters(fit.model), fit.model.removeprefix("linearised ")
-    columns = (fit.coefficients, fit.errors, fit.r2, fit.adjusted_r2, fit.aicc, fit.low, fit.high, fit.known)
+    factor = np.ones((len(scale), 2))
+    factor[:, 0] = scale
+    if fit.model not in SHAPED:
+        factor[:, 1] = scale
+    with np.errstate(over="ignore"):
+        both = fit.coefficients * factor, fit.errors * factor
+    aicc = fit.aicc if shares else fit.aicc + 2 * fit.n * np.log(scale)
+    known = fit.known & np.isfinite(both[0]).all(axis=1)
+    columns = (*both, fit.r2, fit.adjusted_r2, aicc, fit.low, fit.high, known)
     found: list[dict[str, Any] | None] = []
     for coefficients, errors, r2, adjusted, aicc, low, high, known in zip(*(column.tolist() for column in columns), strict=True):
         found.append(

@@ -74,15 +74,17 @@ class Regression:
         return conclude(profile, self, [entry for metric in metrics for entry in self._entries(profile, metric)])
 
     def _entries(self, profile: Profile, metric: str) -> Iterator[dict[str, Any]]:
-        from perfvcs.postprocessors._entries import entries
+        from perfvcs.postprocessors._entries import entries, scaled
         from perfvcs.statistics.regression.strategies import run
 
         points, zeros = self._points(profile, metric)
+        points, scale = scaled(points)
         far, single = [0] * points.groups, [self.fit == "calls"] * points.groups
         if self.fit == "means":
             points, weight, many = means(points)
             single = (~many).tolist()
-        if self.fit == "means" and self.strategy == "full" and self.choice == "aicc":
+        described = self.fit == "means" and self.strategy == "full" and self.choice == "aicc"
+        if described:
             found, far = self._described(points, weight)
         else:
             found = run(self.strategy, points, self.fitted, self.choice, self.steps, self.seed)
@@ -92,7 +94,8 @@ class Regression:
                 f"regression: {count:,} models are more than a profile holds ({MOST_ENTRIES:,}): name fewer with models, or give keep=best"
             )
         shared = {"metric": metric, "by": self.by, "strategy": self.strategy}
-        for unit, entry in entries(found, points, zeros, far, guessed=self.strategy == "initial-guess"):
+        guessed = self.strategy == "initial-guess"
+        for unit, entry in entries(found, points, scale, zeros, far, guessed=guessed, shares=described):
             if self.keep == "all" or entry["best"] or entry["model"] is None:
                 yield {"uid": profile.resources.names[unit], **shared, "fit": "calls" if single[unit] else "means", **entry}
 

@@ -607,6 +607,39 @@ def test_orders_of_growth_are_named_as_they_are(noise: float, before: Any, after
     assert order in change.finding
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("noise", [0.005, 0.02])
+@pytest.mark.parametrize(
+    ("before", "after", "said", "kind"),
+    [
+        (lambda n: 4e-8 * np.log(n), lambda n: 1e-9 * n, "O(log n) -> O(n)", ""),
+        (lambda n: 1e-9 * n, lambda n: 4e-8 * np.log(n), "O(n) -> O(log n)", ""),
+        (lambda n: 4e-8 * np.log(n), lambda n: 4e-7 + 1e-9 * n, "O(log n) -> O(n)", ""),
+        (lambda n: 0 * n, lambda n: 1e-13 * n**3, "O(1) -> O(n^3)", ""),
+        (lambda n: 2e-11 * n**2, lambda n: 1e-13 * n**3, "O(n^2) -> O(n^3)", ""),
+        (lambda n: 0 * n, lambda n: 1e-7 * (1.01**n - 1), "O(1) -> O(1.01^n)", ""),
+        (lambda n: 1e-9 * n, lambda n: 3e-10 * n * np.log(n), "O(n) -> O(n log n)", "(linearithmic)"),
+        (lambda n: 1e-9 * n, lambda n: 1e-9 * n + 2e-13 * n**2, "O(n) -> O(n^2)", "(quadratic)"),
+        (lambda n: 4e-8 * np.log(n), lambda n: 4e-8 * np.log(n) + 1e-10 * n, "O(log n) -> O(n)", "(linear)"),
+        (lambda n: 1e-12 * n**2, lambda n: 1e-12 * n**2 + 2e-10 * n, "", "(linear)"),
+    ],
+)  # fmt: skip
+def test_a_function_that_was_replaced_has_the_orders_of_its_models(
+    before: Any, after: Any, said: str, kind: str, noise: float, seed: int
+) -> None:
+    n = np.linspace(10, 1000, 80).round()
+    sides = [
+        noisy(1e-7 + curve(n), seed + 10 * place, 12, noise=noise, start=0.01) for place, curve in enumerate((before, after))
+    ]
+    change = verdict(*sides, n)
+    assert change.curve is not None
+    assert (" -> " in change.finding, said in change.finding) == (bool(said), True)
+    if kind:
+        assert kind in change.finding
+    else:  # what lies between two orders is of no kind
+        assert change.finding.startswith(said + ";") and " -> ".join(change.curve.orders) == said
+
+
 def test_a_way_back_at_the_other_end_is_told_only_if_it_is_sure() -> None:
     flat = 1e-6 + 0 * THREE
     for seed in range(10, 20):

@@ -284,6 +284,29 @@ def test_overflow_leaves_a_model_out() -> None:
     assert found["omitted"]["cubic"] == "no finite curve fits"
 
 
+@pytest.mark.parametrize("fit", ["means", "calls"])
+@pytest.mark.parametrize("strategy", ["full", "iterative", "initial-guess", "interval", "bisection"])
+@pytest.mark.parametrize("power", [-700, 700])
+def test_values_whose_squares_no_float_holds_are_fitted_as_others(power: int, strategy: str, fit: str) -> None:
+    x, y = noisy_line()
+    unit = 2.0**power
+    plain = entries(sized(x, y), fit=fit, strategy=strategy)
+    scaled = entries(sized(x, [unit * value for value in y]), fit=fit, strategy=strategy)
+    assert [(each["model"], each["best"], each["order"]) for each in scaled] == [
+        (each["model"], each["best"], each["order"]) for each in plain
+    ]
+    assert any(each["best"] for each in scaled)
+    for one, other in zip(plain, scaled, strict=True):
+        shaped = one["model"].removeprefix("linearised ") in ("power", "exponential")
+        units = [unit, 1.0 if shaped else unit]
+        for column in ("coefficients", "errors"):
+            wanted = [value * by for value, by in zip(one[column], units, strict=False)]
+            assert other[column] == pytest.approx(wanted, rel=1e-6)
+        assert other["r2"] == pytest.approx(one["r2"], abs=1e-9)
+        shares = fit == "means" and strategy == "full"  # of the level: they have no unit
+        assert other["aicc"] == pytest.approx(one["aicc"] + (0 if shares else 2 * one["rows"] * math.log(unit)), rel=1e-9)
+
+
 def test_equal_values_are_a_constant_without_error() -> None:
     found = best(sized([1.0, 2, 3, 4, 5], [2.0] * 5))
     assert (found["model"], found["coefficients"], found["errors"], found["r2"], found["aicc"]) == (

@@ -43,21 +43,34 @@ def sentence(kind: str, coefficient: float, unit: str, shape: float | None = Non
     return f"{sign}{quantity(abs(coefficient), unit)} {per} ({kind})"
 
 
-def orders(curve: Curve) -> str:
-    """``O(log n) -> O(n)`` where the kind of error grows faster than the side without it, else empty.
+def orders(curve: Curve, *, replaced: bool = False) -> str:
+    """``O(log n) -> O(n)`` where the kind of error grows faster than the side without it, else empty; where ``replaced``, by the models.
 
     The models' own orders say too little: of two curves nearly alike the fit takes now this model and now that.
     """
     if curve.kind in ("none", "power", "exponential") or curve.coefficient is None:
         return ""
+    if replaced:
+        return " -> ".join(curve.orders)
     side = 0 if curve.coefficient > 0 else 1
-    flat = curve.orders[side] == ORDERS["constant"]
-    slower = growth("constant" if flat else curve.models[side], _exponent(curve.orders[side]))
-    faster = growth(curve.kind)
-    if faster[0] - slower[0] < STEEPER and not (faster[0] == slower[0] and faster[1] > slower[1]):
+    if not _steeper(growth(curve.kind), _growth(curve, side)):
         return ""
     steps = [curve.orders[side], ORDERS[curve.kind]]
     return " -> ".join(steps if side == 0 else steps[::-1])
+
+
+def outgrows(curve: Curve, side: int) -> bool:
+    """Whether a side (0 baseline, 1 target) grows faster than the other by its own model."""
+    return _steeper(_growth(curve, side), _growth(curve, 1 - side))
+
+
+def _growth(curve: Curve, side: int) -> tuple[float, float]:
+    flat = curve.orders[side] == ORDERS["constant"]
+    return growth("constant" if flat else curve.models[side], _exponent(curve.orders[side]))
+
+
+def _steeper(first: tuple[float, float], second: tuple[float, float]) -> bool:
+    return first[0] - second[0] >= STEEPER or (first[0] == second[0] and first[1] > second[1])
 
 
 def _exponent(order: str) -> float | None:

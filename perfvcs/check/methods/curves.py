@@ -13,7 +13,8 @@ from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.condensation import condense
 from perfvcs.check.curves.contrast import Contrast, contrasts
 from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
-from perfvcs.check.curves.finding import orders, sentence
+from perfvcs.check.curves.finding import orders, outgrows, sentence
+from perfvcs.check.curves.replacement import replaced
 from perfvcs.check.curves.replication import Lines, coefficients, lines
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FAR, FEW, FEWEST, WIDE, LogMedian
@@ -22,6 +23,7 @@ from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import direction, finite
 from perfvcs.quantity import number, percent
 from perfvcs.statistics.multiplicity import q_values
+from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.sessions import aa_floor
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ class Curves(Method):
             baseline=centre, target=target, p=finite(contrast.p), q=finite(q), permutation_p=finite(contrast.permutation_p),
             delta=one.delta, confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
             builds=one.lines.counts if one.lines.builds else None, gate=word == "degradation" and beyond, method="curves",
-            reason=reason, finding=_finding(one, curve, part) if moved else "", curve=curve,
+            reason=reason, finding=_finding(fits, one, curve, part) if moved else "", curve=curve,
         )  # fmt: skip
 
     def _word(self, one: Judged, q: float, kind: str) -> tuple[Word, str]:
@@ -221,9 +223,13 @@ def _centre(one: Judged, part: int) -> float | None:
     return finite(float(np.exp(np.log(there).mean()) if one.lines.logarithmic else there.mean()) * one.sides.unit)
 
 
-def _finding(one: Judged, curve: Curve, part: int) -> str:
+def _finding(fits: Fitted, one: Judged, curve: Curve, part: int) -> str:
     """The kind of error, the orders of growth where they changed, and at which sizes the effect is."""
+    new = replaced(fits, one.place, curve)
+    steps = orders(curve, replaced=new)
     said = sentence(curve.kind, curve.coefficient, one.sides.case.about.unit) if curve.coefficient is not None else ""
+    if new and ORDERS.get(curve.kind) != curve.orders[0 if outgrows(curve, 0) else 1]:
+        said = ""  # the difference of two orders of growth is of no kind
     where = f"effect {_sizes(one, part)}"
     if part < 2:
         contrast, away = one.contrast, 1 - part
@@ -231,7 +237,7 @@ def _finding(one: Judged, curve: Curve, part: int) -> str:
         sure = max(abs(other) - (contrast.high[away] - contrast.low[away]) / 2, 0.0) > 0
         if sure and abs(other) >= one.bar and (other > 0) != (contrast.theta[part] > 0):
             where += f", {_sizes(one, 1 - part)} {percent(one.relative(other))}"
-    return "; ".join(each for each in (", ".join(each for each in (said, orders(curve)) if each), where) if each)
+    return "; ".join(each for each in (", ".join(each for each in (said, steps) if each), where) if each)
 
 
 def _sizes(one: Judged, part: int) -> str:

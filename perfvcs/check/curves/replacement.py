@@ -1,0 +1,39 @@
+"""Whether a function was replaced by one of another order of growth, rather than something added to it or taken from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfvcs.check.curves.finding import outgrows
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Curve
+    from perfvcs.check.curves.curve import Fitted
+
+GOOD = 0.98  # r2 from which the order of a model is told
+FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
+FAR = 0.001  # and by this share of the values, or it is rounding
+
+
+def replaced(fits: Fitted, place: int, curve: Curve) -> bool:
+    """Whether the side that is above by the error outgrows the other by its own model, which explains it better than that error does.
+
+    Compared are the mean distances from its means at all sizes, in shares of these: of its own model, and of the other side's with the
+    error added, be it that one's model or, which may not fit, its means. log n and a little of n looks like a power, but log n with a
+    linear error explains it better.
+    """
+    import numpy as np
+
+    if curve.coefficient is None or not outgrows(curve, side := int(curve.coefficient > 0)) or curve.r2[side] < GOOD:
+        return False
+    sizes = fits.sizes(place)
+    models, measured = fits.predicted(place, sizes), fits.measured(place)
+    error = fits.kinds.predict(sizes, place) * (1 if side else -1)
+    with np.errstate(all="ignore"):
+        curves = np.stack([models[side], models[1 - side] + error, measured[1 - side] + error])
+        away = np.abs(curves / measured[side] - 1)
+    known = np.isfinite(away).all(axis=0)
+    if not known.any():
+        return False
+    own, *added = away[:, known].mean(axis=1).tolist()
+    return bool(min(added) >= max(FAR, FARTHER * own))
