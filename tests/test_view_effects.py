@@ -7,6 +7,7 @@ import pictures
 import pytest
 from test_views import figures, words
 
+from perfvcs import plugins
 from perfvcs.check import Change, Report
 from perfvcs.drawing.columns import columns
 from perfvcs.errors import UsageError
@@ -84,8 +85,8 @@ def test_hostile_names_keep_to_the_width() -> None:
 
 
 def test_options_out_of_range_are_refused() -> None:
-    with pytest.raises(UsageError, match="effects: rows is 0"):
-        Effects(rows=0)
+    with pytest.raises(UsageError, match="view `effects`: rows: give a whole number of at least 1"):
+        plugins.build("views", "effects", {"rows": 0}, "--set")
 
 
 def test_nothing_with_an_effect_is_no_figure_and_says_so() -> None:

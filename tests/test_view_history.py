@@ -343,9 +343,10 @@ def test_a_terminal_has_one_line_for_what_is_beyond_its_plots() -> None:
 
 
 def test_options_out_of_range_are_refused() -> None:
-    for options in ({"points": 0}, {"charts": -1}):
-        with pytest.raises(UsageError, match="history: "):
-            History(**options)
+    for option, least in {"points": 1, "charts": 0}.items():
+        with pytest.raises(UsageError, match=f"view `history`: {option}: give a whole number of at least {least}"):
+            plugins.build("views", "history", {option: least - 1}, "--set")
+        plugins.build("views", "history", {option: least}, "--set")
 
 
 def test_two_thousand_commits_in_three_environments_are_a_small_page() -> None:

@@ -10,6 +10,7 @@ import pytest
 from bokeh.models import ColumnDataSource, GlyphRenderer
 from test_views import columns, figures, words
 
+from perfvcs import plugins
 from perfvcs.drawing.columns import columns as width_of
 from perfvcs.errors import UsageError
 from perfvcs.page import render
@@ -104,8 +105,8 @@ def test_it_is_drawn_when_asked_for_only() -> None:
 def test_it_says_why_it_does_not_fit() -> None:
     assert Intervals().fits(pictures.one()) == "it draws a series over its versions"
     assert Intervals().fits(Subject("x", history=[replace(series(), points=[])])) == "no version of the series was measured"
-    with pytest.raises(UsageError, match="intervals: points is 0"):
-        Intervals(points=0)
+    with pytest.raises(UsageError, match="view `intervals`: points: give a whole number of at least 1"):
+        plugins.build("views", "intervals", {"points": 0}, "--set")
 
 
 def test_a_terminal_has_a_line_per_version_with_its_interval_and_change() -> None:
