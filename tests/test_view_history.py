@@ -18,8 +18,7 @@ from test_history import OTHER, grow, measured, stepped, store
 from test_pages import BROWSER, Opened, browser  # noqa: F401  # a fixture
 from test_views import columns, figures, words
 
-from perfvcs import page
-from perfvcs import plugins
+from perfvcs import page, plugins
 from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.drawing.columns import columns as width_of
