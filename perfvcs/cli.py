@@ -15,20 +15,12 @@ from typing import Any, NoReturn
 import click
 
 from perfvcs import __version__
-from perfvcs.errors import PerfError
+from perfvcs.errors import CURES, PerfError
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
 LONGEST = 2000  # characters of an error
 INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE, as git does
-
-CURES = {
-    errno.ENOSPC: "the disk is full: free some space and run the command again",
-    errno.EDQUOT: "the disk quota is used up: free some space and run the command again",
-    errno.EROFS: "the file system is read-only: work on a writable copy (git clone), or have it remounted",
-    errno.EACCES: "permission denied: check who owns it and its mode",
-    errno.EPERM: "not permitted: check who owns it and its mode",
-}
 
 _SUMMARY = re.compile(r'^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n)', re.MULTILINE | re.DOTALL)
 

@@ -1,10 +1,19 @@
 """The one base of every error that perfvcs raises on purpose, and the hint that ends many of them."""
 
+import errno
 from collections.abc import Iterable
 
 MOST = 20  # known names that a message lists
 FEWEST = 3  # letters that begin a name
 FEW = 3  # names that begin alike and are all suggested
+# Of errors of the system whatever file was named.
+CURES = {
+    errno.ENOSPC: "the disk is full: free some space and run the command again",
+    errno.EDQUOT: "the disk quota is used up: free some space and run the command again",
+    errno.EROFS: "the file system is read-only: work on a writable copy (git clone), or have it remounted",
+    errno.EACCES: "permission denied: check who owns it and its mode",
+    errno.EPERM: "not permitted: check who owns it and its mode",
+}
 
 
 class PerfError(Exception):

@@ -61,7 +61,7 @@ def record(run: Run, request: Request, recorder: Recorder = "auto") -> Heap:
     if lost > 0:
         warnings.append(
             f"memory: {lost} process{'es' * (lost != 1)} ended without the usual end of Python (os._exit, exec, signals; workers of "
-            f"multiprocessing do) and left out by tracemalloc, not by memray: {INSTALL}"
+            f"multiprocessing do): tracemalloc leaves out what they allocated, memray does not: {INSTALL}"
         )
     return traced(traces, run, request, warnings)
 

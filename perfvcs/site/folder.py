@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.errors import PerfError, UsageError
+from perfvcs.errors import CURES, PerfError, UsageError
 from perfvcs.quantity import shorten
 from perfvcs.site.leaf import Leaf, digest
 from perfvcs.site.model import FORMAT
@@ -30,7 +30,6 @@ LARGEST = 1 << 28  # bytes of a manifest
 NO_FILE, A_FOLDER = -1, -2  # in the place of a size
 NAMED = 3  # files that a message names
 LONGEST = 200  # characters of a path in it
-OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)  # no other name would help
 
 
 class Foreign(UsageError):
@@ -212,7 +211,7 @@ def _make(path: Path) -> None:
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"{path} is not a folder: name another one") from None
     except OSError as error:
-        if error.errno in OF_THE_SYSTEM:
+        if error.errno in CURES:  # no other name would help
             raise
         raise UsageError(f"{shorten(str(path), LONGEST)} cannot be made ({error.strerror}): name another folder") from None
 
