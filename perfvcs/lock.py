@@ -1,4 +1,4 @@
-"""One measuring run at a time: a lock that the kernel takes back however its holder ends."""
+"""One measuring run at a time: locks that the kernel takes back however their holder ends."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from perfvcs.descriptors import plain
 from perfvcs.errors import PerfError
 
 POLL = 0.2
@@ -22,9 +23,9 @@ class Locked(PerfError):
 
 @contextmanager
 def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock file at ``path``; raises Locked when another process does, or waits for it."""
+    """Hold the lock file at ``path``; raises Locked when another process does, or waits for it. Raises NotPlain."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    descriptor = plain(path, os.O_RDWR | os.O_CREAT)
     try:
         while not _try(descriptor):
             if not wait:
@@ -34,6 +35,18 @@ def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
             time.sleep(POLL)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """One process at a time in a folder, without a file of its own for that; where a file system has no locks, all go on."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from perfvcs.descriptors import plain
 from perfvcs.errors import PerfError
 
 MAX_OUTPUT = 1 << 30
@@ -46,7 +47,7 @@ def run(
     appended to ``log``, or kept only for the message. ``pass_fds`` stay open in the command. Raises CommandFailed.
     """
     command, marker = shlex.join(argv), secrets.token_hex(16)
-    with log.open("a+b") if log else tempfile.TemporaryFile() as told:
+    with open(log, "a+b", opener=plain) if log else tempfile.TemporaryFile() as told:
         try:
             # Popen would look the program up on our own PATH, not on the one given
             program = _which(argv[0], cwd, env)

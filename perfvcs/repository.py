@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs import gate
+from perfvcs.descriptors import entries, make_folder, remove
 from perfvcs.errors import UsageError, nearest
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
 from perfvcs.rules import FILE, Rules
 from perfvcs.store import Store
 from perfvcs.store.place import fold
-from perfvcs.vcs import NoRepository, Project, UnknownRevision
+from perfvcs.vcs import Project, UnknownRevision
 
 if TYPE_CHECKING:
     from perfvcs.check import Past, Report, Unit
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
 
-FOLDER = ".perf"
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the index at a time
 HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
 KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
@@ -48,31 +49,27 @@ class State:
 class Repository:
     """The performance history of a project, in its ``.perf`` folder."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, home: Path) -> None:
         self.project = project
-        self.home = project.home / FOLDER
+        self.home = home
 
     @classmethod
     def find(cls, start: Path | None = None, *, create: bool = False) -> Repository:
-        """The repository around a folder, its ``.perf`` made when ``create``; raises NoRepository. What a crash left is cleaned up."""
-        found = cls(Project.find(start))
+        """The repository around a folder, its ``.perf`` made when ``create``; what a crash left is cleaned up.
+
+        Raises NoRepository; Untrusted where ``.perf`` came from elsewhere.
+        """
+        project = Project.find(start)
         if create:
-            found.create()
-        elif not (found.home / "store").is_dir():
-            raise NoRepository(f"nothing was measured in {found.project.home} yet: run `perf init`, then `perf collect`")
+            found = cls(project, gate.make(project))
+            project.exclude(f"/{gate.FOLDER}")  # without a slash at its end: it may be a link
+            Store.create(found.home / "store")
+        else:
+            found = cls(project, gate.enter(project))
+            if not (found.home / "store").is_dir():
+                raise gate.nothing(project)
         found.clean()
         return found
-
-    def create(self) -> bool:
-        """Make ``.perf`` where there is none, hidden from git; whether it was made now."""
-        new = not (self.home / "store").is_dir()
-        try:
-            self.home.mkdir(parents=True, exist_ok=True)
-        except FileExistsError:
-            raise NoRepository(f"{self.home} is not a folder, and perfvcs keeps its profiles there: move it away") from None
-        self.project.exclude(f"/{FOLDER}/" if not self.project.bare else FOLDER)
-        Store.create(self.home / "store")
-        return new
 
     @cached_property
     def store(self) -> Store:
@@ -92,12 +89,11 @@ class Repository:
 
     def page(self, names: Sequence[str]) -> Path:
         """Where the page about these names is written, in a folder that is made now: ``.perf/pages``; raises UsageError."""
-        folder = self.home / "pages"
         try:
-            folder.mkdir(exist_ok=True)
+            folder = make_folder(self.home / "pages").resolve()
         except OSError as error:
-            raise UsageError(f"cannot make {folder}: {error.strerror}: name a file with -o") from None
-        return folder.resolve() / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
+            raise UsageError(f"cannot make {self.home / 'pages'}: {error.strerror}: name a file with -o") from None
+        return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
 
     def reindex(self) -> int:
         """Build the index anew from the store: how many profiles it has."""
@@ -117,10 +113,9 @@ class Repository:
 
     def clean(self) -> None:
         """Take away what a killed run left, unless a run is going on."""
-        left = any(path.exists() and any(path.iterdir()) for path in (self.home / "worktrees", self.home / "tmp"))
         # what cannot be cleaned up now can be read all the same
         with suppress(Locked, OSError):
-            if left:
+            if entries(self.home / "worktrees") or entries(self.home / "tmp"):
                 with self.measuring():
                     pass
 
@@ -129,17 +124,22 @@ class Repository:
         import time
 
         self.store.gc()
-        for path in (self.home / "aside").glob("*.json"):
-            if path.stat().st_mtime < time.time() - KEPT_ASIDE:
+        for path in (self.home / "aside" / name for name in entries(self.home / "aside") if name.endswith(".json")):
+            if path.lstat().st_mtime < time.time() - KEPT_ASIDE:
                 path.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
-        from perfvcs.vcs.worktree import delete, remove
+        from perfvcs.vcs.worktree import remove as remove_worktree
 
-        for path in (self.home / "worktrees").glob("*"):
-            remove(self.project, path)
-        for path in (*(self.home / "tmp").glob("*"), *(self.home / "workloads").glob("making-*")):
-            delete(path)
+        for name in entries(self.home / "worktrees"):
+            if not (self.home / "worktrees" / name).is_symlink():  # git would follow it
+                remove_worktree(self.project, self.home / "worktrees" / name)
+        for folder in ("worktrees", "tmp"):
+            for name in entries(self.home / folder):
+                remove(self.home / folder / name)
+        for name in entries(self.home / "workloads"):
+            if name.startswith("making-"):
+                remove(self.home / "workloads" / name)
 
     # -- what is measured ------------------------------------------------------------------------------------------------------------
 

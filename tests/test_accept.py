@@ -217,6 +217,7 @@ def test_a_bare_repository_has_no_file(project: Project, perf: Perf) -> None:
     bare = project.root.parent / "bare.git"
     project.git("clone", "--quiet", "--bare", ".", str(bare))
     (project.root / ".perf").rename(bare / ".perf")
+    perf("-C", str(bare), "init", "--adopt")
     assert "2 degradations" in perf("-C", str(bare), "check", code=3).out
     assert "accept it in a clone" in perf("-C", str(bare), "accept", "--list", code=2).err
 

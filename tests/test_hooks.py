@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 from perfvcs import cli, hooks
 from perfvcs.hooks import push
 from perfvcs.hooks import script as hookscript
+from perfvcs.repository import Repository as History
 from perfvcs.vcs import Project as Repository
 
 SCRIPTS = Path(sys.executable).parent
@@ -69,8 +71,7 @@ def stub(tmp_path, monkeypatch):
 def hooked(project, stub):
     """A project with one commit, a ``.perf`` and both hooks."""
     project.commit("first")
-    (project.root / ".perf").mkdir()
-    (project.root / ".git" / "info" / "exclude").write_text(".perf\n")
+    prepare(project.root)
     perf("install")
     return project
 
@@ -88,6 +89,11 @@ def perf(*args: str, code: int = 0, **options: object) -> str:
     done = CliRunner().invoke(cli.group, ["hook", *args], catch_exceptions=False, **options)
     assert done.exit_code == code, done.output
     return done.output
+
+
+def prepare(root: Path) -> None:
+    """Make ``.perf`` as `perf init` does, without a perf.toml."""
+    History.find(root, create=True)
 
 
 def run(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -118,7 +124,7 @@ def test_install_writes_both_hooks_and_status_says_where(project):
 def test_before_init_it_says_that_the_hooks_wait_for_it(project):
     project.commit()
     assert "note: there is no .perf here yet, and until then the hooks do nothing: run `perf init`" in perf("install")
-    (project.root / ".perf").mkdir()
+    prepare(project.root)
     assert "note" not in perf("status")
 
 
@@ -243,7 +249,7 @@ def test_outside_a_repository_it_exits_with_ten(tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", ["absolute", "relative", "home"])
 def test_core_hooks_path_is_respected(project, tmp_path, kind, stub):
     project.commit()
-    (project.root / ".perf").mkdir()
+    prepare(project.root)
     value = {"absolute": str(tmp_path / "elsewhere"), "relative": "tools/hooks", "home": "~/own-hooks"}[kind]
     place = {"absolute": tmp_path / "elsewhere", "relative": project.root / "tools/hooks", "home": Path.home() / "own-hooks"}[
         kind
@@ -270,7 +276,7 @@ def test_a_global_hooks_path_is_named_and_other_projects_stay_untouched(project,
     try:
         assert f"note: core.hooksPath ({tmp_path}/global) is git's global setting, for all repositories" in perf("install")
         assert project.git("commit", "--allow-empty", "--message", "no .perf here")
-        (project.root / ".perf").mkdir()
+        prepare(project.root)
         commit = project.commit()
         assert len(stub.calls()) == 1
         assert commit in stub.settled()[0]
@@ -293,7 +299,7 @@ def test_the_worktree_of_a_bare_repository_is_measured(project, tmp_path, monkey
     bare, tree = tmp_path / "bare.git", tmp_path / "tree"
     run("clone", "--quiet", "--bare", str(project.root), str(bare))
     run("worktree", "add", "--quiet", str(tree), "-b", "side", cwd=bare)
-    (bare / ".perf").mkdir()
+    prepare(bare)
     monkeypatch.chdir(tree)
     assert f"({bare}/hooks/post-commit)" in perf("install")
     run("commit", "--allow-empty", "--message", "x", cwd=tree)
@@ -306,7 +312,7 @@ def test_a_submodule_has_hooks_of_its_own(project, tmp_path, monkeypatch, stub):
     run("init", "--quiet", str(outer))
     run("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(project.root), "inner", cwd=outer)
     monkeypatch.chdir(outer / "inner")
-    (outer / "inner" / ".perf").mkdir()
+    prepare(outer / "inner")
     assert f"({outer}/.git/modules/inner/hooks/post-commit)" in perf("install")
     run("commit", "--allow-empty", "--message", "x", cwd=outer / "inner")
     assert str(outer / "inner") in stub.calls()[0]
@@ -356,7 +362,7 @@ def test_odd_folder_names_are_no_obstacle(folder, tmp_path, monkeypatch, stub):
     root = tmp_path / folder
     run("init", "--quiet", str(root))
     monkeypatch.chdir(root)
-    (root / ".perf").mkdir()
+    prepare(root)
     perf("install")
     run("commit", "--allow-empty", "--message", "x")
     assert str(root) in stub.calls()[0].replace("\\'", "'").replace('"', "'")
@@ -439,7 +445,7 @@ def test_a_module_of_the_project_does_not_stand_before_pythons_own(hooked, stub)
 
 def test_the_part_that_is_ours_can_be_called_from_a_hook_of_ones_own(project, stub):
     project.commit()
-    (project.root / ".perf").mkdir()
+    prepare(project.root)
     existing(project, "post-commit", f'#!/bin/sh\nexec "{SCRIPTS}/perf" hook run post-commit "$@"\n')
     commit = project.commit()
     assert commit in stub.calls()[0]
@@ -452,7 +458,7 @@ def test_the_part_that_is_ours_can_be_called_from_a_hook_of_ones_own(project, st
 def test_the_earlier_hook_of_a_shell_runs_first_under_its_own_name(project, stub, shebang):
     """Husky's and others find out by it what they are."""
     project.commit()
-    (project.root / ".perf").mkdir()
+    prepare(project.root)
     existing(project, "post-commit", f'{shebang}\necho "earlier $0 in $(pwd) with $#"\n')
     perf("install")
     done = run("commit", "--quiet", "--allow-empty", "-m", "x")
@@ -463,7 +469,7 @@ def test_the_earlier_hook_of_a_shell_runs_first_under_its_own_name(project, stub
 
 def test_the_earlier_hook_may_be_any_program(project, stub):
     project.commit()
-    (project.root / ".perf").mkdir()
+    prepare(project.root)
     existing(project, "post-commit", "#!/usr/bin/env python3\nimport sys; print('a program', len(sys.argv))\n")
     perf("install")
     assert "a program 1" in run("commit", "--quiet", "--allow-empty", "-m", "x").stderr
@@ -471,7 +477,7 @@ def test_the_earlier_hook_may_be_any_program(project, stub):
 
 
 def test_an_earlier_hook_that_was_switched_off_stays_off(project, stub):
-    (project.root / ".perf").mkdir()
+    prepare(project.root)
     existing(project, "post-commit", "#!/bin/sh\necho wrong\n", mode=0o644)
     perf("install")
     assert "wrong" not in run("commit", "--quiet", "--allow-empty", "-m", "x").stderr
@@ -480,7 +486,7 @@ def test_an_earlier_hook_that_was_switched_off_stays_off(project, stub):
 
 def test_a_failing_earlier_post_commit_hook_does_not_keep_us_from_measuring(project, stub):
     """Git ignores its status, so that many end with a bad one by accident."""
-    (project.root / ".perf").mkdir()
+    prepare(project.root)
     existing(project, "post-commit", "#!/bin/sh\nfalse && true\n")
     perf("install")
     project.commit()
@@ -491,7 +497,7 @@ def test_a_failing_earlier_post_commit_hook_does_not_keep_us_from_measuring(proj
 
 def test_the_earlier_pre_push_hook_gets_the_same_arguments_and_lines(project, stub, tmp_path):
     project.commit()
-    (project.root / ".perf").mkdir()
+    prepare(project.root)
     run("init", "--quiet", "--bare", str(tmp_path / "origin.git"))
     project.git("remote", "add", "origin", str(tmp_path / "origin.git"))
     project.git("push", "--quiet", "origin", "main")
@@ -619,7 +625,7 @@ def test_a_first_push_has_nothing_to_be_compared_with(quiet, stub, tmp_path):
 
 
 def test_a_push_outside_a_project_with_profiles_is_let_through(remote, quiet, stub):
-    (quiet.root / ".perf").rmdir()
+    shutil.rmtree(quiet.root / ".perf")
     quiet.commit()
     assert run("push", "--quiet", "origin", "main").stderr == ""
     assert checks(stub) == []

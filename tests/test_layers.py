@@ -14,12 +14,13 @@ import perfvcs
 PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
     {"errors"},
-    {"profile", "native", "statistics", "quantity", "rules"},
-    {"summary", "environment", "process", "plugins", "linuxperf", "interpreter", "twin", "workloads"},
+    {"profile", "native", "statistics", "quantity", "rules", "descriptors"},
+    {"lock", "summary", "environment", "process", "plugins", "linuxperf", "interpreter", "twin", "workloads"},
     {"store", "vcs", "launcher"},
     {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}
     | {"memory", "postprocessors", "formats"},
     {"jobs", "check"},
+    {"gate"},
     {"subject", "repository"},
     {"drawing"},
     {"views"},

@@ -175,7 +175,9 @@ def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Accept
 
 
 def _replace(path: Path, text: str) -> None:
-    goal = path.resolve()  # a symbolic link stays one
+    goal = path.resolve()  # a symbolic link stays one, as long as it stays in the project: it may have come with a clone
+    if not goal.is_relative_to(path.parent.resolve()):
+        raise BadRegister(f"{path.name} is a link to {goal}, outside the project, and is not written to: put a file in its place")
     part = goal.with_name(f".{goal.name}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:

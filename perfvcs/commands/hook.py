@@ -85,16 +85,25 @@ def run(ctx: click.Context, name: str, arguments: tuple[str, ...]) -> None:
     """Do what the hook does, from a hook of your own: `perf hook run pre-push "$@"`."""
     import os
 
-    from perfvcs import hooks
+    from perfvcs.gate import made
     from perfvcs.vcs import Project
 
     if os.environ.get("PERFVCS_SKIP"):
         return
-    if name == "post-commit":
-        ctx.exit(hooks.run_post_commit())
     project = Project.find()
-    if (project.home / ".perf").is_dir():
+    if not made(project):
+        return
+    if name == "post-commit":
+        _measure(project)
+    else:
         ctx.exit(_check_push(project, os.environ.get("PRE_COMMIT_REMOTE_NAME") or next(iter(arguments), "origin")))
+
+
+def _measure(project: Project) -> None:
+    from perfvcs.hooks.commit import LOG, measure
+
+    if commit := measure(project):
+        click.echo(f"perf: measuring {commit[:10]} in the background, log in .perf/{LOG}", err=True)
 
 
 def _check_push(project: Project, remote: str) -> int:

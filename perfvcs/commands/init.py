@@ -2,25 +2,66 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from perfvcs.vcs import Project
+
+NAMED = 20  # dropped entries that are named
+LONGEST = 300
 
 
 @click.command()
-def command() -> None:
-    """Make .perf/ and a commented perf.toml that fits the project."""
-    from perfvcs.jobs.starter import detect
+@click.option("--adopt", is_flag=True, help="Check a .perf that was made elsewhere, or by an older version, and use it.")
+@click.option("--store", metavar="DIR", help="Keep the profiles in this folder, on another disk say, and link .perf to it.")
+def command(adopt: bool, store: str | None) -> None:
+    """Make .perf/ and a commented perf.toml that fits the project.
+
+    A .perf that was not made here is never used unasked: --adopt keeps its whole profiles and drops everything that could lead
+    perfvcs or git elsewhere.
+    """
+    from pathlib import Path
+
+    from perfvcs import gate
     from perfvcs.repository import Repository
-    from perfvcs.rules import FILE
     from perfvcs.vcs import Project
 
-    repository = Repository(Project.find())
-    made = repository.create()
-    click.echo(f"{'made' if made else 'found'} {repository.home} (git ignores it through .git/info/exclude)")
-    path = repository.project.root / FILE
-    if path.exists():
+    project = Project.find()
+    if store is not None:
+        gate.settle(project, Path(store), adopt=adopt)
+    if adopt:
+        _adopt(project)
+    new = not gate.made(project)
+    repository = Repository.find(create=True)
+    click.echo(f"{'made' if new else 'found'} {repository.home} (git ignores it through .git/info/exclude)")
+    _configure(project)
+
+
+def _adopt(project: Project) -> None:
+    from perfvcs.gate.adoption import adopt
+    from perfvcs.quantity import shorten
+
+    adoption = adopt(project)
+    for one in adoption.dropped[:NAMED]:
+        click.echo(f"dropped {shorten(one, LONGEST)}")
+    if len(adoption.dropped) > NAMED:
+        click.echo(f"dropped {len(adoption.dropped) - NAMED} more")
+    dropped = f"{len(adoption.dropped)} dropped" if adoption.dropped else "nothing dropped"
+    click.echo(f"adopted {adoption.home}: {adoption.profiles:,} profile{'s' * (adoption.profiles != 1)}, {dropped}")
+
+
+def _configure(project: Project) -> None:
+    """Write perf.toml unless it is there; a link there, even one to nothing, is left alone."""
+    from perfvcs.jobs.starter import detect
+    from perfvcs.rules import FILE
+
+    path = project.root / FILE
+    if path.exists() or path.is_symlink():
         click.echo(f"kept {FILE}")
         return
-    kind = detect(repository.project.root)
+    kind = detect(project.root)
     path.write_text(kind.toml(), "utf-8")
     click.echo(f"wrote {FILE}: {kind.found}")
     click.echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")

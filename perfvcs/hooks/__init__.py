@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from perfvcs.errors import PerfError
+from perfvcs.gate import made
 from perfvcs.hooks import script as hookscript
 from perfvcs.vcs import GitError, Project
 
@@ -117,14 +117,9 @@ def notes(project: Project) -> list[str]:
             f"core.hooksPath ({value}) is among the project's own files: do not commit the hooks there, they name this machine's "
             'Python; a hook for everybody calls `perf hook run pre-push "$@"`'
         )
-    if not (project.home / ".perf").is_dir():
+    if not made(project):
         found.append("there is no .perf here yet, and until then the hooks do nothing: run `perf init`")
     return found
-
-
-def run_post_commit() -> int:
-    """Measure HEAD in the background, as the installed hook does; the exit status."""
-    return subprocess.run(["sh", "-c", hookscript.post_commit(sys.executable)], check=False).returncode
 
 
 def _ignored(project: Project, path: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
-MARK = "# perfvcs hook 1"
+MARK = "# perfvcs hook"
 KEPT = "before-perfvcs"  # suffix of the hook that was there before ours
 
 _HEAD = f"""\
@@ -42,37 +42,14 @@ _POST_COMMIT_KEPT = """\
 is_kept && { call_kept "$@" || status=$?; }  # git ignores its status, so a bad one is no reason not to measure
 """
 
+# A clone never has git's own folder, so that a .perf which came with one does not even start Python.
 _POST_COMMIT = """\
 [ -z "${PERFVCS_SKIP:-}" ] || exit "$status"
-{ IFS= read -r top && IFS= read -r common && IFS= read -r git_dir && IFS= read -r commit; } <<END || exit "$status"
-$(git rev-parse --show-toplevel --git-common-dir --absolute-git-dir HEAD 2>/dev/null)
-END
-for state in rebase-merge rebase-apply sequencer MERGE_HEAD; do
-    [ ! -e "$git_dir/$state" ] || exit "$status"
-done
-common=$(cd "$common" && pwd)
-for home in "$top" "${common%/.git}" ""; do
-    [ ! -d "$home/.perf" ] || [ -z "$home" ] || break
-done
-[ -n "$home" ] || exit "$status"
+common=$(git rev-parse --git-common-dir 2>/dev/null && echo .) || exit "$status"
+[ -f "${common%??}/perfvcs" ] || exit "$status"
 PYTHON_IS_THERE
-log=$home/.perf/log/$hook.log
-mkdir -p "$home/.perf/log" 2>/dev/null
-if [ -f "$log" ] && [ "$(wc -c <"$log")" -gt 1000000 ]; then mv -f "$log" "$log.1"; fi
-if ! (echo "== $(date) $commit" >>"$log") 2>/dev/null; then
-    echo "perf: not measuring, $log cannot be written" >&2
-    exit "$status"
-fi
-away=nohup
-if command -v setsid >/dev/null; then away=setsid; fi
-(
-    unset $(git rev-parse --local-env-vars)
-    export PERFVCS_SKIP=1
-    # in turns with its parent, so that the check before a push can tell a change of the code from one of the machine
-    parent=$(git -C "$top" rev-parse --verify --quiet "$commit^")
-    exec $away "$python" -P -m perfvcs -C "$top" collect --wait --committed $parent "$commit"
-) </dev/null >>"$log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
-echo "perf: measuring $(echo "$commit" | cut -c 1-10) in the background, log in .perf/log/$hook.log" >&2
+unset $(git rev-parse --local-env-vars)
+"$python" -P -m perfvcs hook run post-commit </dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 exit "$status"
 """
 
@@ -94,11 +71,6 @@ def script(hook: str, python: str) -> bytes:
     """The whole file of ``post-commit`` or ``pre-push``; ``python`` is the interpreter that has perfvcs."""
     body = _POST_COMMIT_KEPT + _POST_COMMIT if hook == "post-commit" else _PRE_PUSH
     return _fill(_HEAD + "\n" + body, hook, python)
-
-
-def post_commit(python: str) -> bytes:
-    """The part of ``post-commit`` that is ours, for those who call it from a hook of their own."""
-    return _fill("hook=HOOK\npython=PYTHON\nstatus=0\n" + _POST_COMMIT, "post-commit", python)
 
 
 def _fill(text: str, hook: str, python: str) -> bytes:

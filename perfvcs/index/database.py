@@ -17,8 +17,8 @@ IN_MEMORY = ":memory:"
 # Not the file's fault: no permission, busy, locked, read-only, disk trouble, disk full, cannot be opened.
 CIRCUMSTANCES = frozenset({3, 5, 6, 8, 10, 13, 14})
 
-# Also what a changed byte does to a value.
-UNUSABLE = (sqlite3.Error, msgspec.MsgspecError, struct.error, UnicodeDecodeError, IndexError)
+# Also what a changed byte, or a value of another type, does to those who read it.
+UNUSABLE = (sqlite3.Error, msgspec.MsgspecError, struct.error, ValueError, TypeError, LookupError, OverflowError)
 
 Result = TypeVar("Result")
 
@@ -116,6 +116,9 @@ class Database:
         connection = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None)
         try:
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            if _version(connection) == self._version and not self._as_made(connection):
+                raise sqlite3.DatabaseError("its tables, views or triggers are not those of perfvcs")
             if _version(connection) != self._version:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("BEGIN IMMEDIATE")
@@ -128,12 +131,19 @@ class Database:
         return connection
 
     def _start_anew(self, connection: sqlite3.Connection) -> None:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            if not name.startswith("sqlite_"):
-                connection.execute(f'DROP TABLE "{name}"')
+        for kind in ("trigger", "view", "table"):
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,)).fetchall():
+                if not name.startswith("sqlite_"):
+                    connection.execute(f'DROP {kind} "{name.replace(chr(34), chr(34) * 2)}"')
         for statement in self._schema.split(";"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {self._version}")
+
+    def _as_made(self, connection: sqlite3.Connection) -> bool:
+        """Whether a file holds the tables and indexes of our schema, word for word, and nothing else that SQLite would run."""
+        wanted = {text for statement in self._schema.split(";") if (text := " ".join(statement.split()))}
+        found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+        return {" ".join(str(sql).split()) for (sql,) in found} == wanted
 
     def _copy_in_memory(self) -> sqlite3.Connection:
         """What the file holds, in memory; empty where it cannot be read."""

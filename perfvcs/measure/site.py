@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from perfvcs.descriptors import remove
 from perfvcs.environment import clean
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs.config import Config, PythonTable, seconds
@@ -21,7 +22,7 @@ from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.process import CommandFailed, run
 from perfvcs.vcs import Project
-from perfvcs.vcs.worktree import checkout, delete
+from perfvcs.vcs.worktree import checkout
 
 CFLAGS = "{cflags}"  # in a build command
 
@@ -136,7 +137,7 @@ def _overlay(root: Path, folder: Path, entry: str) -> str:
         raise BuildError(f"overlay `{entry}` would leave the checkout through a symbolic link of this revision")
     if folder != root:
         try:
-            delete(target)
+            remove(target)
             target.parent.mkdir(parents=True, exist_ok=True)
             # a link becomes what it leads to, since the revision may not have that
             if source.is_dir():

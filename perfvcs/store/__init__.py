@@ -15,8 +15,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from perfvcs.descriptors import plain
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.lock import alone_in
 from perfvcs.profile import MAX_BYTES, Profile
+from perfvcs.store import layout
 from perfvcs.store.identity import identity
 from perfvcs.store.place import PLACE, Damaged, damaged, place, verified
 from perfvcs.store.plumbing import BRANCH, Fault, Git, GitFailed, Import, blob_id
@@ -86,7 +89,7 @@ class Store:
         prefix = f"{path.name}.new-"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _alone_in(path.parent):
+            with alone_in(path.parent):
                 for left in path.parent.glob(f"{prefix}*"):
                     shutil.rmtree(left, ignore_errors=True)
                 if store.head() is None:
@@ -100,6 +103,7 @@ class Store:
     def _initialise(self) -> None:
         try:
             self._git.run("-c", "init.defaultBranch=main", "init", "--quiet", "--bare", "--template=", str(self.path.absolute()))
+            layout.write_config(self.path)
             for name in ("perfvcs-write.lock", "perfvcs-gc.lock"):
                 (self.path / name).touch()
             with contextlib.closing(Import(self._git)) as stream:
@@ -349,7 +353,7 @@ class Store:
     def _lock(self, name: str, mode: int) -> Iterator[None]:
         """``gc``: shared by writers, taken alone by gc. ``write``: one commits at a time. Both end with the process."""
         try:
-            file = (self.path / f"perfvcs-{name}.lock").open("ab")
+            file = open(self.path / f"perfvcs-{name}.lock", "ab", opener=plain)  # noqa: SIM115 - closed below
         except OSError as error:
             raise _unwritable(self.path, error) from None
         with file:
@@ -371,15 +375,3 @@ def _unwritable(path: Path, error: OSError) -> Unwritable:
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     cure = "free some space" if full else "make it writable for you"
     return Unwritable(f"cannot write {path} ({error.strerror or error}): {cure} and repeat; what was stored is kept")
-
-
-@contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """One process at a time in a folder, without a file of its own for that."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

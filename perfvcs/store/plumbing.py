@@ -21,7 +21,11 @@ LARGE = 1 << 19
 WINDOW = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
 CHUNK = 1 << 20
 FAST = ("-c", "pack.compression=1")  # of large documents, most of the time goes into compressing; 6 % more bytes
-SETTINGS = ("core.hooksPath=/dev/null", "gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "core.quotePath=true")
+# Nothing that git finds in a store makes it start a program or reach another place, and it does nothing unasked.
+SETTINGS = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "protocol.allow=never", "gc.auto=0",
+    "maintenance.auto=false", "commit.gpgSign=false", "core.quotePath=true",
+)  # fmt: skip
 
 
 class GitMissing(PerfError):
@@ -55,7 +59,7 @@ def clean_environment() -> dict[str, str]:
     """The environment without what redirects git (we run inside hooks) and without the user's and the system's settings."""
     found = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     found |= {"LC_ALL": "C", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_DEFAULT_HASH": "sha1"}
-    return found | {"GIT_TERMINAL_PROMPT": "0", "GIT_ATTR_NOSYSTEM": "1"}
+    return found | {"GIT_TERMINAL_PROMPT": "0", "GIT_ATTR_NOSYSTEM": "1", "GIT_NO_LAZY_FETCH": "1"}
 
 
 def blob_id(content: bytes) -> str:

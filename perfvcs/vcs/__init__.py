@@ -94,6 +94,18 @@ def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
     return found if len(found) == len(wanted) else [git(folder, *ask, option) for option in wanted]
 
 
+def _not_embedded(common_dir: Path) -> None:
+    """Raises NoRepository where the repository around a git folder tracks it: a clone brought it, with settings that git obeys.
+
+    Git itself never lets anything called ``.git`` into a commit, so that only other names need a look.
+    """
+    if ".git" in common_dir.parts:
+        return
+    with contextlib.suppress(GitError):  # there is none around it
+        if git(common_dir.parent, "--literal-pathspecs", "ls-files", "-z", "--", common_dir.name):
+            raise NoRepository(f"{common_dir} came with the repository around it, so its settings are not trusted: clone it elsewhere")
+
+
 @dataclass(frozen=True)
 class Project:
     """A git repository seen from one of its working trees.
@@ -126,6 +138,7 @@ class Project:
                 cure = "if you trust it: git config --global --add safe.directory"
                 raise NoRepository(f"{folder} belongs to another user: {cure} {shlex.quote(str(folder))}") from None
             raise NoRepository(str(error).removeprefix("git rev-parse failed: ")) from None
+        _not_embedded(Path(common_dir))
         return cls(Path(root), Path(git_dir), Path(common_dir), bare == "true")
 
     def git(self, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:

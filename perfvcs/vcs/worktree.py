@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from perfvcs import descriptors
 from perfvcs.errors import PerfError
 from perfvcs.vcs import GitError, Project, git
 
@@ -47,22 +47,10 @@ def remove(project: Project, folder: Path) -> None:
     """Take a worktree away, the half-made ones of a crash too; git's records of other worktrees stay."""
     with contextlib.suppress(GitError):
         project.git("worktree", "remove", "--force", "--force", str(folder))
-    if folder.exists():
-        delete(folder)
+    descriptors.remove(folder)
     for record in (project.common_dir / "worktrees").glob("*/gitdir"):
         if Path(record.read_text().strip()).parent == folder:
             shutil.rmtree(record.parent, ignore_errors=True)
-
-
-def delete(folder: Path) -> None:
-    """Remove a file, or a folder even when a build left read-only folders in it."""
-    if not folder.is_dir() or folder.is_symlink():
-        folder.unlink(missing_ok=True)
-        return
-    for path, _, _ in os.walk(folder):
-        with contextlib.suppress(OSError):
-            Path(path).chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _submodules(common_dir: Path, folder: Path) -> None:
@@ -93,6 +81,6 @@ def _copy_changes(project: Project, folder: Path) -> None:
     for name in names:
         source, target = project.root / name, folder / name
         if source.is_symlink() or source.is_file():
-            delete(target)  # of a folder that became a file, what is left of it
+            descriptors.remove(target)  # of a folder that became a file, what is left of it
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)

@@ -1,0 +1,95 @@
+"""`perf init --adopt`: a ``.perf`` from elsewhere becomes this repository's own, without what could lead elsewhere."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from perfvcs.descriptors import entries, remove
+from perfvcs.gate import place, stamp
+from perfvcs.gate.inspection import check_owner, check_place, untracked
+from perfvcs.gate.record import TOKEN, Record, read, write
+from perfvcs.lock import alone_in, hold
+from perfvcs.store import Store, layout
+from perfvcs.store.place import Damaged, verified
+from perfvcs.vcs import Project
+
+KEPT = {"log": (".log", ".log.1"), "pages": (".html",), "aside": (".json",)}  # folders whose plain files of these kinds stay
+BATCH = 1000  # documents that one git process reads
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """What an adoption did: how many profiles are in the store, and what was dropped, in sentences."""
+
+    home: Path
+    profiles: int
+    dropped: list[str]
+
+
+def adopt(project: Project) -> Adoption:
+    """Check and clean a ``.perf`` whoever made it, and give it this repository's token; raises Untrusted, Damaged, Locked.
+
+    Kept are the profiles that are whole, logs, pages and what failed measurements put aside. Everything that is derived is made
+    anew later. A kill at any moment leaves what can be adopted again.
+    """
+    untracked(project)
+    with alone_in(project.common_dir):
+        record = read(project)
+        home = place(project, record)
+        check_place(project, record, home)
+        dropped = _without_links(home)
+        with hold(home / "lock"):
+            dropped += _clean(home)
+            dropped += layout.restore(home / "store") if (home / "store").is_dir() else []
+            kept, broken = _profiles(Store(home / "store"))
+            if record is None:
+                record = Record.new()
+                write(project, record)
+            stamp(home, record)
+    return Adoption(home, kept, dropped + broken)
+
+
+def _without_links(folder: Path, kept: tuple[str, ...] = ()) -> list[str]:
+    """Remove what is neither a plain file nor a folder, and files without one of the ``kept`` suffixes; what went, in sentences."""
+    dropped = []
+    for name in entries(folder):
+        about = os.lstat(folder / name)
+        check_owner(folder / name, about)
+        link = stat.S_ISLNK(about.st_mode)
+        if (kept and not name.endswith(kept)) or not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+            dropped.append(f"{folder.name}/{name}: {'a symbolic link' if link else 'of another kind'}")
+            remove(folder / name)
+    return dropped
+
+
+def _clean(home: Path) -> list[str]:
+    """Remove what is derived and what is scratch."""
+    dropped = []
+    for name in entries(home):
+        if name in KEPT and (home / name).is_dir():
+            dropped += _without_links(home / name, KEPT[name])
+        elif name not in ("store", "lock", TOKEN):
+            remove(home / name)
+    return dropped
+
+
+def _profiles(store: Store) -> tuple[int, list[str]]:
+    """Take every document that is not a whole profile out of the store; how many are left, and what went. Raises Damaged."""
+    if store.head() is None:
+        return 0, []
+    count, broken = 0, {}
+    waiting = store.entries()
+    while batch := list(islice(waiting, BATCH)):
+        for path, document in store.documents({entry.path: entry.new for entry in batch if entry.new}):
+            try:
+                verified(path, document)
+                count += 1
+            except Damaged as error:
+                broken[path] = error.reason
+    if broken:
+        store.remove(broken, "Adopt: without what is not a whole profile")
+    return count, [f"{path}: {reason}" for path, reason in broken.items()]

@@ -1,0 +1,121 @@
+"""Whether a ``.perf`` is this repository's own, and holds nothing that leads elsewhere."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from perfvcs.descriptors import NotPlain, plain
+from perfvcs.gate.record import BEGUN, TOKEN, Record
+from perfvcs.store import layout
+from perfvcs.vcs import GitError, NoRepository, Project, git
+
+FOLDER = ".perf"
+ADOPT = "if its profiles are yours, run `perf init --adopt`; otherwise delete it"
+
+
+class Untrusted(NoRepository):
+    """``.perf`` is not one that this repository made on this machine."""
+
+
+def beside(project: Project) -> Path:
+    """The usual place of ``.perf``: beside ``.git``, inside a bare repository."""
+    return project.home / FOLDER
+
+
+def inspect(project: Project, record: Record | None, home: Path) -> None:
+    """Check everything that a command could open or follow; raises Untrusted with the cure."""
+    untracked(project)
+    check_place(project, record, home)
+    if record is None or token_in(home) != record.token:
+        raise Untrusted(f"{home} was not made by this repository on this machine (a copy, a clone, or an older perfvcs): {ADOPT}")
+    for folder in (home, home / "store"):
+        _check_entries(folder)
+    if (problem := layout.problem(home / "store")) is not None:
+        raise Untrusted(f"{problem}: run `perf init --adopt`, which checks it and takes out what is not ours")
+
+
+def untracked(project: Project) -> None:
+    """Raises Untrusted where git tracks ``.perf`` or anything below it: such files came with a commit."""
+    if project.bare or project.home == project.common_dir:  # nothing is checked out around it
+        return
+    try:
+        tracked = git(project.home, "--literal-pathspecs", "ls-files", "-z", "--", FOLDER)
+    except GitError as error:
+        raise Untrusted(f"cannot see whether git tracks {beside(project)}: {error}") from None
+    if tracked:
+        first = tracked.partition("\0")[0]
+        cure = f"run `git rm -r --cached {FOLDER}`, then delete the folder, or `perf init --adopt` if its profiles are yours"
+        raise Untrusted(f"git tracks `{first}`, and what comes with a commit is not trusted: {cure}")
+
+
+def empty(home: Path) -> bool:
+    """Whether there is no ``.perf`` yet, or one that was only begun."""
+    try:
+        if stat.S_ISLNK(os.lstat(home).st_mode):
+            return False
+        return {entry.name for entry in home.iterdir()} <= {TOKEN, BEGUN}
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def token_in(home: Path) -> str | None:
+    """The token in a ``.perf``; None where there is none that can be read."""
+    try:
+        with open(plain(home / TOKEN, os.O_RDONLY), encoding="ascii", errors="replace") as file:
+            return file.read(100).strip()
+    except (NotPlain, OSError):
+        return None
+
+
+def check_place(project: Project, record: Record | None, home: Path) -> None:
+    """Raises Untrusted unless the folder itself is one, is yours, and is where the record says."""
+    link = beside(project)
+    if home != link and not os.path.lexists(home / TOKEN):
+        raise Untrusted(
+            f"{home}, where `perf init --store` has put the profiles, is not there or empty: mount it, or run it again"
+        )
+    leads_home = home != link and link.is_symlink() and link.resolve() == home.resolve()
+    if link.is_symlink() and not leads_home:
+        raise Untrusted(f"{link} is a symbolic link, which is not followed: delete it, or run `perf init --store FOLDER`")
+    if home != link and not leads_home and link.exists():
+        cure = f"delete it, or move it away and run `perf init --store {link}`"
+        raise Untrusted(f"{link} is not used, since the profiles are in {home}: {cure}")
+    about = os.lstat(home)
+    if not stat.S_ISDIR(about.st_mode):
+        raise Untrusted(f"{home} is not a folder, and perfvcs keeps its profiles there: move it away")
+    check_owner(home, about)
+    if record is not None and not os.access(home, os.R_OK | os.X_OK):
+        raise Untrusted(f"cannot read {home}: make it readable for you")
+
+
+def _check_entries(folder: Path) -> None:
+    try:
+        found = os.scandir(folder)
+    except FileNotFoundError:  # no store yet
+        return
+    except OSError as error:
+        raise Untrusted(f"cannot read {folder} ({error.strerror}): make it readable for you") from None
+    with found:
+        for entry in found:
+            try:
+                about = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # it went meanwhile
+                continue
+            if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+                kind = "a symbolic link" if stat.S_ISLNK(about.st_mode) else "neither a plain file nor a folder"
+                raise Untrusted(f"{entry.path} is {kind}: delete it, or run `perf init --adopt`, which takes such out")
+            check_owner(Path(entry.path), about)
+
+
+def check_owner(path: Path, about: os.stat_result) -> None:
+    """Raises Untrusted unless a file is the user's own or root's; for root under sudo, also its caller's, as git does it."""
+    trusted = {os.geteuid(), 0}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        trusted.add(int(os.environ["SUDO_UID"]))
+    if about.st_uid not in trusted:
+        cure = "make it yours (chown), or work in a clone of your own"
+        raise Untrusted(f"{path} belongs to another user (number {about.st_uid}): {cure}")

@@ -1,0 +1,66 @@
+"""What the git folder, which no clone carries, knows of ``.perf``: a random token, and where ``.perf`` is."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from perfvcs.descriptors import NotPlain, plain
+from perfvcs.errors import UsageError
+from perfvcs.vcs import NoRepository, Project
+
+NAME = "perfvcs"  # in the git folder that all worktrees share
+TOKEN, BEGUN = "token", "token.new"  # in .perf; BEGUN is renamed when it is whole
+HEX = re.compile(r"[0-9a-f]{64}")
+LARGEST = 1 << 16  # bytes
+
+
+class Unreadable(NoRepository):
+    """The record in the git folder cannot be read, so that no ``.perf`` can be trusted."""
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The token that ``.perf`` must have too; ``store`` is its absolute path where it is not beside ``.git``."""
+
+    token: str
+    store: str | None = None
+
+    @classmethod
+    def new(cls) -> Record:
+        """A record with a token that nobody can guess."""
+        return cls(secrets.token_hex(32))
+
+
+def read(project: Project) -> Record | None:
+    """The record of a repository; None where there is none. Raises Unreadable."""
+    path = project.common_dir / NAME
+    try:
+        with open(plain(path, os.O_RDONLY), "rb") as file:
+            found = msgspec.json.decode(file.read(LARGEST), type=Record)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unreadable(f"cannot read {path} ({error.strerror}), which says whose .perf is: make it readable for you") from None
+    except (NotPlain, msgspec.MsgspecError):
+        found = None
+    if found is None or not HEX.fullmatch(found.token) or not Path(found.store or "/").is_absolute():
+        raise Unreadable(f"{path} is damaged: delete it, and run `perf init --adopt` if the profiles in .perf are yours")
+    return found
+
+
+def write(project: Project, record: Record) -> None:
+    """Keep a record, whole or not at all; raises UsageError where the git folder cannot be written."""
+    path = project.common_dir / NAME
+    part = path.with_name(f"{NAME}.new-{os.getpid()}")
+    try:
+        part.unlink(missing_ok=True)
+        with open(plain(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(record) + b"\n")
+        part.replace(path)
+    except OSError as error:
+        why = "perfvcs keeps a token there that no clone can bring"
+        raise UsageError(f"cannot write {path} ({error.strerror}), and {why}: make the git folder writable for you") from None

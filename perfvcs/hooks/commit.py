@@ -1,0 +1,60 @@
+"""What happens after a commit: it is measured in the background, detached from the terminal, with a log."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from perfvcs.descriptors import NotPlain, make_folder, plain
+from perfvcs.errors import PerfError
+from perfvcs.gate import enter
+from perfvcs.vcs import Project, environment
+
+LOG = Path("log", "post-commit.log")  # in .perf
+LARGEST = 1_000_000  # bytes, then the log moves to one older file
+UNFINISHED = ("rebase-merge", "rebase-apply", "sequencer", "MERGE_HEAD")  # in git's folder while several commits are being made
+
+
+class NoLog(PerfError):
+    """The log cannot be written, and a measurement that fails in silence helps nobody."""
+
+
+def measure(project: Project) -> str | None:
+    """Start to measure HEAD in turns with its parent; the commit's id, None during a rebase and the like.
+
+    Raises NoRepository, Untrusted and NoLog; the measurement goes on when this process ends.
+    """
+    commit = project.head
+    if commit is None or any((project.git_dir / name).exists() for name in UNFINISHED):
+        return None
+    log = _opened(enter(project) / LOG)
+    try:
+        os.write(log, f"== {datetime.now().astimezone():%a %b %e %H:%M:%S %Z %Y} {commit}\n".encode(errors="replace"))
+        # in turns with its parent, so that the check before a push can tell a change of the code from one of the machine
+        parents = project.git("rev-list", "--parents", "--max-count=1", commit).split()[1:2]
+        command = [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "collect", "--wait", "--committed", *parents, commit]
+        streams = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), *((os.POSIX_SPAWN_DUP2, log, number) for number in (1, 2))]
+        os.posix_spawn(sys.executable, command, environment() | {"PERFVCS_SKIP": "1"}, file_actions=streams, setsid=True)
+    except OSError as error:
+        raise _no_log(error) from None
+    finally:
+        os.close(log)
+    return commit
+
+
+def _opened(path: Path) -> int:
+    try:
+        make_folder(path.parent)
+        if path.is_file() and path.stat().st_size > LARGEST:
+            path.replace(path.with_name(f"{path.name}.1"))
+        return plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    except NotPlain as error:
+        raise NoLog(f"not measuring: {error}") from None
+    except OSError as error:
+        raise _no_log(error) from None
+
+
+def _no_log(error: OSError) -> NoLog:
+    return NoLog(f"not measuring, .perf/{LOG} cannot be written ({error.strerror}): make it writable for you")

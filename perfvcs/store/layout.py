@@ -1,0 +1,140 @@
+"""What a store consists of on the disk; everything else could redirect git, and has no place in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from perfvcs.descriptors import NotPlain, entries, folder, plain, remove
+from perfvcs.store.plumbing import clean_environment
+
+CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+HEAD = b"ref: refs/heads/main\n"
+LARGEST = 1 << 20  # bytes of a configuration
+# What git reads to find settings, objects or code elsewhere, with a store's path as its root.
+REDIRECTIONS = (
+    "commondir",
+    "config.worktree",
+    "objects/info/alternates",
+    "objects/info/http-alternates",
+    "info/grafts",
+    "info/attributes",
+)
+FILES = frozenset({"HEAD", "config", "packed-refs", "perfvcs-write.lock", "perfvcs-gc.lock"})
+FOLDERS = frozenset({"objects", "refs"})
+OBJECTS = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx|rev|mtimes)")
+REFS = re.compile(r"heads/main")
+# What git and its killed processes leave, and what git makes again: not worth a word.
+USUAL = re.compile(
+    r"description|branches|logs|gc\.(log|pid)|FETCH_HEAD|ORIG_HEAD|fast_import_crash_\d+|.*\.lock|info(/refs)?|objects/(.*/)?tmp_.*"
+    r"|objects/info/(packs|commit-graph|commit-graphs/.*)|objects/pack/(multi-pack-index.*|.*\.bitmap)"
+)
+STANDARD = re.compile(r"core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates)")
+
+
+def problem(store: Path) -> str | None:
+    """Why git must not run in a store, in the words of a message; None where all is as we write it. Cheap: nothing is started."""
+    if not os.path.lexists(store):
+        return None
+    for name in ("config", "HEAD"):
+        expected = CONFIG if name == "config" else HEAD
+        if (found := _content(store / name)) != expected:
+            what = "is missing" if found is None else "is not as perfvcs wrote it"
+            return f"{store / name} {what}"
+    for name in REDIRECTIONS:
+        if os.path.lexists(store / name):
+            return f"{store / name} could lead git elsewhere"
+    return None
+
+
+def restore(store: Path) -> list[str]:
+    """Leave only what a store consists of, with our own configuration; what was dropped, in sentences. Nothing is followed.
+
+    A kill at any moment leaves a store that can be restored again.
+    """
+    dropped = []
+    if foreign := _foreign_keys(store / "config"):
+        dropped.append(f"store/config: {', '.join(foreign)}")
+    for name in entries(store):
+        kind = stat.S_IFMT(os.lstat(store / name).st_mode)
+        if kind != (stat.S_IFDIR if name in FOLDERS else stat.S_IFREG if name in FILES else None):
+            dropped += _dropped(store, name)
+    for top, allowed in (("objects", OBJECTS), ("refs", REFS)):
+        for name in list(_below(store / top)):
+            if not allowed.fullmatch(name):
+                dropped += _dropped(store, f"{top}/{name}")
+    if (text := _content(store / "packed-refs")) is not None:
+        kept = b"".join(line for line in text.splitlines(keepends=True) if line.endswith(b" refs/heads/main\n"))
+        if kept != text:
+            _put(store / "packed-refs", kept)
+    _put(store / "config", CONFIG)
+    _put(store / "HEAD", HEAD)
+    return dropped
+
+
+def write_config(store: Path) -> None:
+    """Give a new store our configuration in the place of git's own."""
+    _put(store / "config", CONFIG)
+
+
+def _dropped(store: Path, name: str) -> list[str]:
+    """Remove one entry; the sentence about it, none for what git itself leaves in every repository."""
+    path = store / name
+    kind = "a symbolic link" if path.is_symlink() else "not part of a store"
+    within = [f"{name}/{below}" for below in _below(path)]
+    remove(path)
+    silent = kind != "a symbolic link" and all(USUAL.fullmatch(one) for one in within or [name])
+    return [] if silent else [f"store/{name}: {kind}"]
+
+
+def _below(top: Path, prefix: str = "") -> Iterator[str]:
+    """The paths of everything below a folder that is not a folder itself, relative to it; links are not entered."""
+    try:
+        names = entries(top)
+    except NotPlain:
+        return
+    for name in names:
+        path = top / name
+        if path.is_dir() and not path.is_symlink():
+            yield from _below(path, f"{prefix}{name}/")
+        else:
+            yield f"{prefix}{name}"
+
+
+def _foreign_keys(config: Path) -> list[str]:
+    """The keys of a configuration that perfvcs and git's own `init` do not write; nothing in it is obeyed."""
+    if _content(config) == CONFIG:
+        return []
+    command = ["git", "config", "--file", str(config), "--no-includes", "--list", "--name-only", "--null"]
+    listed = b""
+    if config.is_file() and not config.is_symlink():
+        listed = subprocess.run(command, env=clean_environment(), cwd="/", capture_output=True, check=False).stdout
+    keys = dict.fromkeys(listed.decode(errors="replace").split("\0"))
+    return [key for key in keys if key and not STANDARD.fullmatch(key)]
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a plain file; None where there is none, or one that is too large to be ours."""
+    try:
+        with open(plain(path, os.O_RDONLY), "rb") as file:
+            found = file.read(LARGEST + 1)
+    except (NotPlain, OSError):
+        return None
+    return found if len(found) <= LARGEST else None
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Write a small file whole or not at all, in the place of whatever is there."""
+    if _content(path) == content:
+        return
+    part = path.with_name(f"{path.name}.lock")  # git's own name for a file that is being replaced
+    remove(part)
+    with folder(path.parent), open(plain(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+        file.write(content)
+    if path.is_dir() and not path.is_symlink():
+        remove(path)
+    part.replace(path)
