@@ -27,7 +27,7 @@ perf has (`perf stat`, `perf record`, ...), with its arguments as they are.
 | 3 | `perf check` found a degradation |
 | 4 | nothing to compare, or (with `--strict`) inconclusive |
 | 5 | collecting failed |
-| 10 | no repository |
+| 10 | no repository, nothing measured in it yet, or a `.perf` that is not [trusted](security.md) |
 | 11 | locked by another run |
 | 12 | damaged |
 | 130 | interrupted |
