@@ -63,12 +63,14 @@ def empty(home: Path) -> bool:
 
 
 def token_in(home: Path) -> str | None:
-    """The token in a ``.perf``; None where there is none that can be read."""
+    """The token in a ``.perf``; None where there is none. Raises Untrusted where it cannot be read."""
     try:
         with open(plain(home / TOKEN, os.O_RDONLY), encoding="ascii", errors="replace") as file:
             return file.read(100).strip()
-    except (NotPlain, OSError):
+    except (NotPlain, FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise Untrusted(f"cannot read {home / TOKEN} ({error.strerror}): make it readable for you") from None
 
 
 def check_place(project: Project, record: Record | None, home: Path) -> None:
