@@ -30,7 +30,7 @@ perf has (`perf stat`, `perf record`, ...), with its arguments as they are.
 | 10 | no repository, nothing measured in it yet, or a `.perf` that is not [trusted](security.md) |
 | 11 | locked by another run |
 | 12 | damaged |
-| 130 | interrupted |
+| 129, 130, 143 | ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM |
 | 141 | nobody reads the output any more (`perf log \\| head`) |
 """
 

@@ -1,5 +1,5 @@
 """``python -m perfvcs`` is the command line."""
 
-from perfvcs.cli import main
+from perfvcs.entry import main
 
 main()

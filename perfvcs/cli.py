@@ -6,21 +6,21 @@ import errno
 import importlib
 import os
 import re
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from perfvcs import __version__
+from perfvcs import __version__, interruption, keeper
 from perfvcs.errors import CURES, PerfError
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
 LONGEST = 2000  # characters of an error
 INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE, as git does
+FOLDER_GONE = 10  # as where there is no repository
 
 _SUMMARY = re.compile(r'^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n)', re.MULTILINE | re.DOTALL)
 
@@ -48,6 +48,9 @@ class Commands(click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is not None:
+            interruption.unwind()
+            if not ctx.resilient_parsing:
+                ctx.with_resource(keeper.keeping())
             return name, command, args[1:]
         if ctx.info_name == "perf" and not ctx.resilient_parsing:
             from perfvcs import linuxperf
@@ -102,6 +105,8 @@ def _exit_codes() -> Iterator[None]:
                 raise RuntimeError("a process that we started stopped reading") from error
             _silence()
             raise click.exceptions.Exit(READER_GONE) from None
+        if error.errno == errno.ENOENT and _folder_is_gone():
+            _leave("the current folder was deleted: go to another one (cd), or name one (perf -C DIR)", FOLDER_GONE)
         if error.errno not in CURES:
             raise
         where = f"{error.filename}: " if error.filename else ""
@@ -110,6 +115,8 @@ def _exit_codes() -> Iterator[None]:
 
 
 def _leave(message: str, status: int) -> None:
+    if interruption.stopped():  # what cleaning up complains of is not why the program ends
+        raise interruption.Stopped
     from perfvcs.quantity import shorten
 
     # it may quote names from profiles and files: one line, and nothing that a terminal obeys
@@ -130,6 +137,14 @@ def _reader_gone() -> bool:
             except (OSError, ValueError):
                 continue
     return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _folder_is_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _silence() -> None:
@@ -185,19 +200,11 @@ def group() -> None:
     """Keep the performance history of a git repository beside its code history."""
 
 
-def _stopped(number: int, frame: object) -> NoReturn:  # noqa: ARG001
-    """Leave through every ``finally`` on the way, so that no process, no worktree and no half file stays."""
-    sys.exit(128 + number)
-
-
 def main() -> None:
-    """Run the command line of this process; ``perf`` and ``perfvcs`` start here."""
+    """Run the command line of this process; ``perfvcs.entry`` has taken care of signals."""
     # where a standard stream is closed, a file of ours must not get its number: what we start would write into it
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
-            signal.signal(number, _stopped)
     started_as = os.path.basename(sys.argv[0])  # noqa: PTH119
     group.main(prog_name="perf" if started_as == "perf" else "perfvcs")

@@ -21,7 +21,7 @@ COMMANDS = frozenset(_NAMES.split())
 TRIED = "PERFVCS_LINUX_PERF"  # pid=path of every hand-over so far, to see a loop over wrappers such as pyenv's shims
 MAX_HANDOVERS = 16
 HEAD = 8192  # bytes of a script in which the name of our package is looked for
-_OURS = re.compile(rb"perfvcs\.cli|-m perfvcs\b|['\"]perfvcs['\"=]")
+_OURS = re.compile(rb"perfvcs\.(?:entry|cli)|-m perfvcs\b|['\"]perfvcs['\"=]")
 
 
 class NoLinuxPerf(UsageError):

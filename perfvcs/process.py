@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shlex
 import signal
 import subprocess
@@ -14,14 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from perfvcs import keeper
 from perfvcs.descriptors import plain
 from perfvcs.errors import PerfError
+from perfvcs.keeper import MARKER
 
 MAX_OUTPUT = 1 << 30
 TAIL = 400
 GRACE = 2.0
 PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
-MARKER = "PERFVCS_LAUNCH"  # in a command's environment: daemons that left its session are recognised by it
 
 
 class CommandFailed(PerfError):
@@ -46,7 +46,7 @@ def run(
     ``timeout`` is in seconds; standard output, at most ``limit`` bytes, goes into ``output``. What does not, and standard error, is
     appended to ``log``, or kept only for the message. ``pass_fds`` stay open in the command. Raises CommandFailed.
     """
-    command, marker = shlex.join(argv), secrets.token_hex(16)
+    command, marker = shlex.join(argv), keeper.marker()
     with open(log, "a+b", opener=plain) if log else tempfile.TemporaryFile() as told:
         try:
             # Popen would look the program up on our own PATH, not on the one given

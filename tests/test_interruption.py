@@ -1,11 +1,14 @@
-"""Ctrl-C at every stage of a measurement: the checkout, the build, the installation, the workload, warm-up, blocks, storing."""
+"""Signals at every stage: the program's start, a checkout, a build, a workload, warm-up, blocks, storing, cleaning up."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from conftest import Project
 
@@ -65,3 +68,159 @@ def test_an_interrupt_leaves_nothing_behind(
     repository = Repository.find()
     assert repository.store.fsck() == []
     assert repository.store.paths() == []
+
+
+COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
+LINES = {signal.SIGINT: "perf: interrupted", signal.SIGTERM: "perf: terminated", signal.SIGHUP: "perf: hung up"}
+
+
+def comes(true: Callable[[], object]) -> bool:
+    """Whether something becomes true within a minute."""
+    until = time.monotonic() + 60
+    while not true() and time.monotonic() < until:
+        time.sleep(0.02)
+    return bool(true())
+
+
+def running(word: str) -> list[int]:
+    """The processes with a word in their command."""
+    found = psutil.process_iter(["cmdline", "status"])
+    return [one.pid for one in found if word in (one.info["cmdline"] or ()) and one.info["status"] != psutil.STATUS_ZOMBIE]
+
+
+def left(project: Project) -> list[str]:
+    """Worktrees and scratch files."""
+    folders = [path.name for place in ("worktrees", "tmp") for path in (project.root / ".perf" / place).glob("*")]
+    return folders + project.git("worktree", "list").splitlines()[1:]
+
+
+@pytest.mark.parametrize("number", LINES)
+def test_a_signal_during_the_start_ends_the_program_with_one_line(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    project.commit()
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / "click.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60)\n")
+    monkeypatch.setenv("PYTHONPATH", str(slow))
+    process = subprocess.Popen([*COMMAND, "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(number)
+    assert process.communicate(timeout=60)[1] == f"{LINES[number]}\n"
+    assert process.returncode == 128 + number
+
+
+@pytest.mark.parametrize("number", LINES)
+def test_a_signal_during_a_measurement_ends_it_with_one_line(
+    staged: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    stages = tmp_path / "stages"
+    stages.touch()
+    monkeypatch.setenv("STAGES", str(stages))
+    process = subprocess.Popen([*COMMAND, "collect", "--quiet", "HEAD~1", "HEAD"], stderr=subprocess.PIPE, text=True)
+    assert comes(lambda: "work" in stages.read_text() or process.poll() is not None)
+    process.send_signal(number)
+    assert process.communicate(timeout=60)[1] == f"{LINES[number]}\n"
+    assert process.returncode == 128 + number
+    assert left(staged) == []
+
+
+def test_more_signals_do_not_interrupt_cleaning_up(project: Project) -> None:
+    project.configure('cmd = "true"', top='build = ["sh slow.sh"]')
+    project.commit(
+        "one", **{"slow.sh": "trap 'touch ../../asked; sleep 0.5' TERM\ntouch ../../begun\nwhile :; do sleep 0.1; done\n"}
+    )
+    process = subprocess.Popen([*COMMAND, "collect", "--committed", "HEAD"], stderr=subprocess.PIPE, text=True)
+    assert comes((project.root / ".perf" / "begun").exists)
+    process.send_signal(signal.SIGINT)
+    assert comes((project.root / ".perf" / "asked").exists)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        process.send_signal(number)
+        time.sleep(0.05)
+    assert process.communicate(timeout=60)[1].splitlines()[-1] == "perf: interrupted"
+    assert process.returncode == 130
+    assert left(project) == []
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["try: os.kill(os.getpid(), signal.SIGINT)\n    except BaseException: pass", "Dying()"],
+    ids=["everything is caught", "in a destructor"],
+)
+def test_an_interruption_that_was_swallowed_comes_again(where: str) -> None:
+    script = f"""
+import os, signal, time
+from perfvcs import interruption
+class Dying:
+    def __del__(self): os.kill(os.getpid(), signal.SIGINT)
+interruption.begin()
+interruption.unwind()
+try:
+    {where}
+    time.sleep(60)
+finally:
+    interruption.end()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "perf: interrupted\n")
+
+
+def test_what_is_ignored_stays_ignored(project: Project) -> None:
+    project.configure('cmd = "sh slow.sh"')
+    project.commit("one", **{"slow.sh": "touch begun\nsleep 0.3\n"})
+    command = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *COMMAND, "collect", "--quiet"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert comes((project.root / "begun").exists)
+    process.send_signal(signal.SIGHUP)
+    assert (process.communicate(timeout=60)[1], process.returncode) == ("", 0)
+
+
+def test_a_build_ends_when_perf_is_killed(project: Project) -> None:
+    project.configure('cmd = "true"', top='build = ["sh slow.sh"]')
+    project.commit("one", **{"slow.sh": "sleep 60.0719 & sleep 60.0719\n"})
+    process = subprocess.Popen([*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL)
+    assert comes(lambda: len(running("60.0719")) == 2)
+    process.kill()
+    process.wait()
+    assert comes(lambda: not running("60.0719"))
+
+
+@pytest.mark.parametrize("number", [*LINES, signal.SIGKILL])
+def test_git_ends_with_perf(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    project.commit()
+    Repository.find(create=True)
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / "git").write_text("#!/bin/sh\nsleep 60.0720\n")
+    (slow / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow}{os.pathsep}{os.environ['PATH']}")
+    process = subprocess.Popen([*COMMAND, "status"], stderr=subprocess.DEVNULL)
+    assert comes(lambda: running("60.0720"))
+    process.send_signal(number)
+    assert process.wait(60) == (-number if number == signal.SIGKILL else 128 + number)
+    assert comes(lambda: not running("60.0720"))
+
+
+def test_what_a_command_leaves_running_on_purpose_stays() -> None:
+    from perfvcs.keeper import keeping, released
+
+    with keeping():
+        kept = subprocess.Popen(["sleep", "60.0721"], env=released(os.environ))
+    assert kept.poll() is None
+    kept.kill()
+    kept.wait()
+
+
+def test_a_signal_after_the_work_is_done_changes_nothing() -> None:
+    script = """
+import atexit, os, signal, threading
+from perfvcs import interruption
+interruption.begin()
+threading.Thread(target=threading.Event().wait, daemon=True).start()  # a signal may be delivered to any thread
+interruption.unwind()
+atexit.register(lambda: [os.kill(os.getpid(), number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
+interruption.end()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

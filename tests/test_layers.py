@@ -13,7 +13,8 @@ import perfvcs
 
 PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
-    {"errors"},
+    {"errors", "interruption"},
+    {"keeper"},
     {"profile", "native", "statistics", "quantity", "rules", "descriptors"},
     {"lock", "summary", "environment", "process", "plugins", "linuxperf", "interpreter", "twin", "workloads"},
     {"store", "vcs", "launcher"},
@@ -31,6 +32,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"site"},
     {"commands", "pytestplugin"},
     {"cli"},
+    {"entry"},
 )
 FAMILIES = {"collectors", "postprocessors", "views"}
 NOT_FOR_FAMILIES = {"store", "vcs", "index", "jobs", "repository", "measure", "locate", "reports", "exchange", "commands", "cli"}

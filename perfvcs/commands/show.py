@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._output import echo
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -52,7 +54,7 @@ def command(
         return
     path = repository.page(names) if output is None else output.absolute()
     into_file(path, export(subject, kind, view, options), force=True)
-    click.echo(f"wrote {path}", err=path.exists() and not path.is_file())  # a pipe holds the page and nothing else
+    echo(f"wrote {path}", err=path.exists() and not path.is_file())  # a pipe holds the page and nothing else
     if kind == PAGE and not no_open and sys.stdout.isatty():
         _open(path)
 
@@ -77,12 +79,15 @@ def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> Non
     from perfvcs.sparkline import fits
 
     drawn = text(subject, view, options, max(NARROWEST, min(get_terminal_size((WIDTH, 24)).columns, WIDEST)))
-    click.echo(drawn if fits(sys.stdout.encoding) else ascii_only(drawn))
+    echo(drawn if fits(sys.stdout.encoding) else ascii_only(drawn))
 
 
 def _open(path: Path) -> None:
     """Open a page in the browser, where there is a display for one."""
+    from perfvcs.keeper import MARKER
+
+    os.environ.pop(MARKER, None)  # the browser stays when we have gone
     missing = sys.platform == "linux" and not any(os.environ.get(name) for name in DISPLAYS)
     if missing or click.launch(str(path)):
         why = "there is no display" if missing else "no browser could be started"
-        click.echo(f"{why}: open the page elsewhere, or draw on the terminal with --text", err=True)
+        echo(f"{why}: open the page elsewhere, or draw on the terminal with --text", err=True)

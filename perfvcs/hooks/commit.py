@@ -10,6 +10,7 @@ from pathlib import Path
 from perfvcs.descriptors import NotPlain, make_folder, plain
 from perfvcs.errors import PerfError
 from perfvcs.gate import enter
+from perfvcs.keeper import released
 from perfvcs.vcs import Project, environment
 
 LOG = Path("log", "post-commit.log")  # in .perf
@@ -36,7 +37,8 @@ def measure(project: Project) -> str | None:
         parents = project.git("rev-list", "--parents", "--max-count=1", commit).split()[1:2]
         command = [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "collect", "--wait", "--committed", *parents, commit]
         streams = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), *((os.POSIX_SPAWN_DUP2, log, number) for number in (1, 2))]
-        os.posix_spawn(sys.executable, command, environment() | {"PERFVCS_SKIP": "1"}, file_actions=streams, setsid=True)
+        variables = released(environment()) | {"PERFVCS_SKIP": "1"}
+        os.posix_spawn(sys.executable, command, variables, file_actions=streams, setsid=True)
     except OSError as error:
         raise _no_log(error) from None
     finally:

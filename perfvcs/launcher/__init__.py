@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from perfvcs.interruption import SIGNALS
 from perfvcs.launcher import fallback
 from perfvcs.launcher.execution import (
     Execution,
@@ -101,7 +102,7 @@ def launch(
     descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr} | ({readings} if pace else set())
     process: subprocess.Popen[bytes] | None = None
     # Ctrl-C between the start of the launcher and the moment that we know its number would leave it running.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         with open(environment, "wb", closefd=False) as file:
             file.write(_block(argv, env))

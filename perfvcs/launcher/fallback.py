@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -13,8 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from perfvcs import keeper
+from perfvcs.keeper import MARKER
 from perfvcs.launcher.execution import Execution, LaunchError, NotStarted, Tail, check_start, name_command, not_started
-from perfvcs.process import MARKER, PATIENCE, stop
+from perfvcs.process import PATIENCE, stop
 
 ADDR_NO_RANDOMIZE = 0x0040000
 UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
@@ -36,10 +37,10 @@ def execute(
 
     ``wall`` has Python's own cost of starting a process in it. ``maxrss`` is None, since Linux would report the size of the Python
     process where that is larger; what was read and written is None, since newer kernels let only root ask that of an ended process.
-    A kill -9 of the caller leaves the command running.
+    Where the caller is killed, the keeper ends the command (``perfvcs.keeper``).
     """
     check_start(argv, cwd)
-    marker = f"{os.getpid()}-{secrets.token_hex(8)}"
+    marker = keeper.marker()
     reading, writing = os.pipe()
     process: subprocess.Popen[bytes] | None = None
     tail = Tail()
