@@ -243,3 +243,43 @@ def test_closed_streams_do_not_disturb_a_measurement(project, closed):
     command = [sys.executable, "-c", become, "collect", "-n1", "--", "sh", "-c", "echo out; echo err >&2"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     assert subprocess.run([sys.executable, "-m", "perfvcs", "status"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words", ["status", "log", "init", "collect", "check", "show", "plan", "fsck", "gc", "hook status", "publish site"]
+)
+def test_a_folder_that_was_deleted_meanwhile_is_told_in_one_line(project, words):
+    project.commit()
+    gone = project.root / "gone"
+    gone.mkdir()
+    script = 'cd gone && rmdir ../gone && exec "$@"'
+    command = [sys.executable, "-P", "-m", "perfvcs", *words.split()]
+    done = subprocess.run(["sh", "-c", script, "sh", *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 10
+    assert done.stderr == "perf: the current folder was deleted: go to another one (cd), or name one (perf -C DIR)\n"
+
+
+def test_another_folder_can_be_named_from_one_that_was_deleted(project):
+    project.commit()
+    (project.root / "gone").mkdir()
+    command = [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "init"]
+    done = subprocess.run(["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *command], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", ["status", "log", "check", "show", "show --text", "history", "plan", "export", "process HEAD normalizer"]
+)
+@pytest.mark.parametrize("orphan", [True, False])
+def test_a_branch_without_commits_is_told_in_one_line(project, perf, words, orphan):
+    project.configure('cmd = "true"')
+    if orphan:
+        project.commit()
+        perf("collect", "-q")
+        project.git("checkout", "--quiet", "--orphan", "new")
+    else:
+        perf("init")
+    said = perf(*words.split(), code=None)
+    assert said.code in (2, 10)
+    assert said.err.count("\n") == 1
+    assert "no commits yet" in said.err

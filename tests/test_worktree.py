@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +107,19 @@ def test_what_a_crash_left_is_removed_and_other_worktrees_stay(project: Tree, tm
     listed = project.git("worktree", "list")
     assert str(place(project)) not in listed
     assert "theirs" in listed
+
+
+def test_bytes_that_are_not_utf_8_may_stand_in_paths_and_in_files_of_git(project: Tree, tmp_path: Path) -> None:
+    project.configure('cmd = "true"')
+    project.commit()
+    project.commit()
+    linked = Path(os.fsdecode(os.fsencode(tmp_path) + b"/linked-\xe9\n"))
+    project.git("worktree", "add", "--quiet", "--detach", str(linked))
+    excluded = project.root / ".git" / "info" / "exclude"
+    excluded.write_bytes(b"caf\xe9\n")
+    command = [sys.executable, "-P", "-m", "perfvcs", "collect", "--quiet", "HEAD~1", "HEAD"]
+    done = subprocess.run(command, cwd=linked, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert excluded.read_bytes().startswith(b"caf\xe9\n/.perf")
+    assert len(list((project.root / ".git" / "worktrees").iterdir())) == 1
+    assert list((project.root / ".perf" / "worktrees").glob("*")) == []

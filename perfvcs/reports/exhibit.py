@@ -23,6 +23,8 @@ def exhibit(repository: Repository, names: Sequence[str], *, delta: float | None
     try:
         states = [repository.state(name) for name in names or ("HEAD",)]
     except UnknownRevision as error:
+        if not names:
+            raise
         labels = [job.label for job in repository.index.series()]
         hint = nearest(names[0], labels) if labels else ""
         raise UnknownRevision(f"{error}; nor is it a benchmark{hint}") from None

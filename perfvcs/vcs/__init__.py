@@ -315,7 +315,7 @@ class Project:
     def exclude(self, pattern: str) -> None:
         """Add a pattern to ``info/exclude`` unless it is there."""
         path = self.common_dir / "info" / "exclude"
-        text = path.read_text() if path.exists() else ""
+        text = os.fsdecode(path.read_bytes()) if path.exists() else ""
         if pattern not in text.splitlines():
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text + ("" if not text or text.endswith("\n") else "\n") + pattern + "\n")
+            path.write_bytes(os.fsencode(text + ("" if not text or text.endswith("\n") else "\n") + pattern + "\n"))

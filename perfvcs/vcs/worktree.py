@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +50,7 @@ def remove(project: Project, folder: Path) -> None:
         project.git("worktree", "remove", "--force", "--force", str(folder))
     descriptors.remove(folder)
     for record in (project.common_dir / "worktrees").glob("*/gitdir"):
-        if Path(record.read_text().strip()).parent == folder:
+        if Path(os.fsdecode(record.read_bytes()).removesuffix("\n")).parent == folder:  # git writes the bytes of the path
             shutil.rmtree(record.parent, ignore_errors=True)
 
 
