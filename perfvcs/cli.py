@@ -120,7 +120,7 @@ def _leave(message: str, status: int) -> None:
     from perfvcs.quantity import shorten
 
     # it may quote names from profiles and files: one line, and nothing that a terminal obeys
-    click.echo(f"perf: {shorten(message, LONGEST)}", err=True)
+    click.echo(f"perf: {shorten(message, LONGEST)}", err=True)  # noqa: TID251
     raise click.exceptions.Exit(status) from None
 
 

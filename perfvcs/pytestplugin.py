@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.quantity import printable
 
 if TYPE_CHECKING:
     from perfvcs.measure.campaign import Outcome
@@ -60,7 +61,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if LINES in config.stash:
         terminalreporter.section("performance")
         for line in config.stash[LINES]:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(printable(line))
 
 
 class Spoken:
@@ -79,7 +80,7 @@ class Spoken:
     def say(self, line: str) -> None:
         """A line."""
         if self.reporter is not None:
-            self.reporter.write_line(line)
+            self.reporter.write_line(printable(line))
 
     def fail(self, failure: str) -> None:
         """A line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -181,3 +182,24 @@ def test_what_is_nested_too_deep_is_refused_before_it_is_stored(project: Project
     assert said.err.count("\n") == 1
     assert "nested deeper than 64 levels" in said.err or "recursion" in said.err
     assert perf("status").out.count("the store holds 0 profiles") == 1
+
+
+def test_what_nobody_sees_in_titles_names_and_files_is_shown_by_every_command(project: Project, perf: Perf) -> None:
+    tags = "".join(chr(0xE0000 + ord(one)) for one in "evil")
+    hostile = f"sort\u202e{tags}\u200b"
+    project.configure(f'cmd = "true"\nworkloads = ["{hostile}"]')
+    project.commit("first")
+    project.commit(f"second\u2066{tags}")
+    outside = project.root / f"here{tags}"
+    said = [perf("collect", "HEAD~1", "HEAD")]
+    for words in (
+        "status", "log", "log --json", "check", "check --json", "check --markdown", "show --text", "history", "plan", "fsck", "rm -n HEAD",
+        f"show{tags}", f"show {tags}", f"accept {tags} --reason {tags}", f"import {outside}", f"export -o {outside} HEAD",
+        f"publish {outside}-site", f"-C {outside} status",
+    ):  # fmt: skip
+        said.append(perf(*words.split(" "), code=None))
+    for one in said:
+        assert not {character for character in one.out + one.err if unicodedata.category(character) in ("Cf", "Cc", "Cn")} - {
+            "\n"
+        }
+    assert any("\ufffd" in one.out for one in said)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import doctest
 import math
+import re
+import unicodedata
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perfvcs import quantity as module
-from perfvcs.quantity import change, number, percent, quantity, scale, shorten
+from perfvcs.quantity import change, escaped, number, percent, printable, quantity, scale, shorten, visible
 
 
 def test_the_examples_hold() -> None:
@@ -60,3 +63,38 @@ def test_a_shortened_name_is_one_bounded_line(name: str, width: int) -> None:
     assert len(short) <= width + 2  # two marks around what is written from right to left
     assert "\n" not in short and "\x00" not in short and "\u202e" not in short
     short.encode()
+
+
+def unseen(text: str) -> list[str]:
+    """The characters of a text that a terminal obeys or does not draw, save line ends and what isolates names from right to left."""
+    categories = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+    marks = {*map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0)), *"\u034f\u115f\u1160\u3164\uffa0"}
+    return [one for one in text if one not in "\n\u2068\u2069" and (unicodedata.category(one) in categories or one in marks)]
+
+
+@given(st.text(st.characters(categories=None)) | st.text("a\n\u05d0\u2068\u2069\u202e\u200d\ufe0f\U0001f469\U000e0041\ud800"))
+def test_what_is_printed_has_nothing_that_nobody_sees(text: str) -> None:
+    assert unseen(printable(text)) == unseen(visible(text)) == unseen(shorten(text)) == []
+    assert visible(text) == visible(visible(text))
+    for line in printable(text).split("\n"):  # what isolates is closed where it began
+        assert re.sub("\u2068[^\u2068\u2069]*\u2069", "", line).count("\u2068") == 0
+    printable(text).encode()
+
+
+@given(st.text())
+def test_json_is_escaped_and_means_the_same(text: str) -> None:
+    document = escaped(msgspec.json.encode([text]).decode())
+    assert msgspec.json.decode(document.encode()) == [text]
+    assert unseen(document) == []
+
+
+def test_legible_text_stays_legible() -> None:
+    same = "naïve façade žluťoučký Ελλάδα 標準\u3000時間 한국어 हिन्दी ✓ 🏁 👍🏽 e\u0301"
+    assert visible(same) == printable(same) == same
+    assert visible("👩\u200d💻 ❤\ufe0f می\u200cخواهم") == "👩💻 ❤ میخواهم"
+
+
+def test_joiners_elsewhere_and_hidden_messages_are_shown() -> None:
+    assert visible("a\u200db \u200d\u200d") == "a\ufffdb \ufffd\ufffd"
+    assert visible("tag" + "".join(chr(0xE0000 + ord(one)) for one in "evil")) == "tag" + 4 * "\ufffd"
+    assert visible("😀" + "\U000e0141\U000e0142") == "😀\ufffd\ufffd"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._output import echo
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -47,13 +49,13 @@ def command(
     else:
         found = consent.accepted(repository)
     if as_json:
-        click.echo(consent.json(found, date.today()))
+        echo(consent.json(found, date.today()))
         return
     if not (changes or removed):
         listed = list(consent.lines(found, date.today()))
-        click.echo("\n".join(listed) or "nothing is accepted")
+        echo("\n".join(listed) or "nothing is accepted")
         return
     for one in found:
         said = f"{'accepted' if changes else 'not accepted any more:'} {one.id}  {consent.described(one)}"
-        click.echo("\n".join(wrap(said, consent.COLUMNS, subsequent_indent="    ")))
-    click.echo("commit perf-accepted.toml, so that it holds for everybody")
+        echo("\n".join(wrap(said, consent.COLUMNS, subsequent_indent="    ")))
+    echo("commit perf-accepted.toml, so that it holds for everybody")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._output import echo
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -63,7 +65,7 @@ def command(
         along = neighbours(repository, span, method=method, delta=share, afresh=afresh)
         if gate:
             _require_trust(repository, along.trials, delta=share, method=method)
-        click.echo(along.render(form, verbose=verbose))
+        echo(along.render(form, verbose=verbose))
         click.get_current_context().exit(along.status(gate=gate, strict=strict))
     if measure:
         trial = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share)
@@ -72,7 +74,7 @@ def command(
     if gate:
         _require_trust(repository, [trial], delta=share, method=method)
     told = form == "text" and trial.told and not (afresh or measure)
-    click.echo(trial.render("repeat" if told else form, verbose=verbose))
+    echo(trial.render("repeat" if told else form, verbose=verbose))
     if form == "text" and not told and not again:
         trial.was_told(repository)
     click.get_current_context().exit(trial.status(gate=gate, strict=strict))
@@ -117,5 +119,5 @@ def _audit(
     with shown(quiet=as_json) as progress:
         outcome = measure(repository, revision, Request(**asked), progress, delta)  # type: ignore[arg-type]
     found = audit(repository, revision, delta=delta, method=method)
-    click.echo(found.json() if as_json else "\n".join(found.lines()))
+    echo(found.json() if as_json else "\n".join(found.lines()))
     outcome.raise_failures()

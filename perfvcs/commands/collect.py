@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 class _Separated(click.Command):
     """Keeps the words after ``--`` apart: they are a command to measure, not revisions."""
@@ -51,8 +53,8 @@ def command(revisions: tuple[str, ...], quiet: bool, as_json: bool, **asked: obj
     with shown(quiet=quiet or as_json) as progress:
         outcome = collect(repository, config, commits, Request(**asked), progress)  # type: ignore[arg-type]
     if as_json:
-        click.echo(outcome.json())
+        echo(outcome.json())
     elif not quiet:
         for line in stored(outcome):
-            click.echo(line)
+            echo(line)
     outcome.raise_failures()

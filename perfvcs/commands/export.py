@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
+
+from perfvcs.commands._output import echo
 
 
 @click.command()
@@ -35,13 +38,21 @@ def command(
     folder = is_folder(output) or (str(output) != "-" and len(paths) > 1)
     if folder:
         count = into_folder(output, files, force=force)
-        click.echo(f"wrote {count} profile{'s' * (count != 1)} into {output}")
+        echo(f"wrote {count} profile{'s' * (count != 1)} into {output}")
         return
     if len(paths) > 1:
         raise UsageError(f"these are {len(paths)} profiles: name a folder with -o, or choose one by --job or its id")
     _, document = next(files)
     if str(output) == "-":
-        click.echo(document, nl=False)
+        _print(document)
         return
     into_file(output, document, force=force)
-    click.echo(f"wrote {output}")
+    echo(f"wrote {output}")
+
+
+def _print(document: bytes) -> None:
+    """The bytes as they are into a file or pipe; for eyes on a terminal."""
+    if sys.stdout.isatty():
+        echo(document.decode(errors="replace").rstrip("\n"))
+    else:
+        click.echo(document, nl=False)  # noqa: TID251

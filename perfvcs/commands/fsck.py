@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
@@ -23,12 +25,12 @@ def command(as_json: bool) -> None:
         profiles = 0
     if as_json:
         rows = [{"path": problem.path, "reason": problem.reason} for problem in problems]
-        click.echo(json.dumps({"profiles": profiles, "problems": rows}, indent=2))
+        echo(json.dumps({"profiles": profiles, "problems": rows}, indent=2))
     else:
         for problem in problems:
-            click.echo(shorten(str(problem), 2000))  # a foreign path may hold any bytes
+            echo(shorten(str(problem), 2000))  # a foreign path may hold any bytes
         whole = f"{profiles:,} profile{'s' * (profiles != 1)} can be read"
-        click.echo(whole if problems else f"{whole}, all whole; the index is rebuilt")
+        echo(whole if problems else f"{whole}, all whole; the index is rebuilt")
     if problems:
         count = f"{len(problems)} problem{'s' * (len(problems) != 1)}"
         raise Damaged(f"{count} in {repository.store.path}: restore it from a backup, or remove what is named with `perf rm`")

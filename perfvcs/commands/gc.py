@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 @click.command()
 def command() -> None:
@@ -13,4 +15,4 @@ def command() -> None:
     repository = Repository.find()
     before = repository.size()
     repository.gc()
-    click.echo(f"the store takes {repository.size():,} bytes now, {before:,} before")
+    echo(f"the store takes {repository.size():,} bytes now, {before:,} before")

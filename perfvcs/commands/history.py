@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]")
@@ -24,4 +26,4 @@ def command(names: tuple[str, ...], metric: str, number: int, everything: bool, 
         raise click.UsageError("at most a benchmark and a revision or range can be named")
     found = annals(Repository.find(), names, metric=metric)
     most = None if everything else number
-    click.echo(json(found, most) if as_json else "\n".join(lines(found, most)))
+    echo(json(found, most) if as_json else "\n".join(lines(found, most)))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._output import echo
+
 if TYPE_CHECKING:
     from perfvcs.hooks import Hook
     from perfvcs.vcs import Project
@@ -32,9 +34,9 @@ def install(names: tuple[str, ...]) -> None:
 
     project = Project.find()
     for hook in hooks.install(project, names or hooks.HOOKS):
-        click.echo(_line(hook))
+        echo(_line(hook))
     for note in hooks.notes(project):
-        click.echo(f"note: {note}")
+        echo(f"note: {note}")
 
 
 @command.command()
@@ -54,7 +56,7 @@ def uninstall(names: tuple[str, ...]) -> None:
         }[removal.done]
         if removal.done == "left alone" and removal.kept:
             said += f"; so was the one that was kept: {click.format_filename(removal.kept)}"
-        click.echo(f"{removal.name}: {said}")
+        echo(f"{removal.name}: {said}")
 
 
 @command.command()
@@ -69,12 +71,12 @@ def status(as_json: bool) -> None:
     if as_json:
         import json
 
-        click.echo(json.dumps([{key: value and str(value) for key, value in vars(hook).items()} for hook in found], indent=2))
+        echo(json.dumps([{key: value and str(value) for key, value in vars(hook).items()} for hook in found], indent=2))
         return
     for hook in found:
-        click.echo(_line(hook))
+        echo(_line(hook))
     for note in hooks.notes(project):
-        click.echo(f"note: {note}")
+        echo(f"note: {note}")
 
 
 @command.command(context_settings={"ignore_unknown_options": True})
@@ -103,7 +105,7 @@ def _measure(project: Project) -> None:
     from perfvcs.hooks.commit import LOG, measure
 
     if commit := measure(project):
-        click.echo(f"perf: measuring {commit[:10]} in the background, log in .perf/{LOG}", err=True)
+        echo(f"perf: measuring {commit[:10]} in the background, log in .perf/{LOG}", err=True)
 
 
 def _check_push(project: Project, remote: str) -> int:
@@ -120,15 +122,15 @@ def _check_push(project: Project, remote: str) -> int:
     for checked in push.check(project, push.pushes(project, remote, lines)):
         branch = checked.push.branch
         if checked.status == push.DEGRADED:
-            click.echo(checked.output.rstrip(), err=True)
-            click.echo(f"perf: {branch} became slower; to push all the same: git push --no-verify", err=True)
+            echo(checked.output.rstrip(), err=True)
+            echo(f"perf: {branch} became slower; to push all the same: git push --no-verify", err=True)
             blocked = True
         elif checked.status:
             reason = checked.error or ("nothing to compare" if checked.status == push.NOTHING_TO_COMPARE else "see `perf check`")
-            click.echo(f"perf: {branch} is not checked: {reason}; the push goes on", err=True)
+            echo(f"perf: {branch} is not checked: {reason}; the push goes on", err=True)
         elif checked.suspected:
             cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
-            click.echo(f"perf: {branch} is suspected to have changed; the push goes on, to settle it: {cure}", err=True)
+            echo(f"perf: {branch} is suspected to have changed; the push goes on, to settle it: {cure}", err=True)
     return push.DEGRADED if blocked else 0
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from perfvcs.commands._output import echo
+
 MANY = 20  # files from which on progress is worth showing
 
 
@@ -47,8 +49,8 @@ def command(
     intake = Intake(repository, commits, format_name, options, name, in_turns)
     few = len(files) < MANY and not any(map(is_folder, files))
     with shown(quiet=quiet or few, doing="importing") as progress:
-        intake.store(files, progress, lambda message: click.echo(f"perf: {shorten(message, 2000)}", err=True))
+        intake.store(files, progress, lambda message: echo(f"perf: {shorten(message, 2000)}", err=True))
     if not quiet:
-        click.echo("\n".join(intake.lines()))
+        echo("\n".join(intake.lines()))
     if intake.first_error:
         click.get_current_context().exit(intake.first_error.exit_code)

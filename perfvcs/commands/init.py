@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._output import echo
+
 if TYPE_CHECKING:
     from perfvcs.vcs import Project
 
@@ -35,7 +37,7 @@ def command(adopt: bool, store: str | None) -> None:
         _adopt(project)
     new = not gate.made(project)
     repository = Repository.find(create=True)
-    click.echo(f"{'made' if new else 'found'} {repository.home} (git ignores it through .git/info/exclude)")
+    echo(f"{'made' if new else 'found'} {repository.home} (git ignores it through .git/info/exclude)")
     _configure(project)
 
 
@@ -45,11 +47,11 @@ def _adopt(project: Project) -> None:
 
     adoption = adopt(project)
     for one in adoption.dropped[:NAMED]:
-        click.echo(f"dropped {shorten(one, LONGEST)}")
+        echo(f"dropped {shorten(one, LONGEST)}")
     if len(adoption.dropped) > NAMED:
-        click.echo(f"dropped {len(adoption.dropped) - NAMED} more")
+        echo(f"dropped {len(adoption.dropped) - NAMED} more")
     dropped = f"{len(adoption.dropped)} dropped" if adoption.dropped else "nothing dropped"
-    click.echo(f"adopted {adoption.home}: {adoption.profiles:,} profile{'s' * (adoption.profiles != 1)}, {dropped}")
+    echo(f"adopted {adoption.home}: {adoption.profiles:,} profile{'s' * (adoption.profiles != 1)}, {dropped}")
 
 
 def _configure(project: Project) -> None:
@@ -59,9 +61,9 @@ def _configure(project: Project) -> None:
 
     path = project.root / FILE
     if path.exists() or path.is_symlink():
-        click.echo(f"kept {FILE}")
+        echo(f"kept {FILE}")
         return
     kind = detect(project.root)
     path.write_text(kind.toml(), "utf-8")
-    click.echo(f"wrote {FILE}: {kind.found}")
-    click.echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")
+    echo(f"wrote {FILE}: {kind.found}")
+    echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")

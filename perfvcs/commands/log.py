@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 @click.command()
 @click.argument("revision", default="HEAD", metavar="[REVISION|A..B]")
@@ -16,4 +18,4 @@ def command(revision: str, number: int, everything: bool, as_json: bool) -> None
     from perfvcs.repository import Repository
 
     found = chronicle(Repository.find(), revision, number, everything=everything)
-    click.echo(found.json() if as_json else "\n".join(found.lines()))
+    echo(found.json() if as_json else "\n".join(found.lines()))

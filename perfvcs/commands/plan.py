@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 @click.command()
 @click.argument("revision", default="HEAD", metavar="[REVISION]")
@@ -21,4 +23,4 @@ def command(revision: str, jobs: tuple[str, ...], delta: float, verbose: bool, a
     from perfvcs.repository import Repository
 
     found = plan(Repository.find(), revision, jobs, delta / 100)
-    click.echo(found.json() if as_json else "\n".join(found.lines(verbose=verbose)))
+    echo(found.json() if as_json else "\n".join(found.lines(verbose=verbose)))

@@ -8,6 +8,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
+from perfvcs.commands._output import echo
+
 SUFFIXES = (".json", ".gz", ".z", ".csv", ".perf")
 HELP = ("-h", "--help")
 THREADS = "OPENBLAS_NUM_THREADS"
@@ -41,7 +43,7 @@ class Members(click.Group):
         if name in HELP and not rest:
             name, rest = ctx.params["target"], [name]
             if "did you mean" not in nearest(name, self.list_commands(ctx)):  # a revision: help on all of them
-                click.echo(ctx.get_help())
+                echo(ctx.get_help())
                 ctx.exit()
         command = self.get_command(ctx, name)
         if command is None:
@@ -114,9 +116,9 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
             raise
         changed = sum(outcome.changed for outcome in outcomes)
         stored = f"stored {changed} new version{'s' * (changed != 1)}"
-    click.echo(processing.document(outcomes) if as_json else "\n".join([*processing.lines(outcomes), stored]))
+    echo(processing.document(outcomes) if as_json else "\n".join([*processing.lines(outcomes), stored]))
     for note in processing.notes(outcomes):
-        click.echo(note, err=True)
+        echo(note, err=True)
 
 
 def _load_numpy() -> None:

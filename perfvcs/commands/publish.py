@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
@@ -33,4 +35,4 @@ def command(folder: Path, revision: str, title: str, base_url: str, newest: int,
 
     choice = Choice(verified(base_url) if base_url else "", newest, profiles)
     found = publish(Repository.find(), folder, revision=revision, title=title, choice=choice)
-    click.echo("\n".join(found.lines()))
+    echo("\n".join(found.lines()))

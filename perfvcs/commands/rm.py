@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE...")
@@ -22,4 +24,4 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], dry_run: bool) -> Non
     if not dry_run:
         paths = repository.store.remove(paths, f"Remove {', '.join(names)}")
     for path in paths:
-        click.echo(f"{'would remove' if dry_run else 'removed'} {path}")
+        echo(f"{'would remove' if dry_run else 'removed'} {path}")

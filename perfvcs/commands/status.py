@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._output import echo
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -13,4 +15,4 @@ def command(as_json: bool) -> None:
     from perfvcs.repository import Repository
 
     found = standing(Repository.find())
-    click.echo(found.json() if as_json else "\n".join(found.lines()))
+    echo(found.json() if as_json else "\n".join(found.lines()))

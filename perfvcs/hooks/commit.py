@@ -35,8 +35,23 @@ def measure(project: Project) -> str | None:
         os.write(log, f"== {datetime.now().astimezone():%a %b %e %H:%M:%S %Z %Y} {commit}\n".encode(errors="replace"))
         # in turns with its parent, so that the check before a push can tell a change of the code from one of the machine
         parents = project.git("rev-list", "--parents", "--max-count=1", commit).split()[1:2]
-        command = [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "collect", "--wait", "--committed", *parents, commit]
-        streams = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), *((os.POSIX_SPAWN_DUP2, log, number) for number in (1, 2))]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "perfvcs",
+            "-C",
+            str(project.root),
+            "collect",
+            "--wait",
+            "--committed",
+            *parents,
+            commit,
+        ]
+        streams = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            *((os.POSIX_SPAWN_DUP2, log, number) for number in (1, 2)),
+        ]
         variables = released(environment()) | {"PERFVCS_SKIP": "1"}
         os.posix_spawn(sys.executable, command, variables, file_actions=streams, setsid=True)
     except OSError as error:

@@ -142,7 +142,9 @@ class Database:
     def _as_made(self, connection: sqlite3.Connection) -> bool:
         """Whether a file holds the tables and indexes of our schema, word for word, and nothing else that SQLite would run."""
         wanted = {text for statement in self._schema.split(";") if (text := " ".join(statement.split()))}
-        found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+        found = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        )
         return {" ".join(str(sql).split()) for (sql,) in found} == wanted
 
     def _copy_in_memory(self) -> sqlite3.Connection:

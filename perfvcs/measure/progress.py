@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from perfvcs.quantity import shorten
+from perfvcs.quantity import printable, shorten
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 LONGEST = 2000  # characters of a failure
+WIDTH = 40  # of what stands at the bar
 
 
 class Silent:
@@ -53,7 +54,7 @@ class Lines:
 
     def say(self, line: str) -> None:
         """Print a line."""
-        print(line, file=sys.stderr, flush=True)
+        print(printable(line), file=sys.stderr, flush=True)
 
     def fail(self, failure: str) -> None:
         """Print it."""
@@ -72,11 +73,11 @@ class Terminal:
 
     def step(self, what: str) -> None:
         """Move the bar."""
-        self.bar.update(self.task, advance=1, description=what[:40])
+        self.bar.update(self.task, advance=1, description=shorten(what, WIDTH))
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
-        self.bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
     def fail(self, failure: str) -> None:
         """Print it above the bar."""

@@ -15,7 +15,7 @@ from perfvcs.page.facts import facts, warnings
 from perfvcs.page.packing import Backend
 from perfvcs.page.sections import draw
 from perfvcs.page.table import overview
-from perfvcs.quantity import shorten
+from perfvcs.quantity import shorten, written
 from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _bokeh() -> str:
 def _template() -> Template:
     from jinja2 import Environment
 
-    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(_file("page.html"))
+    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=written).from_string(_file("page.html"))
 
 
 def _file(name: str) -> str:

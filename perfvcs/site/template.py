@@ -10,6 +10,7 @@ import msgspec
 
 from perfvcs import __version__
 from perfvcs.native.compiled import own_folder
+from perfvcs.quantity import written
 from perfvcs.site import model
 from perfvcs.site.leaf import VERSION, Leaf, digest, packed
 
@@ -46,9 +47,10 @@ class Templates:
 
         texts = {name: text.decode() for name, text in _read("templates").items()}
         folder = own_folder()  # compiling takes longer than a hundred pages
-        kept = FileSystemBytecodeCache(str(folder), "template-%s.cache") if folder else None
+        kept = FileSystemBytecodeCache(str(folder), "template-written-%s.cache") if folder else None
         return Environment(
-            loader=DictLoader(texts), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False, bytecode_cache=kept
+            loader=DictLoader(texts), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False, bytecode_cache=kept,
+            finalize=written,
         )  # fmt: skip
 
     def leaf(self, path: str, template: str, key: str, make: Callable[[], msgspec.Struct], *, last: bool = False) -> Leaf:

@@ -103,7 +103,9 @@ def _not_embedded(common_dir: Path) -> None:
         return
     with contextlib.suppress(GitError):  # there is none around it
         if git(common_dir.parent, "--literal-pathspecs", "ls-files", "-z", "--", common_dir.name):
-            raise NoRepository(f"{common_dir} came with the repository around it, so its settings are not trusted: clone it elsewhere")
+            raise NoRepository(
+                f"{common_dir} came with the repository around it, so its settings are not trusted: clone it elsewhere"
+            )
 
 
 @dataclass(frozen=True)
