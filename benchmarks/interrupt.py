@@ -133,8 +133,8 @@ def trial(folder: Path, perf: list[str], command: str, generator: random.Random,
         way = "other"
         wrong.append(f"status {process.returncode} after {sent.name}: {command}: {tail}")
     if "Traceback" in out + err or "Exception ignored" in err:
-        if way == "before our first line":
-            way += ", traceback"
+        if not ours:
+            way = "before our first line, traceback"
         else:
             wrong.append(f"traceback: {command}: {err[-600:]}")
     wrong += [f"process left by {command} after {sent.name}: {line}" for line in left_by(mark)]
