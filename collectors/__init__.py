@@ -16,13 +16,16 @@ from perfvcs.profile import Metric, Reached, Stacks
 
 
 class CollectError(PerfError):
-    """A command could not be measured: it failed, timed out, or reported garbage; ``partial`` is what it gave until then."""
+    """A command could not be measured: it failed, timed out, or reported garbage; ``partial`` is what it gave until then.
+
+    ``lasting``: the same would happen again (a time-out, a missing tool), so that the execution is not repeated.
+    """
 
     exit_code = 5
 
-    def __init__(self, message: str, partial: Observations | None = None) -> None:
+    def __init__(self, message: str, partial: Observations | None = None, *, lasting: bool = False) -> None:
         super().__init__(message)
-        self.partial = partial
+        self.partial, self.lasting = partial, lasting
 
 
 @dataclass(frozen=True)

@@ -109,12 +109,13 @@ class Complexity:
 
         if self._lacks_module(run.argv[0]):
             scripts = [Path(word).stem for word in run.argv if word.endswith(".py")]
-            raise CollectError(f"complexity: {self._miswritten(*scripts[:1])}")
+            raise CollectError(f"complexity: {self._miswritten(*scripts[:1])}", lasting=True)
         request = Request(self._functions, self.recursion == "outermost", self.keep, self.most)
         try:
             return _observations(self._record(run.argv[0])(run, request))
         except Interrupted as error:
-            raise CollectError(str(error), _observations(error.calls) if len(error.calls.function) else None) from None
+            partial = _observations(error.calls) if len(error.calls.function) else None
+            raise CollectError(str(error), partial, lasting=error.lasting) from None
 
     def _record(self, program: str) -> Callable[[Run, Request], Calls]:
         """What records the calls of ``program``."""

@@ -223,9 +223,9 @@ def _launch(run: Run, started: Callable[[int], None]) -> Execution:
             run.argv, cwd=run.cwd, env=env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, started=started
         )
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
     if reason := failure(run.argv, execution, run.timeout):
-        raise CollectError(reason)
+        raise CollectError(reason, lasting=execution.timed_out)
     return execution
 
 

@@ -99,9 +99,9 @@ class Time:
                     pace=True,
                 )
             except LaunchError as error:
-                raise CollectError(str(error)) from None
+                raise CollectError(str(error), lasting=error.lasting) from None
             if reason := failure(run.argv, execution, run.timeout):
-                raise CollectError(reason)
+                raise CollectError(reason, lasting=execution.timed_out)
             try:
                 samples = read_samples(path, METRICS, run.uid)
             except MalformedSamples as error:

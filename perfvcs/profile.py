@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec import structs
 
 from perfvcs.errors import PerfError
 
@@ -108,7 +109,10 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the measurement was repeated; ``version`` is this profile's place in ``versions``."""
+    """How the measurement was repeated; ``version`` is this profile's place in ``versions``.
+
+    ``failed``: executions that failed and were repeated.
+    """
 
     binaries: int = 1
     executions: int = 1
@@ -117,6 +121,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
     version: int = 0
     versions: list[str] = []
+    failed: int = 0
 
 
 class Stacks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,6 +208,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         columns |= rows.metrics
         document: dict[str, Any] = {"format": FORMAT, "commit": self.commit, "dirty": self.dirty, "job": self.job}
         document |= {name: getattr(self, name) for name in ("collected", "environment", "design", "metrics")}
+        if not self.design.failed:  # what was stored before failures were counted stays as it is
+            document["design"] = {name: value for name, value in structs.asdict(self.design).items() if name != "failed"}
         document["resources"] = columns
         if self.stacks is not None:
             document["stacks"] = self.stacks
@@ -353,7 +360,7 @@ def _check(profile: Profile) -> None:
         named = all(len(name) <= MAX_NAME for names in (profile.reached.functions, profile.reached.units) for name in names)
         _require(named, f"$.reached has a name over {MAX_NAME} characters")
     _require(rows.size is None or len(rows.size) == count, "$.resources.size has another length than uid")
-    for name in ("binaries", "executions", "warmup", "version"):
+    for name in ("binaries", "executions", "warmup", "version", "failed"):
         _require(0 <= getattr(profile.design, name) <= MAX_INTEGER, f"$.design.{name} is not between 0 and {MAX_INTEGER}")
     for place, value in (
         ("job.options", profile.job.options),

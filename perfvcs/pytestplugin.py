@@ -90,7 +90,8 @@ class Spoken:
 def _measure(config: pytest.Config, progress: Spoken) -> Outcome:
     """The same tests again, with the collector of that name; raises PerfError."""
     from perfvcs.jobs.config import single
-    from perfvcs.measure.campaign import Request, collect
+    from perfvcs.measure.campaign import collect
+    from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
     from perfvcs.vcs import Project
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the index at a time
 HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
 KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
+LEFT = {"aside": ".json", "sessions": ".jsonl"}  # what is kept for that long: of failures, and of sessions to be continued
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ class Repository:
         import time
 
         self.store.gc()
-        for path in (self.home / "aside" / name for name in entries(self.home / "aside") if name.endswith(".json")):
+        left = [self.home / kind / name for kind, end in LEFT.items() for name in entries(self.home / kind) if name.endswith(end)]
+        for path in left:
             if path.lstat().st_mtime < time.time() - KEPT_ASIDE:
                 path.unlink(missing_ok=True)
 

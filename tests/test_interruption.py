@@ -67,7 +67,8 @@ def test_an_interrupt_leaves_nothing_behind(
     assert list((staged.root / ".perf" / "tmp").glob("*")) == []
     repository = Repository.find()
     assert repository.store.fsck() == []
-    assert repository.store.paths() == []
+    complete = stage == "work" and count > 4  # two warm-up executions, and a block of two versions
+    assert len(repository.store.paths()) == (2 if complete else 0)
 
 
 COMMAND = [sys.executable, "-P", "-m", "perfvcs"]

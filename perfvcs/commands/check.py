@@ -84,8 +84,8 @@ def _measured(
     repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float | None,
 ) -> Trial:  # fmt: skip
     """The trial after measuring; what that takes is imported only here."""
-    from perfvcs.measure.campaign import Request
     from perfvcs.measure.progress import shown
+    from perfvcs.measure.request import Request
     from perfvcs.reports.trial import measure
 
     with shown(quiet=silent) as progress:
@@ -105,8 +105,8 @@ def _audit(
     revisions: tuple[str, ...], asked: dict[str, object], *, as_json: bool, delta: float | None, method: str, other: bool
 ) -> None:
     """Measure one revision against itself, and print what all such measurements show."""
-    from perfvcs.measure.campaign import Request
     from perfvcs.measure.progress import shown
+    from perfvcs.measure.request import Request
     from perfvcs.reports.audit import audit, measure
     from perfvcs.repository import Repository
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from perfvcs.commands._output import echo
+
+if TYPE_CHECKING:
+    from perfvcs.measure.request import Request
 
 
 class _Separated(click.Command):
@@ -18,7 +23,7 @@ class _Separated(click.Command):
 
 
 @click.command(cls=_Separated)
-@click.argument("revisions", nargs=-1, metavar="[REVISION|A..B]... [-- COMMAND...]")
+@click.argument("revisions", nargs=-1, metavar="[REVISION|A..B|SESSION]... [-- COMMAND...]")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.")
 @click.option("-n", "--executions", type=click.IntRange(1), help="Executions of each version, instead of perf.toml's.")
 @click.option("--warmup", type=click.IntRange(0), help="Executions before those, which are dropped.")
@@ -28,18 +33,20 @@ class _Separated(click.Command):
 @click.option("--padding/--no-padding", default=None, help="An environment of random length per execution.")
 @click.option("--missing", is_flag=True, help="Skip revisions that have profiles of all jobs.")
 @click.option("--committed", is_flag=True, help="Measure HEAD as committed, whatever the working tree holds.")
+@click.option("--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or the SESSION named.")
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was stored as JSON.")
-def command(revisions: tuple[str, ...], quiet: bool, as_json: bool, **asked: object) -> None:
+def command(revisions: tuple[str, ...], goes_on: bool, quiet: bool, as_json: bool, **asked: object) -> None:
     """Measure the job matrix on revisions and store the profiles.
 
     Without a revision it is HEAD: the working tree as it stands. Other revisions are checked out beside it, and several are measured
-    interleaved. After -- comes one command to measure instead of the jobs of perf.toml.
+    interleaved. After -- comes one command to measure instead of the jobs of perf.toml. What is interrupted keeps its complete blocks.
     """
     from perfvcs.jobs.config import load, single
-    from perfvcs.measure.campaign import Request, collect
+    from perfvcs.measure.campaign import collect, resume
     from perfvcs.measure.progress import shown
+    from perfvcs.measure.request import Request
     from perfvcs.reports.text import stored
     from perfvcs.repository import Repository
     from perfvcs.rules import FILE
@@ -48,13 +55,33 @@ def command(revisions: tuple[str, ...], quiet: bool, as_json: bool, **asked: obj
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()
     config = single(list(words)) if words else load(project.root / FILE)
-    commits = project.expand(revisions or ("HEAD",))  # what is wrong is told before .perf is made
-    repository = Repository.find(create=True)
-    with shown(quiet=quiet or as_json) as progress:
-        outcome = collect(repository, config, commits, Request(**asked), progress)  # type: ignore[arg-type]
+    request = Request(**asked)  # type: ignore[arg-type]
+    if goes_on:
+        session = _session(revisions, request)
+        repository = Repository.find()
+        with shown(quiet=quiet or as_json) as progress:
+            outcome = resume(repository, config, progress, session, wait=request.wait)
+    else:
+        commits = project.expand(revisions or ("HEAD",))  # what is wrong is told before .perf is made
+        repository = Repository.find(create=True)
+        with shown(quiet=quiet or as_json) as progress:
+            outcome = collect(repository, config, commits, request, progress, words)
     if as_json:
         echo(outcome.json())
     elif not quiet:
         for line in stored(outcome):
             echo(line)
     outcome.raise_failures()
+
+
+def _session(names: tuple[str, ...], request: Request) -> str:
+    """The session to continue, empty for the newest; its design is the one that it began with."""
+    from dataclasses import replace
+
+    from perfvcs.measure.request import Request
+
+    if len(names) > 1:
+        raise click.UsageError("--continue takes at most one session")
+    if replace(request, wait=False) != Request():
+        raise click.UsageError("--continue finishes a session as it began: only --wait, --quiet and --json go with it")
+    return names[0] if names else ""

@@ -8,18 +8,24 @@ from perfvcs.commands._output import echo
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE...")
+@click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE|SESSION...")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only say what would be removed.")
 def command(names: tuple[str, ...], jobs: tuple[str, ...], dry_run: bool) -> None:
     """Remove profiles: all of a revision, or single ones by their path or id.
 
-    They stay in the store's own history.
+    They stay in the store's own history. Of an interrupted session, which `perf status` names, the rest is given up, and its profiles stay.
     """
+    from perfvcs.measure.unfinished import forget, unfinished
     from perfvcs.repository import Repository
 
     repository = Repository.find()
-    paths = [path for name in names for path in repository.select(name, jobs)]
+    sessions = [header.session for header in unfinished(repository.home) if header.session in names]
+    for name in sessions:
+        if not dry_run:
+            forget(repository.home, name)
+        click.echo(f"{'would give up' if dry_run else 'gave up'} session {name}")
+    paths = [path for name in names if name not in sessions for path in repository.select(name, jobs)]
     paths = list(dict.fromkeys(paths))
     if not dry_run:
         paths = repository.store.remove(paths, f"Remove {', '.join(names)}")

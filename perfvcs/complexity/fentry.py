@@ -52,7 +52,7 @@ def runtime() -> Path:
     try:
         found = compiled("fentry/fentry.c", flags=OPTIONS, shared=True)
     except NotCompiled as error:
-        raise CollectError(f"complexity needs a C compiler to make its recorder: {error}") from None
+        raise CollectError(f"complexity needs a C compiler to make its recorder: {error}", lasting=True) from None
     return preloadable(found)
 
 
@@ -162,7 +162,7 @@ def _calls(run: Run, request: Request, selection: Selection, preloaded: Path) ->
         left=rows.losses.unwound + rows.losses.switched,
     )
     if reason is not None:
-        raise Interrupted(reason, calls)
+        raise Interrupted(reason, calls, lasting=execution.timed_out)
     return calls
 
 
@@ -174,7 +174,7 @@ def _execute(run: Run, folder: Path, preloaded: Path) -> Execution:
             run.argv, cwd=run.cwd, env=environment, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
         )
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
 
 
 def _check_loaded(run: Run, folder: Path) -> None:

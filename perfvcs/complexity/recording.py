@@ -38,8 +38,8 @@ MAX_RECORDS = 5_000_000  # 240 MB
 class Interrupted(CollectError):
     """A program failed half way; ``calls`` is what was recorded until then."""
 
-    def __init__(self, message: str, calls: Calls) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, calls: Calls, *, lasting: bool) -> None:
+        super().__init__(message, lasting=lasting)
         self.calls = calls
 
 

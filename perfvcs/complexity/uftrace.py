@@ -50,9 +50,13 @@ def record(run: Run, request: Request) -> Calls:
     """Execute once under uftrace; raises CollectError, with what there is when the program failed half way."""
     program = shutil.which("uftrace", path=run.env.get("PATH"))
     if program is None:
-        raise CollectError('tracer = "uftrace" needs uftrace: apt install uftrace (or your system\'s package of the same)')
+        raise CollectError(
+            'tracer = "uftrace" needs uftrace: apt install uftrace (or your system\'s package of the same)', lasting=True
+        )
     if not request.functions:
-        raise CollectError('complexity: uftrace needs names in functions, not "auto": those that are too short it cannot patch')
+        raise CollectError(
+            'complexity: uftrace needs names in functions, not "auto": those that are too short it cannot patch', lasting=True
+        )
     targets, warnings = _targets(run, request)
     folder = run.scratch / "uftrace"
     argv = [program, "record", "-d", str(folder), "--no-libcall", "--no-event", "--no-pager", "--demangle=no", "--match=regex"]
@@ -65,11 +69,11 @@ def record(run: Run, request: Request) -> Calls:
             [*argv, *run.argv], cwd=run.cwd, env=run.env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
         )
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
     reason = failure(run.argv, execution, run.timeout)
     calls = _read(folder, targets, request, warnings, run, execution.pace or Pace())
     if reason is not None:
-        raise Interrupted(reason, calls)
+        raise Interrupted(reason, calls, lasting=execution.timed_out)
     return calls
 
 

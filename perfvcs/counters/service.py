@@ -141,7 +141,7 @@ class Running:
             return str(self.run.cwd / program), *words
         found = shutil.which(program, path=self.run.env.get("PATH", os.defpath))
         if found is None:
-            raise CollectError(f"the service's command `{program}` is not on PATH: install it, or write its path")
+            raise CollectError(f"the service's command `{program}` is not on PATH: install it, or write its path", lasting=True)
         return str(Path(found).absolute()), *words
 
     def _serve(self) -> None:

@@ -51,7 +51,7 @@ def record(run: Run, folder: Path) -> Counts:
 
     program = linuxperf.find()
     if program is None:
-        raise CollectError(unavailable() or "there is no Linux perf: apt install linux-perf")
+        raise CollectError(unavailable() or "there is no Linux perf: apt install linux-perf", lasting=True)
     check_program(run.argv)
     answer = folder / "answer"
     try:
@@ -60,9 +60,9 @@ def record(run: Run, folder: Path) -> Counts:
             cpus=run.cpus, aslr=run.aslr and not addresses_can_be_fixed(),
         )  # fmt: skip
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
     if reason := failure(run.argv, execution, run.timeout):
-        raise CollectError(reason)
+        raise CollectError(reason, lasting=execution.timed_out)
     count = _count(answer)
     if count is None:
         raise CollectError(f"{name_command(run.argv)}: Linux perf counted no instructions: give this job the tool callgrind")

@@ -17,9 +17,9 @@ def check_program(argv: Sequence[str]) -> None:
     """Raises CollectError, in the launcher's own words, where the system would not start ``argv``."""
     program = Path(argv[0])
     if not program.exists():
-        raise CollectError(str(not_started(argv, errno.ENOENT)))
+        raise CollectError(str(not_started(argv, errno.ENOENT)), lasting=True)
     if program.is_dir() or not os.access(program, os.X_OK):
-        raise CollectError(str(not_started(argv, errno.EACCES)))
+        raise CollectError(str(not_started(argv, errno.EACCES)), lasting=True)
     try:
         with program.open("rb") as file:
             first = file.readline(FIRST)
@@ -27,6 +27,6 @@ def check_program(argv: Sequence[str]) -> None:
         return
     named = first[2:].split(maxsplit=1)
     if first[:2] == b"#!" and named and not os.path.exists(named[0]):  # noqa: PTH110
-        raise CollectError(str(not_started(argv, errno.ENOENT)))
+        raise CollectError(str(not_started(argv, errno.ENOENT)), lasting=True)
     if first[:2] != b"#!" and first[:4] != b"\x7fELF":  # a tool would give it to a shell
-        raise CollectError(str(not_started(argv, errno.ENOEXEC)))
+        raise CollectError(str(not_started(argv, errno.ENOEXEC)), lasting=True)

@@ -65,7 +65,7 @@ def record(run: Run, tool: Tool, folder: Path) -> Counts:
     """Execute once under a tool, whose files go into the empty ``folder``; raises CollectError."""
     program = shutil.which("valgrind")
     if program is None:
-        raise CollectError(MISSING)
+        raise CollectError(MISSING, lasting=True)
     _check(run.argv)
     zero = _zero() if tool == "callgrind" else None
     out = str(folder).replace("%", "%%")
@@ -78,10 +78,12 @@ def record(run: Run, tool: Tool, folder: Path) -> Counts:
             cpus=run.cpus, aslr=run.aslr and not addresses_can_be_fixed(),
         )  # fmt: skip
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
     if reason := failure(run.argv, execution, run.timeout):
         unknown = UNKNOWN if execution.signal == signal.SIGILL else ""
-        raise CollectError(reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown)
+        raise CollectError(
+            reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown, lasting=execution.timed_out
+        )
     counts = read(folder, run.argv, zero)
     if execution.leftover:
         left = "1 process" if execution.leftover == 1 else f"{execution.leftover} processes"
@@ -111,10 +113,11 @@ def _check(argv: Sequence[str]) -> None:
     program = Path(argv[0])
     if program.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
         raise CollectError(
-            f"cannot count in {name_command(argv)}: it runs as another user (setuid), which valgrind may not: chmod ug-s a copy"
+            f"cannot count in {name_command(argv)}: it runs as another user (setuid), which valgrind may not: chmod ug-s a copy",
+            lasting=True,
         )
     if not os.access(program, os.R_OK):
-        raise CollectError(f"cannot count in {name_command(argv)}: valgrind has to read it: chmod +r {program}")
+        raise CollectError(f"cannot count in {name_command(argv)}: valgrind has to read it: chmod +r {program}", lasting=True)
 
 
 @cache

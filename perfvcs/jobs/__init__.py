@@ -42,6 +42,7 @@ class Cell:
     executions: int
     warmup: int
     binaries: int
+    retries: int
     timeout: float
     shell: bool
     env: Mapping[str, str]
@@ -122,6 +123,7 @@ def _cells(config: Config, table: JobTable) -> list[Cell]:
         ("executions", executions, 1, MAX_COUNT),
         ("warmup", table.warmup, 0, MAX_COUNT),
         ("binaries", table.binaries, 1, 1000),
+        ("retries", table.retries, 0, 1000),
     )
     for key, count, least, most in counts:
         if not least <= count <= most:
@@ -142,7 +144,8 @@ def _cells(config: Config, table: JobTable) -> list[Cell]:
         Cell(
             name=_name(table, command), cmd=command, args=args, workload=workload, python=python, shell=table.shell,
             collector_name=kind, options=options, collector=collector, postprocessors=postprocessors, timeout=timeout,
-            executions=executions, warmup=table.warmup, binaries=table.binaries, env=config.env | table.env, auto=auto,
+            executions=executions, warmup=table.warmup, binaries=table.binaries, retries=table.retries,
+            env=config.env | table.env, auto=auto,
         )
         for command, args, workload, python, (kind, options, collector) in every
     ]  # fmt: skip

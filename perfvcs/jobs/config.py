@@ -69,6 +69,7 @@ class JobTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     executions: int | str | AutoTable = DEFAULT
     warmup: int = 1
     binaries: int = 1
+    retries: int = 2
     timeout: str | int | float = "300s"
     shell: bool = False
     env: dict[str, str] = {}

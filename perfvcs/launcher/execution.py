@@ -18,13 +18,19 @@ SHOWN = 300  # characters of them in a message
 
 
 class LaunchError(PerfError):
-    """A command was not executed to its end through no fault of its own; one line that names the cure."""
+    """A command was not executed to its end through no fault of its own; one line that names the cure.
+
+    ``lasting``: the same would happen again.
+    """
 
     exit_code = 5
+    lasting = False
 
 
 class NotStarted(LaunchError):
     """The system refused to start the command: it never ran, unlike one that exits with status 127."""
+
+    lasting = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,49 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import structs
+from msgspec.structs import asdict
 
-from perfvcs.jobs import Cell, knobs, matrix
+from perfvcs.errors import PerfError
+from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import Config
-from perfvcs.measure.session import CollectFailed, Failure, Progress, Session
+from perfvcs.measure.journal import Header, Identity, Journal, Planned
+from perfvcs.measure.progress import Progress
+from perfvcs.measure.request import Request, digest
+from perfvcs.measure.session import CollectFailed, Failure, Session
 from perfvcs.measure.site import Version
+from perfvcs.measure.sites import Sites
+from perfvcs.measure.turns import ORDER
+from perfvcs.measure.unfinished import choose, intact, unfinished
 from perfvcs.measure.virtualenv import prune
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository, State
 
 PYTHONS = 20  # virtual environments that are kept
 TOGETHER = 8  # versions of one session; more would stretch a block until its pairs see different weather
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the caller asks of a campaign beyond perf.toml; None leaves perf.toml's word.
-
-    ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring.
-    """
-
-    jobs: tuple[str, ...] = ()
-    executions: int | None = None
-    warmup: int | None = None
-    seed: int | None = None
-    pin: str | None = None
-    aslr: bool | None = None
-    padding: bool | None = None
-    missing: bool = False
-    wait: bool = False
-    committed: bool = False
-    settled: tuple[str, ...] = ()
-
-    def apply(self, config: Config) -> tuple[list[Cell], Config]:
-        """The cells to measure and the configuration with the knobs asked for."""
-        asked = {name: getattr(self, name) for name in ("pin", "aslr", "padding") if getattr(self, name) is not None}
-        config = msgspec.structs.replace(config, knobs=msgspec.structs.replace(config.knobs, **asked))
-        counts = {name: getattr(self, name) for name in ("executions", "warmup") if getattr(self, name) is not None}
-        cells = [replace(cell, **counts) for cell in matrix(config, self.jobs) if cell.label not in self.settled]
-        return cells if self.executions is None else [replace(cell, auto=None) for cell in cells], config
 
 
 @dataclass
@@ -61,7 +43,7 @@ class Outcome:
         """What was stored and what failed, as one JSON object."""
         rows = [
             {"path": path, "commit": one.commit, "dirty": one.dirty, "job": one.job.label, "collector": one.job.collector,
-             "executions": one.design.executions, "session": one.collected.session}
+             "executions": one.design.executions, "failed": one.design.failed, "session": one.collected.session}
             for path, one in zip(self.paths, self.profiles, strict=True)
         ]  # fmt: skip
         failures = [{"job": failure.label, "version": failure.version, "reason": failure.reason} for failure in self.failures]
@@ -83,17 +65,26 @@ def versions(repository: Repository, states: Sequence[State], *, committed: bool
     return [Version(state.commit, state.dirty, here=state == here) for state in states]
 
 
-def groups(found: Sequence[Version]) -> list[list[Version]]:
-    """Versions in groups to be measured together; neighbours share a group, so that each can be compared with the next."""
+def groups(found: Sequence[State]) -> list[list[State]]:
+    """States in groups to be measured together; neighbours share a group, so that each can be compared with the next."""
     step = TOGETHER - 1
     starts = range(0, max(len(found) - 1, 1), step) if found else ()
     return [list(found[start : start + TOGETHER]) for start in starts]
 
 
-def collect(repository: Repository, config: Config, commits: Sequence[str], request: Request, progress: Progress) -> Outcome:
-    """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later."""
-    cells, config = request.apply(config)
-    outcome = Outcome()
+def collect(
+    repository: Repository,
+    config: Config,
+    commits: Sequence[str],
+    request: Request,
+    progress: Progress,
+    command: Sequence[str] = (),
+) -> Outcome:
+    """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later.
+
+    What is interrupted can be finished by ``resume``. ``command`` is what the configuration was made from, if not from perf.toml.
+    """
+    cells, measured = request.apply(config)
     with repository.measuring(wait=request.wait):
         states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
         for state in states:
@@ -101,15 +92,67 @@ def collect(repository: Repository, config: Config, commits: Sequence[str], requ
                 repository.promote(state.commit)
         if request.missing:
             states = [state for state in states if not _complete(repository, state, cells)]
-        cells = _planned(repository, cells, commits, progress) if states else cells
-        for group in groups(versions(repository, states, committed=request.committed)):
-            with _session(repository, config, cells, group, request, progress) as session:
-                blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
+        if not states:
+            return Outcome()
+        cells = _planned(repository, cells, commits, progress)
+        group, *waiting = groups(states)
+        alone = versions(repository, group, committed=request.committed)[0] if len(group) == 1 else None
+        header = Header(
+            **asdict(Identity.new(request.seed)), order=ORDER, config=digest(config), request=request, versions=group, waiting=waiting,
+            jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
+            here=alone is not None and alone.here, command=tuple(command),
+        )  # fmt: skip
+        return _measure(repository, measured, cells, header, progress)
+
+
+def resume(repository: Repository, config: Config, progress: Progress, name: str = "", *, wait: bool = False) -> Outcome:
+    """Finish the newest interrupted session, or the one whose name begins with ``name``, and those that were to follow it.
+
+    It goes on with the design and the seed that it began with. Raises UsageError where something of that has changed.
+    """
+    with repository.measuring(wait=wait):
+        header = choose(repository.home, name)
+        cells, measured = intact(repository, header, config)
+        return _measure(repository, measured, cells, header, progress)
+
+
+def _measure(repository: Repository, config: Config, cells: list[Cell], header: Header, progress: Progress) -> Outcome:
+    """Run the session of a header, and those that wait behind it."""
+    outcome = Outcome()
+    blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
+    while True:
+        found = versions(repository, header.versions, committed=header.request.committed)
+        sites = Sites(repository.project, repository.home, config, cells, found, knobs(config))
+        with closing(Journal(repository.home, header)) as journal:
+            if outcome.paths:
+                journal.begin()  # the rest of a range is worth continuing, even before any of it is measured
+            with Session(sites, progress, header.identity, journal) as session, _kept(repository, session, outcome):
                 progress.begin(session.steps(blocks))
-                session.warm_up()
+                session.warm_up(blocks)
                 session.run(blocks)
-                _keep(repository, session, outcome)
-    return outcome
+            journal.forget()
+        if not header.waiting:
+            return outcome
+        group, *waiting = header.waiting
+        following = asdict(Identity.new(header.request.seed)) | {"versions": group, "waiting": waiting}
+        header = structs.replace(header, **following)
+
+
+@contextmanager
+def _kept(repository: Repository, session: Session, outcome: Outcome) -> Iterator[None]:
+    """Store what the session gave; where it is interrupted, what is complete."""
+    try:
+        yield
+    except BaseException:
+        try:
+            _keep(repository, session, outcome)
+        except (PerfError, OSError) as error:  # the reason for the end comes first
+            session.progress.fail(f"what was measured is not stored yet: {error}")
+        else:
+            for line in session.left(outcome.profiles):
+                session.progress.say(line)
+        raise
+    _keep(repository, session, outcome)
 
 
 def _planned(repository: Repository, cells: list[Cell], commits: Sequence[str], progress: Progress) -> list[Cell]:
@@ -125,7 +168,8 @@ def _planned(repository: Repository, cells: list[Cell], commits: Sequence[str], 
 
 
 def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bool:
-    headers = [one.header for one in repository.measured(state)]
+    halves = {header.session for header in unfinished(repository.home)}
+    headers = [one.header for one in repository.measured(state) if one.header.collected.session not in halves]
     present = {(header.job.label, header.job.collector, header.job.cmd) for header in headers}
     return all((cell.label, cell.collector_name, cell.cmd) in present for cell in cells)
 
@@ -146,10 +190,12 @@ def settle(
     looks = schedule() if request.executions is None else (request.executions,)
     with repository.measuring(wait=request.wait):
         both = versions(repository, pair)
-        with _session(repository, config, cells, both, request, progress) as session:
+        sites = Sites(repository.project, repository.home, config, cells, both, knobs(config))
+        with Session(sites, progress, Identity.new(request.seed)) as session, _kept(repository, session, outcome):
             pending, done, history = set(range(len(cells))), 0, repository.history(pair[1])
-            progress.begin(session.steps(dict.fromkeys(pending, looks[-1])))
-            session.warm_up()
+            most = dict.fromkeys(pending, looks[-1])
+            progress.begin(session.steps(most))
+            session.warm_up(most)
             for pairs in looks:
                 session.run(dict.fromkeys(pending, pairs - done))
                 done = pairs
@@ -159,24 +205,22 @@ def settle(
                         pending.discard(number)
                 if not pending:
                     break
-            _keep(repository, session, outcome)
-            return outcome, session.id
-
-
-def _session(
-    repository: Repository, config: Config, cells: list[Cell], found: list[Version], request: Request, progress: Progress
-) -> Session:
-    project, home = repository.project, repository.home
-    return Session(project, home, config, cells, found, progress, knobs=knobs(config), seed=request.seed)
+        return outcome, session.identity.session
 
 
 def _keep(repository: Repository, session: Session, outcome: Outcome) -> None:
+    """Store what the session gave, in the place of what was stored when it was interrupted."""
     profiles = session.profiles()
+    commits = dict.fromkeys(version.commit for version in session.versions)
+    stored = [header for header in repository.index.headers(commits) if header.collected.session == session.identity.session]
+    earlier = {(header.design.version, header.job.key): header.path for header in stored}
     names = ", ".join(dict.fromkeys(version.name for version in session.versions))
-    outcome.paths += repository.store.add(profiles, f"Collect {names}")
+    pairs = [(earlier.get((profile.design.version, profile.job.key)), profile) for profile in profiles]
+    with repository.replacing() if earlier else nullcontext():
+        outcome.paths += repository.store.replace(pairs, f"Collect {names}")
     repository.refresh()
     prune(repository.home / "python", PYTHONS)
     outcome.profiles += profiles
     outcome.failures += session.failures
     outcome.warnings += [line for line in session.warnings if line not in outcome.warnings]
-    outcome.seeds.append(session.seed)
+    outcome.seeds.append(session.identity.seed)

@@ -17,11 +17,11 @@ def resolve(word: str, folder: Path, env: Mapping[str, str]) -> str:
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
         if path.is_dir():
-            raise CollectError(f"`{word}` is a folder, not a program")
+            raise CollectError(f"`{word}` is a folder, not a program", lasting=True)
         if path.exists():
-            raise CollectError(f"`{word}` is not executable: chmod +x it, or name its interpreter in `cmd`")
-        raise CollectError(f"`{word}` does not exist in this revision: check `cmd`, or add a `build` that makes it")
+            raise CollectError(f"`{word}` is not executable: chmod +x it, or name its interpreter in `cmd`", lasting=True)
+        raise CollectError(f"`{word}` does not exist in this revision: check `cmd`, or add a `build` that makes it", lasting=True)
     if found := shutil.which(word, path=env.get("PATH", os.defpath)):
         return str(Path(found).absolute())
     hint = f": did you mean `./{word}`?" if (folder / word).exists() else ": install it, or write its path"
-    raise CollectError(f"`{word}` is not on PATH{hint}")
+    raise CollectError(f"`{word}` is not on PATH{hint}", lasting=True)

@@ -5,18 +5,36 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from perfvcs.quantity import printable, shorten
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from perfvcs.measure.session import Progress
-
 
 LONGEST = 2000  # characters of a failure
 WIDTH = 40  # of what stands at the bar
+
+
+class Progress(Protocol):
+    """What a session tells while it runs; the command decides how it looks."""
+
+    def begin(self, total: int) -> None:
+        """``total`` steps are ahead."""
+        ...
+
+    def step(self, what: str) -> None:
+        """One of them is done; ``what`` is the job and version."""
+        ...
+
+    def say(self, line: str) -> None:
+        """A line worth reading: a preparation, a warning."""
+        ...
+
+    def fail(self, failure: str) -> None:
+        """What could not be measured and why; it is told here and nowhere else, whatever is quiet."""
+        ...
 
 
 class Silent:

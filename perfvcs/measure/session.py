@@ -2,66 +2,35 @@
 
 from __future__ import annotations
 
-import random
-import re
-import secrets
-import shlex
 import shutil
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
 from types import TracebackType
-from typing import Protocol
 
-from msgspec import structs
-
-from perfvcs import __version__, environment
-from perfvcs.collectors import CollectError, Run
-from perfvcs.environment import Knobs, noise
+from perfvcs import __version__
+from perfvcs.collectors import CollectError, Observations
+from perfvcs.environment import noise
 from perfvcs.environment.noise import Noise
 from perfvcs.errors import PerfError
-from perfvcs.jobs import Cell
-from perfvcs.jobs.config import Config
-from perfvcs.jobs.workload import Workload
-from perfvcs.measure.interpreter import probe
-from perfvcs.measure.program import resolve
+from perfvcs.measure.blocks import Blocks
+from perfvcs.measure.journal import Block, Identity, Journal, Lost, moment
+from perfvcs.measure.progress import Progress
 from perfvcs.measure.recording import Recording
-from perfvcs.measure.site import Site, Version, prepare
-from perfvcs.measure.virtualenv import VirtualEnvironment
+from perfvcs.measure.series import Series
+from perfvcs.measure.site import Version
+from perfvcs.measure.sites import Kind, Sites
+from perfvcs.measure.turns import luck, turns
 from perfvcs.profile import Collected, Design, Profile
-from perfvcs.vcs import Project
 
-Flags = tuple[str, ...]
+WARM_UP = -1  # the block of executions whose results are dropped
 
 
 class CollectFailed(PerfError):
     """Some jobs could not be measured; the others are stored."""
 
     exit_code = 5
-
-
-class Progress(Protocol):
-    """What a session tells while it runs; the command decides how it looks."""
-
-    def begin(self, total: int) -> None:
-        """``total`` steps are ahead."""
-        ...
-
-    def step(self, what: str) -> None:
-        """One of them is done; ``what`` is the job and version."""
-        ...
-
-    def say(self, line: str) -> None:
-        """A line worth reading: a preparation, a warning."""
-        ...
-
-    def fail(self, failure: str) -> None:
-        """What could not be measured and why; it is told here and nowhere else, whatever is quiet."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -79,41 +48,33 @@ class Failure:
 class Session:
     """Measures cells on versions, interleaved; use as a context manager, which prepares the checkouts and takes them away.
 
-    ``seed`` fixes the random order and the environment's padding. The profiles are complete after any number of ``run`` calls.
+    Its ``identity`` fixes all that is random. The profiles are complete after any number of ``run`` calls, and wherever one of these is
+    interrupted: complete blocks count. A ``journal`` notes them, and what it has from before the session was continued counts too.
     """
 
-    def __init__(
-        self, project: Project, home: Path, config: Config, cells: Sequence[Cell], versions: Sequence[Version],
-        progress: Progress, *, knobs: Knobs, seed: int | None = None,
-    ) -> None:  # fmt: skip
-        self.project, self.home, self.config = project, home, config
-        self.cells, self.versions = list(cells), list(versions)
-        self.progress, self.knobs = progress, knobs
-        self.seed = secrets.randbelow(1 << 31) if seed is None else seed
-        self.random = random.Random(self.seed)
-        self.started = datetime.now(UTC)
-        self.id = f"{self.started:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    def __init__(self, sites: Sites, progress: Progress, identity: Identity, journal: Journal | None = None) -> None:
+        self.sites, self.progress, self.identity, self.journal = sites, progress, identity, journal
+        self.cells, self.versions = sites.cells, sites.versions
         self.failures: list[Failure] = []
         self.warnings: dict[str, None] = {}
-        self.blocks = 0
+        self.blocks = Blocks()
+        self._begun = 0  # blocks that ``run`` was asked for
         self._stack = ExitStack()
-        # only what is built can be built otherwise
-        self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in self.cells]
-        self._sites: dict[tuple[int, int, Flags], Site] = {}
         self._alive: set[tuple[int, int]] = set()
-        self._recordings: defaultdict[tuple[int, int], Recording] = defaultdict(Recording)
-        self._texts: dict[tuple[Path, Workload | None], str] = {}
-        self._programs: dict[tuple[Path, str], str] = {}
+        self._series = Series(sites)
+        self._unnoted: list[Block | Lost] = []
         self._runs = 0
 
     def __enter__(self) -> Session:
         try:
-            self.scratch = self.home / "tmp" / self.id
+            self.scratch = self.sites.home / "tmp" / self.identity.session
             self.scratch.mkdir(parents=True)
             self._stack.callback(shutil.rmtree, self.scratch, ignore_errors=True)
             self.before = noise.snapshot()
             for position, version in enumerate(self.versions):
-                self._prepare(position, version)
+                for kind in self.sites.kinds():
+                    self._prepare(position, version, kind)
+            self._resume()
         except BaseException:
             self._stack.close()
             raise
@@ -122,136 +83,174 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
 
-    def _prepare(self, position: int, version: Version) -> None:
-        """Make the sites of one version, one per build and flags of the compilers; jobs whose site fails are given up."""
-        for kind, flags in enumerate(dict.fromkeys(self._flags)):
-            numbers = [number for number, own in enumerate(self._flags) if own == flags]
-            binaries = max(self.cells[number].binaries for number in numbers)
-            # several versions are measured on equal terms, each in a fresh checkout; a single one as it stands
-            in_place = version.here and len(self.versions) == 1 and binaries == 1 and not flags
-            named = f" with {' '.join(flags)}" if flags else ""
-            if not in_place or self.config.build or self.config.python is not None:
-                self.progress.say(f"preparing {version.name}{named}")
-            try:
-                for binary in range(binaries):
-                    place = f"{version.commit[:12]}-{position}-{binary}" + (f"-{kind}" if kind else "")
-                    self._sites[position, binary, flags] = prepare(
-                        self.project, self.home, self.config, version, place, self._stack, in_place=in_place, flags=flags
-                    )
-            except PerfError as error:
-                if error.exit_code != CollectFailed.exit_code:
-                    raise
-                self._give_up(f"the build{named}" if flags else "", version, str(error))
-            else:
-                self._alive |= {(number, position) for number in numbers}
+    def _prepare(self, position: int, version: Version, kind: Kind) -> None:
+        """Make the sites of one version and kind; jobs whose site fails are given up."""
+        config = self.sites.config
+        if not self.sites.in_place(position, kind) or config.build or config.python is not None:
+            self.progress.say(f"preparing {version.name}{kind.named}")
+        try:
+            self.sites.prepare(position, kind, self._stack)
+        except PerfError as error:
+            if error.exit_code != CollectFailed.exit_code:
+                raise
+            self._fail(f"the build{kind.named}" if kind.flags else "", version, str(error))
+        else:
+            self._alive |= {(number, position) for number in kind.jobs}
 
-    def warm_up(self) -> None:
-        """Run every job's warm-up executions and drop what they measured."""
+    def _resume(self) -> None:
+        """Take what the journal has: complete blocks, and what was given up, which stays so."""
+        for entry in self.journal.entries() if self.journal else ():
+            if isinstance(entry, Block):
+                self.blocks.add(entry)
+            elif (entry.job, entry.version) in self._alive:
+                self._alive.discard((entry.job, entry.version))
+                self._fail(self.cells[entry.job].label, self.versions[entry.version], entry.reason)
+        self._series.before = self.blocks.series()
+        for number, position in sorted(self._alive.intersection(self._series.before)):
+            self._series.of(number, position, self.blocks.of(number, position)[-1].seen[position].engine)
+
+    def warm_up(self, blocks: Mapping[int, int]) -> None:
+        """Run the warm-up executions of the cells that have blocks to run, and drop what they measured."""
         for number, cell in enumerate(self.cells):
-            for _ in range(cell.warmup):
+            for _ in range(cell.warmup if self._ahead(number, blocks) else 0):
                 for binary in range(cell.binaries):
                     for position in range(len(self.versions)):
-                        self._execute(number, position, binary, None)
+                        self._execute(number, position, binary, WARM_UP)
 
     def steps(self, blocks: Mapping[int, int]) -> int:
-        """How many executions ``warm_up`` and that many blocks per cell number are."""
-        alive = [number for number, _ in self._alive]
-        return sum(self.cells[number].warmup * self.cells[number].binaries + blocks[number] for number in alive)
+        """How many executions ``warm_up`` and ``run`` with that many blocks per cell number are."""
+        found = 0
+        for number, _ in self._alive:
+            if ahead := len(self._ahead(number, blocks)):
+                found += ahead + self.cells[number].warmup * self.cells[number].binaries
+        return found
+
+    def _ahead(self, number: int, blocks: Mapping[int, int]) -> set[int]:
+        return self.blocks.missing(number, range(self._begun, self._begun + blocks.get(number, 0)))
 
     def run(self, blocks: Mapping[int, int]) -> None:
         """Run that many more blocks of each cell (by its number); jobs take turns too, so that noise hits all alike."""
-        for block in range(self.blocks, self.blocks + max(blocks.values(), default=0)):
-            numbers = [number for number, count in blocks.items() if block - self.blocks < count]
-            self.random.shuffle(numbers)
-            for number in numbers:
-                positions = list(range(len(self.versions)))
-                self.random.shuffle(positions)
-                for position in positions:
-                    self._execute(number, position, block % self.cells[number].binaries, block)
-        self.blocks += max(blocks.values(), default=0)
+        ahead = {number: self._ahead(number, blocks) for number in blocks}
+        begin, self._begun = self._begun, self._begun + max(blocks.values(), default=0)
+        for block in range(begin, self._begun):
+            for number, positions in turns(self.identity.seed, block, len(self.cells), len(self.versions)):
+                if block in ahead.get(number, ()):
+                    self._turn(number, positions, block)
 
-    def _execute(self, number: int, position: int, binary: int, block: int | None) -> None:
-        if (number, position) not in self._alive:
+    def _turn(self, number: int, positions: Sequence[int], block: int) -> None:
+        """One cell's part of a block; it counts when every version had its turn."""
+        binary = block % self.cells[number].binaries
+        seen: dict[int, Observations] = {}
+        failed: dict[int, int] = {}
+        for position in positions:
+            failed[position], found = self._execute(number, position, binary, block)
+            if found is not None:
+                seen[position] = found
+        if not seen:
             return
-        cell, version, site = self.cells[number], self.versions[position], self._site(number, position, binary)
+        series = {position: self._series.of(number, position, found.engine) for position, found in seen.items()}
+        done = Block(number, block, binary, seen, {position: failed[position] for position in seen}, series)
+        self.blocks.add(done)
+        self._note(done)
+
+    def _note(self, entry: Block | Lost) -> None:
+        """Note a block, or from the first block on, with what was lost before it, what is lost."""
+        if self.journal is not None:
+            self._unnoted.append(entry)
+            while self._unnoted and len(self.blocks):
+                self.journal.add(self._unnoted[0])
+                del self._unnoted[0]
+
+    def _execute(self, number: int, position: int, binary: int, block: int) -> tuple[int, Observations | None]:
+        """One execution, after how many that failed; None where the job is given up on the version."""
+        if (number, position) not in self._alive:
+            return 0, None
+        cell, version, failed, reason = self.cells[number], self.versions[position], 0, ""
+        while True:
+            try:
+                seen = self._attempt(number, position, binary, block, failed)
+                break
+            except PerfError as error:
+                if error.exit_code != CollectFailed.exit_code:
+                    raise
+                failed, reason = failed + 1, str(error)
+                if failed > cell.retries or not isinstance(error, CollectError) or error.lasting:
+                    often = f" (failed {failed} times in a row)" if failed > 1 else ""
+                    self._give_up(number, position, reason + often + self._kept_aside(number, position, binary, error))
+                    return failed, None
+        self.warnings |= dict.fromkeys(f"{cell.label}: {warning}" for warning in seen.warnings)
+        if failed:
+            self.progress.say(f"repeated: {cell.label} on {version.name}: {reason}")
+        self.progress.step(f"{cell.label} {version.name}")
+        return failed, seen
+
+    def _attempt(self, number: int, position: int, binary: int, block: int, attempt: int) -> Observations:
         self._runs += 1
         scratch = self.scratch / str(self._runs)
         scratch.mkdir()
         try:
-            seen = cell.collector.collect(self._run_of(cell, site, scratch))
-        except PerfError as error:
-            if error.exit_code != CollectFailed.exit_code:
-                raise
-            self._alive.discard((number, position))
-            self._give_up(cell.label, version, str(error) + self._kept_aside(number, position, binary, error))
-        else:
-            self.warnings |= dict.fromkeys(f"{cell.label}: {warning}" for warning in seen.warnings)
-            if block is not None:
-                self._recordings[number, position].add(seen, block, binary)
+            chance = luck(self.identity.seed, block, number, position, attempt)
+            return self.cells[number].collector.collect(self.sites.run(number, position, binary, scratch, chance))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        self.progress.step(f"{cell.label} {version.name}")
-
-    def _site(self, number: int, position: int, binary: int = 0) -> Site:
-        return self._sites[position, binary, self._flags[number]]
-
-    def _run_of(self, cell: Cell, site: Site, scratch: Path) -> Run:
-        env = site.environ(cell.env)
-        if python := self._python(cell, site):
-            env = python.activate(env)
-        text = self._workload(cell, site, env)
-        if self.knobs.padding:
-            env = self.knobs.padded(env, self.random)
-        program, *words = cell.argv(text)
-        program = self._programs[site.folder, cell.cmd] = resolve(program, site.folder, env)
-        return Run(
-            argv=(program, *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
-            timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
-            cpus=self.knobs.cpus(), aslr=self.knobs.aslr,
-        )  # fmt: skip
-
-    def _python(self, cell: Cell, site: Site) -> VirtualEnvironment | None:
-        return site.pythons[cell.python] if cell.python else next(iter(site.pythons.values()), None)
-
-    def _workload(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
-        """What the cell's workload is in the command; prepared once per site, since it may depend on the revision."""
-        key = (site.folder, cell.workload)
-        if cell.workload is not None and key not in self._texts:
-            self._texts[key] = cell.workload.prepare(site.folder, self.home / "workloads", env)
-        return self._texts.get(key, "")
 
     def _kept_aside(self, number: int, position: int, binary: int, error: PerfError) -> str:
         """Write what a job gave before it failed into a file of its own; the end of the message about it, empty where it is nothing."""
         partial = error.partial if isinstance(error, CollectError) else None
         if partial is None or not partial.uid:
             return ""
-        recording = self._recordings[number, position]
+        recording = self.blocks.recording(number, position)
         recording.add(partial, recording.executions, binary)
-        path = self.home / "aside" / f"{self.id}-{self.versions[position].commit[:12]}-{number}-{position}.json"
+        path = (
+            self.sites.home / "aside" / f"{self.identity.session}-{self.versions[position].commit[:12]}-{number}-{position}.json"
+        )
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(self._raw(number, position, datetime.now(UTC), noise.snapshot()).encode())
+        path.write_bytes(self._raw(number, position, recording, datetime.now(UTC), noise.snapshot()).encode())
         return f" (what was measured until then is kept in {path})"
 
-    def _give_up(self, label: str, version: Version, reason: str) -> None:
+    def _give_up(self, number: int, position: int, reason: str) -> None:
+        """Measure a job no more on a version; the others go on."""
+        self._alive.discard((number, position))
+        self._fail(self.cells[number].label, self.versions[position], reason)
+        self._note(Lost(number, position, reason))
+        self.progress.step(f"{self.cells[number].label} {self.versions[position].name}")
+
+    def _fail(self, label: str, version: Version, reason: str) -> None:
         failure = Failure(label, version.name, reason)
         self.failures.append(failure)
         self.progress.fail(str(failure))
 
     def profiles(self) -> list[Profile]:
-        """One profile per cell and version that was measured whole."""
+        """One profile per cell and version with a complete block, of those that were not given up."""
         ended, after = datetime.now(UTC), noise.snapshot()
         self.warnings |= dict.fromkeys(noise.warnings(self.before, after))
-        return [self._profile(*cell, ended, after) for cell in sorted(self._recordings) if cell in self._alive]
+        return [self._profile(*place, ended, after) for place in sorted(self._alive) if self.blocks.of(*place)]
+
+    def left(self, kept: Sequence[Profile]) -> Iterator[str]:
+        """What to say of an interrupted session of which these profiles were kept."""
+        if kept:
+            counts = sorted({profile.design.executions for profile in kept})
+            many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+            yield f"kept what was complete: {len(kept)} profile{'s' * (len(kept) != 1)} of {many} executions"
+            if self.journal is not None:
+                yield f"to measure the rest: {self.journal.header.continued}"
 
     def sides(self, number: int) -> tuple[list[Profile], list[Profile]] | None:
         """What two versions of one cell gave so far; None when one of them was given up."""
         if not {(number, 0), (number, 1)} <= self._alive:
             return None
         now, state = datetime.now(UTC), noise.snapshot()
-        return [self._raw(number, 0, now, state)], [self._raw(number, 1, now, state)]
+        first, second = (
+            [self._raw(number, position, self.blocks.recording(number, position), now, state)] for position in (0, 1)
+        )
+        return first, second
 
     def _profile(self, number: int, position: int, ended: datetime, after: Noise) -> Profile:
-        profile = self._raw(number, position, ended, after)
+        profile = self._raw(number, position, self.blocks.recording(number, position), ended, after)
+        if profile.design.failed:
+            cell, version = self.cells[number].label, self.versions[position].name
+            many = f"{profile.design.failed} execution{'s' * (profile.design.failed != 1)}"
+            self.warnings[f"{cell} on {version}: {many} failed and had to be repeated"] = None
         for postprocessor in self.cells[number].postprocessors:
             try:
                 profile = postprocessor.apply(profile)
@@ -259,37 +258,17 @@ class Session:
                 self.warnings[f"{self.cells[number].label}: not processed: {error}"] = None
         return profile
 
-    def _raw(self, number: int, position: int, ended: datetime, after: Noise) -> Profile:
-        recording = self._recordings[number, position]
-        cell, version, site = self.cells[number], self.versions[position], self._site(number, position)
-        source, python = dict(site.source), self._python(cell, site)
-        if cell.workload:
-            source |= cell.workload.source(site.folder, self._workload(cell, site, site.env))
-        label = python.interpreter.label if python else _interpreter(self._programs[site.folder, cell.cmd])
-        job = cell.job(source)
+    def _raw(self, number: int, position: int, recording: Recording, ended: datetime, after: Noise) -> Profile:
+        cell, version = self.cells[number], self.versions[position]
         return Profile(
-            commit=version.commit, dirty=version.dirty, job=structs.replace(job, engine=recording.engine or job.engine),
+            commit=version.commit, dirty=version.dirty, job=self._series.job(number, position, recording.engine),
             metrics=recording.metrics, resources=recording.resources(), stacks=recording.stacks(),
             reached=recording.reached,
-            collected=Collected(self.id, _iso(self.started), _iso(ended), f"perfvcs {__version__}"),
-            environment=environment.describe(
-                self.knobs, site.environ(cell.env), python=label, built=site.built,
-                before=self.before, after=after,
-            ),
+            collected=Collected(self.identity.session, self.identity.started, moment(ended), f"perfvcs {__version__}"),
+            environment=self.sites.environment(number, position, self.before, after),
             design=Design(
-                binaries=cell.binaries, executions=recording.executions, warmup=cell.warmup, seed=self.seed, version=position,
-                order="interleaved" if len(self.versions) > 1 else "sequential",
-                versions=[version.commit for version in self.versions],
+                binaries=cell.binaries, executions=recording.executions, warmup=cell.warmup, seed=self.identity.seed,
+                version=position, order="interleaved" if len(self.versions) > 1 else "sequential",
+                versions=[version.commit for version in self.versions], failed=self.blocks.failed(number, position),
             ),
         )  # fmt: skip
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-@cache
-def _interpreter(program: str) -> str:
-    """The version of a program that is a Python interpreter, empty for any other; asked once per process."""
-    found = probe(Path(program)) if re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name) else None
-    return found.label if found else ""

@@ -42,7 +42,7 @@ def record(run: Run, request: Request) -> Heap:
     check(run.argv[0])
     tool = shutil.which("valgrind")
     if tool is None:
-        raise CollectError("memory: there is no valgrind: apt install valgrind")
+        raise CollectError("memory: there is no valgrind: apt install valgrind", lasting=True)
     folder = run.scratch / "dhat"
     folder.mkdir()
     options = (

@@ -27,7 +27,7 @@ def record(run: Run, request: Request) -> Heap:
     check(run.argv[0])
     tool, printer = shutil.which("heaptrack"), shutil.which("heaptrack_print")
     if tool is None or printer is None:
-        raise CollectError("memory: there is no heaptrack: apt install heaptrack")
+        raise CollectError("memory: there is no heaptrack: apt install heaptrack", lasting=True)
     folder = run.scratch / "heaptrack"
     folder.mkdir()
     execute(run, {}, (tool, "-o", str(folder / "recording")))

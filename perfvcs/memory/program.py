@@ -24,9 +24,9 @@ def execute(run: Run, variables: Mapping[str, str], prefix: Sequence[str] = ()) 
             (*prefix, *run.argv), cwd=run.cwd, env={**run.env, **variables}, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
         )
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
     if reason := failure(run.argv, execution, run.timeout):
-        raise CollectError(reason)
+        raise CollectError(reason, lasting=execution.timed_out)
     return execution
 
 
@@ -39,11 +39,13 @@ def check(program: str) -> list[str]:
     name = name_command([program])
     if about.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != about.st_uid:
         raise CollectError(
-            f"{name} runs with another user's rights (setuid), which forbids to load anything: measure a copy of it"
+            f"{name} runs with another user's rights (setuid), which forbids to load anything: measure a copy of it", lasting=True
         )
     linked, own = _looked(program, about.st_size, about.st_mtime_ns)
     if not linked:
-        raise CollectError(f"{name} is linked statically, so that nothing can be loaded into it: link it without -static")
+        raise CollectError(
+            f"{name} is linked statically, so that nothing can be loaded into it: link it without -static", lasting=True
+        )
     return [f"memory: {name} contains a malloc of its own: what it allocates by that is not seen"] if own else []
 
 

@@ -53,7 +53,7 @@ def record(run: Run, request: Request, recorder: Recorder = "auto") -> Heap:
         made.warnings.extend([f"memory: {lost} of its interpreters have no memray and are left out: {INSTALL}"] if lost else [])
         return made
     if recorder == "memray":
-        raise CollectError(f"memory: the measured Python has no memray: {INSTALL}")
+        raise CollectError(f"memory: the measured Python has no memray: {INSTALL}", lasting=True)
     from perfvcs.memory.traces import heap as traced
 
     traces = _files(folder, "tracemalloc-*.json")

@@ -48,5 +48,5 @@ def preloaded() -> Path:
     try:
         found = compiled("memory/allocations.c", flags=OPTIONS, shared=True)
     except NotCompiled as error:
-        raise CollectError(f"memory needs a C compiler to make its recorder: {error}") from None
+        raise CollectError(f"memory needs a C compiler to make its recorder: {error}", lasting=True) from None
     return preloadable(found)

@@ -20,8 +20,9 @@ from perfvcs.repository import HISTORY, Repository, State
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.measure.campaign import Outcome, Request
-    from perfvcs.measure.session import Progress
+    from perfvcs.measure.campaign import Outcome
+    from perfvcs.measure.progress import Progress
+    from perfvcs.measure.request import Request
 
 LIMIT = 0.02  # false alarms that a gate is still trusted with
 CONFIDENCE = 0.95  # that the true rate is above the lower bound

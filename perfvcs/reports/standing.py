@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import msgspec
 from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
+from perfvcs.measure.unfinished import unfinished
 from perfvcs.quantity import escaped, quantity, shorten
 from perfvcs.reports.chronicle import Trend, described, trends
 from perfvcs.rules import FILE
@@ -19,11 +21,13 @@ from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
     from perfvcs.index.verdicts import Verdict
+    from perfvcs.measure.journal import Header
     from perfvcs.repository import Repository
 
 BACK = 24  # commits back that a sparkline looks
 POINTS = 16  # of a sparkline
 FEW = 20  # jobs listed one by one
+SESSIONS = 3  # interrupted ones listed one by one
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class Standing:
     profiles: int
     damaged: int
     problem: str
+    unfinished: Sequence[Header] = ()
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
@@ -71,6 +76,7 @@ class Standing:
             yield f"  and {len(self.rows) - FEW} more: {len(measured)} are measured, {len(missing)} missing"
         if missing:
             yield "measure what is missing with `perf collect`"
+        yield from self._unfinished()
         if self.verdict:
             yield f"last verdict: {described(self.verdict)} (perf check)"
         elif measured:
@@ -79,12 +85,30 @@ class Standing:
         if self.damaged:
             yield f"{self.damaged} damaged: see `perf fsck`"
 
+    def _unfinished(self) -> Iterator[str]:
+        """Interrupted sessions, and how each is continued: the newest by default, the others by name."""
+        for number, header in enumerate(self.unfinished[:SESSIONS]):
+            when = f"{datetime.fromisoformat(header.started).astimezone():%Y-%m-%d %H:%M}"
+            yield f"interrupted: the session of {when} on {shorten(header.names, 36)}"
+            yield f"  finish it with `{header.continued if number == 0 else header.continued_by_name}`"
+        if len(self.unfinished) > SESSIONS:
+            yield f"  and {len(self.unfinished) - SESSIONS} more"
+
     def json(self) -> str:
         """The same as JSON."""
+        unfinished = [
+            {
+                "session": header.session,
+                "started": header.started,
+                "versions": header.versions,
+                "continue": header.continued_by_name,
+            }
+            for header in self.unfinished
+        ]
         jobs = [{"job": row.label, "collector": row.collector, "executions": row.executions} for row in self.rows]
         found = {
             "commit": self.commit, "title": self.title, "dirty": self.dirty, "jobs": jobs, "verdict": self.verdict,
-            "profiles": self.profiles, "damaged": self.damaged, "problem": self.problem,
+            "profiles": self.profiles, "damaged": self.damaged, "problem": self.problem, "unfinished": unfinished,
         }  # fmt: skip
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
@@ -110,4 +134,14 @@ def standing(repository: Repository) -> Standing:
     rows = [Row(*key, executions.get(key, 0), drawn.get(key)) for key in dict.fromkeys([*wanted, *executions])]
     head = project.describe([state.commit])[state.commit]
     verdict = index.verdicts([state.commit]).get(state.commit)
-    return Standing(state.commit, head.title, bool(project.dirty()), rows, verdict, index.total(), len(index.damaged()), problem)
+    return Standing(
+        state.commit,
+        head.title,
+        bool(project.dirty()),
+        rows,
+        verdict,
+        index.total(),
+        len(index.damaged()),
+        problem,
+        unfinished(repository.home),
+    )

@@ -18,8 +18,9 @@ from perfvcs.repository import Repository, State
 from perfvcs.rules import FILE
 
 if TYPE_CHECKING:
-    from perfvcs.measure.campaign import Outcome, Request
-    from perfvcs.measure.session import Progress
+    from perfvcs.measure.campaign import Outcome
+    from perfvcs.measure.progress import Progress
+    from perfvcs.measure.request import Request
 
 DEGRADED, OPEN = 3, 4
 DECIDED = ("degradation", "improvement", "same")

@@ -18,7 +18,7 @@ LOG = 1 << 16  # bytes of what it said
 def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
     """Execute once; raises CollectError where the program fails, or the sampler does."""
     if reason := sampler.missing() or _setuid(run):
-        raise CollectError(reason)
+        raise CollectError(reason, lasting=True)
     report, log = run.scratch / "attach.txt", run.scratch / "sampler.log"
     cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
     command = list(sampler.command(run.scratch))
@@ -32,12 +32,12 @@ def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
         if word.isdecimal():
             raise not_started(run.argv, int(word))
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
     said = _said(log)
     if word:
         raise CollectError(f"{name_command(run.argv)}: {' '.join(command[:2])} did not start: {last(said)}")
     if reason := failure(run.argv, execution, run.timeout):
-        raise CollectError(reason)
+        raise CollectError(reason, lasting=execution.timed_out)
     return execution, sampler.read(run, run.scratch, said)
 
 

@@ -36,10 +36,10 @@ def run_suite(run: Run, mode: str, **asked: object) -> Notes:
             run.argv, cwd=run.cwd, env=environment, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
         )  # fmt: skip
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
     notes = read_notes(folder)
     if reason := _problem(run, execution, notes):
-        raise CollectError(reason)
+        raise CollectError(reason, lasting=execution.timed_out)
     return notes
 
 

@@ -18,6 +18,9 @@ CURE = (
 class Unresolved(CollectError):
     """A function or a size cannot be found in a program; the message names the cure."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, lasting=True)
+
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:

@@ -27,7 +27,7 @@ def programs(run: Run) -> list[Path]:
     with the flags. Raises Unresolved when none was.
     """
     if not os.path.lexists(run.argv[0]):
-        raise CollectError(str(not_started(run.argv, errno.ENOENT)))
+        raise CollectError(str(not_started(run.argv, errno.ENOENT)), lasting=True)
     named = _programs(run)
     for paths in (named[:1], named[1:]):
         read = {path: Elf.read(path) for path in paths}

@@ -57,7 +57,7 @@ def _recorded(run: Run, request: Request, places: Sequence[Place], folder: Path)
     slow = [f"{SLOW}: {line}" for line in dict.fromkeys(notes.slow)]
     calls = _calls(places, notes, records, execution.pace, [reason_for_none] if reason_for_none else slow)
     if reason is not None:
-        raise Interrupted(reason, calls)
+        raise Interrupted(reason, calls, lasting=execution.timed_out)
     return calls, notes
 
 
@@ -68,7 +68,7 @@ def _timed(run: Run) -> list[Timed]:
     (folder / "request").write_text(SEPARATOR.join(("discover", str(run.cwd))) + END, encoding="utf-8", errors="surrogateescape")
     execution = execute(run, folder)
     if reason := failure(run.argv, execution, run.timeout):
-        raise CollectError(reason)
+        raise CollectError(reason, lasting=execution.timed_out)
     notes = read_notes(folder)
     check_started(run, notes)
     return notes.timed
@@ -99,7 +99,7 @@ def execute(run: Run, folder: Path) -> Execution:
             run.argv, cwd=run.cwd, env=environment(run, folder), timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
         )
     except LaunchError as error:
-        raise CollectError(str(error)) from None
+        raise CollectError(str(error), lasting=error.lasting) from None
 
 
 def check_started(run: Run, notes: Notes) -> None:

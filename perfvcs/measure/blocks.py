@@ -1,0 +1,52 @@
+"""The complete blocks of a session: all that counts of it, whenever it ends."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from perfvcs.measure.journal import Block
+from perfvcs.measure.recording import Recording
+
+
+class Blocks:
+    """Blocks by the numbers of job and block. One more is one assignment, so that no interruption leaves a half."""
+
+    def __init__(self) -> None:
+        self._done: defaultdict[int, dict[int, Block]] = defaultdict(dict)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._done.values()))
+
+    def add(self, block: Block) -> None:
+        """One more, or one in the place of an older one."""
+        self._done[block.job][block.block] = block
+
+    def missing(self, job: int, numbers: Iterable[int]) -> set[int]:
+        """Which of these blocks of a job are not done."""
+        return set(numbers).difference(self._done[job])
+
+    def series(self) -> Mapping[tuple[int, int], tuple[str, str]]:
+        """The series of every job and version, by their numbers."""
+        return {
+            (job, version): series
+            for job, blocks in self._done.items()
+            for block in blocks.values()
+            for version, series in block.series.items()
+        }
+
+    def of(self, job: int, version: int) -> list[Block]:
+        """Those in which a version gave something for a job, in the order of their numbers."""
+        blocks = self._done[job]
+        return [blocks[number] for number in sorted(blocks) if version in blocks[number].seen]
+
+    def recording(self, job: int, version: int) -> Recording:
+        """What a job gave on a version."""
+        found = Recording()
+        for block in self.of(job, version):
+            found.add(block.seen[version], block.block, block.binary)
+        return found
+
+    def failed(self, job: int, version: int) -> int:
+        """How many executions failed and were repeated."""
+        return sum(block.failed.get(version, 0) for block in self.of(job, version))

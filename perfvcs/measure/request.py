@@ -1,0 +1,45 @@
+"""What the caller of a measurement asks for beyond perf.toml."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from perfvcs.jobs import Cell, matrix
+from perfvcs.jobs.config import Config
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller asks of a campaign beyond perf.toml; None leaves perf.toml's word.
+
+    ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring.
+    """
+
+    jobs: tuple[str, ...] = ()
+    executions: int | None = None
+    warmup: int | None = None
+    seed: int | None = None
+    pin: str | None = None
+    aslr: bool | None = None
+    padding: bool | None = None
+    missing: bool = False
+    wait: bool = False
+    committed: bool = False
+    settled: tuple[str, ...] = ()
+
+    def apply(self, config: Config) -> tuple[list[Cell], Config]:
+        """The cells to measure and the configuration with the knobs asked for."""
+        asked = {name: getattr(self, name) for name in ("pin", "aslr", "padding") if getattr(self, name) is not None}
+        config = msgspec.structs.replace(config, knobs=msgspec.structs.replace(config.knobs, **asked))
+        counts = {name: getattr(self, name) for name in ("executions", "warmup") if getattr(self, name) is not None}
+        cells = [replace(cell, **counts) for cell in matrix(config, self.jobs) if cell.label not in self.settled]
+        return cells if self.executions is None else [replace(cell, auto=None) for cell in cells], config
+
+
+def digest(config: Config) -> str:
+    """The SHA-256 of all that a configuration says about measuring; its rules for verdicts do not count."""
+    measuring = msgspec.structs.replace(config, check=(), check_rules="first")
+    return hashlib.sha256(msgspec.json.encode(measuring, order="deterministic")).hexdigest()

@@ -1,0 +1,130 @@
+"""The sites of a session, one per version, build and flags of the compilers, and what each job runs there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from perfvcs import environment
+from perfvcs.collectors import Run
+from perfvcs.environment import Knobs
+from perfvcs.environment.noise import Noise
+from perfvcs.jobs import Cell
+from perfvcs.jobs.config import Config
+from perfvcs.jobs.workload import Workload
+from perfvcs.measure.interpreter import probe
+from perfvcs.measure.program import resolve
+from perfvcs.measure.site import Site, Version, prepare
+from perfvcs.measure.virtualenv import VirtualEnvironment
+from perfvcs.profile import Environment, Job
+from perfvcs.vcs import Project
+
+Flags = tuple[str, ...]
+
+
+class Kind(NamedTuple):
+    """Sites that are built alike: with these flags, as often as the jobs with these numbers need."""
+
+    number: int
+    flags: Flags
+    jobs: list[int]
+    binaries: int
+
+    @property
+    def named(self) -> str:
+        """The end of a message about it."""
+        return f" with {' '.join(self.flags)}" if self.flags else ""
+
+
+class Sites:
+    """Where the cells run on the versions. Numbers are places in ``cells`` and ``versions``."""
+
+    def __init__(
+        self, project: Project, home: Path, config: Config, cells: Sequence[Cell], versions: Sequence[Version], knobs: Knobs
+    ) -> None:
+        self.project, self.home, self.config, self.knobs = project, home, config, knobs
+        self.cells, self.versions = cells, versions
+        # only what is built can be built otherwise
+        self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells]
+        self._sites: dict[tuple[int, int, Flags], Site] = {}
+        self._texts: dict[tuple[Path, Workload | None], str] = {}
+
+    def kinds(self) -> Iterator[Kind]:
+        """The kinds of sites that each version needs."""
+        for kind, flags in enumerate(dict.fromkeys(self._flags)):
+            jobs = [number for number, own in enumerate(self._flags) if own == flags]
+            yield Kind(kind, flags, jobs, max(self.cells[number].binaries for number in jobs))
+
+    def in_place(self, position: int, kind: Kind) -> bool:
+        """Whether the working tree itself is the site.
+
+        Several versions are measured on equal terms, each in a fresh checkout; a single one as it stands.
+        """
+        return self.versions[position].here and len(self.versions) == 1 and kind.binaries == 1 and not kind.flags
+
+    def prepare(self, position: int, kind: Kind, stack: ExitStack) -> None:
+        """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError, CheckoutError and the like."""
+        version = self.versions[position]
+        for binary in range(kind.binaries):
+            place = f"{version.commit[:12]}-{position}-{binary}" + (f"-{kind.number}" if kind.number else "")
+            self._sites[position, binary, kind.flags] = prepare(
+                self.project, self.home, self.config, version, place, stack,
+                in_place=self.in_place(position, kind), flags=kind.flags,
+            )  # fmt: skip
+
+    def run(self, number: int, position: int, binary: int, scratch: Path, chance: Random) -> Run:
+        """An execution of a cell on a version, ready to be made."""
+        cell, site = self.cells[number], self._site(number, position, binary)
+        env = site.environ(cell.env)
+        if python := self._python(cell, site):
+            env = python.activate(env)
+        text = self._workload(cell, site, env)
+        if self.knobs.padding:
+            env = self.knobs.padded(env, chance)
+        program, *words = cell.argv(text)
+        return Run(
+            argv=(resolve(program, site.folder, env), *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
+            timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
+            cpus=self.knobs.cpus(), aslr=self.knobs.aslr,
+        )  # fmt: skip
+
+    def job(self, number: int, position: int) -> Job:
+        """What identifies the series of a cell on a version."""
+        cell, site = self.cells[number], self._site(number, position)
+        source = dict(site.source)
+        if cell.workload:
+            source |= cell.workload.source(site.folder, self._workload(cell, site, site.env))
+        return cell.job(source)
+
+    def environment(self, number: int, position: int, before: Noise | None = None, after: Noise | None = None) -> Environment:
+        """What a cell runs in on a version; raises CollectError where its program is not there."""
+        cell, site = self.cells[number], self._site(number, position)
+        env, python = site.environ(cell.env), self._python(cell, site)
+        label = python.interpreter.label if python else _interpreter(resolve(cell.argv("")[0], site.folder, env))
+        return environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
+
+    def _site(self, number: int, position: int, binary: int = 0) -> Site:
+        return self._sites[position, binary, self._flags[number]]
+
+    def _python(self, cell: Cell, site: Site) -> VirtualEnvironment | None:
+        return site.pythons[cell.python] if cell.python else next(iter(site.pythons.values()), None)
+
+    def _workload(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
+        """What the cell's workload is in the command; prepared once per site, since it may depend on the revision."""
+        key = (site.folder, cell.workload)
+        if cell.workload is not None and key not in self._texts:
+            self._texts[key] = cell.workload.prepare(site.folder, self.home / "workloads", env)
+        return self._texts.get(key, "")
+
+
+@cache
+def _interpreter(program: str) -> str:
+    """The version of a program that is a Python interpreter, empty for any other; asked once per process."""
+    found = probe(Path(program)) if re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name) else None
+    return found.label if found else ""

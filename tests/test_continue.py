@@ -1,0 +1,291 @@
+"""An interrupted session keeps its complete blocks, and is finished as if nothing had happened."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Project, Said
+
+from perfvcs.measure.turns import turns
+from perfvcs.profile import Profile
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+PERF = [sys.executable, "-P", "-m", "perfvcs"]
+# each execution notes where it ran and with how much padding, and waits where it is told to
+WORK = """\
+echo "$1 $PWD ${#PERFVCS_PADDING}" >> "$ORDER"
+while [ -e "$ORDER.wait" ] && [ $(wc -l < "$ORDER") -ge $(cat "$ORDER.wait") ]; do sleep 0.02; done
+"""
+CONFIGURATION = """
+[[job]]
+name = "one"
+cmd = "sh work.sh one"
+executions = 4
+[[job]]
+name = "two"
+cmd = "sh work.sh two"
+executions = 3
+"""
+WARM_UP = 4  # executions before the first block: two jobs on two versions
+ALL = WARM_UP + 2 * (4 + 3)
+
+
+@pytest.fixture
+def order(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two commits and two jobs; the file has a line per execution."""
+    project.write("perf.toml", CONFIGURATION)
+    project.commit("first", **{"work.sh": WORK})
+    project.commit("second", other="x")
+    path = tmp_path / "order"
+    path.touch()
+    monkeypatch.setenv("ORDER", str(path))
+    return path
+
+
+def interrupt(order: Path, after: int, number: signal.Signals = signal.SIGINT, *words: str) -> Said:
+    """Start a command and send it a signal during the execution with this number; how it ended."""
+    order.with_name("order.wait").write_text(str(after))
+    process = subprocess.Popen([*PERF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(1200):
+        if len(order.read_text().splitlines()) >= after or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    order.with_name("order.wait").unlink()
+    return Said(process.returncode, out, err)
+
+
+COLLECT = ("collect", "HEAD~1", "HEAD", "--seed", "11")
+
+
+def executions(order: Path) -> list[str]:
+    return [line.replace("/.perf/worktrees", "") for line in order.read_text().splitlines()]
+
+
+def stored(revision: str = "HEAD") -> list[Profile]:
+    repository = Repository.find()
+    return repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
+
+
+def sessions() -> list[Path]:
+    return list(Path(".perf/sessions").glob("*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_rest_is_measured_in_the_order_of_an_uninterrupted_run(
+    project: Project, perf: Perf, order: Path, number: signal.Signals
+) -> None:
+    perf(*COLLECT)
+    whole = executions(order)[WARM_UP:]
+    perf("rm", "HEAD~1", "HEAD")
+    order.write_text("")
+    said = interrupt(order, WARM_UP + 7, number, *COLLECT)
+    assert said.code == 128 + number
+    assert "to measure the rest: perf collect --continue" in said.err
+    before = executions(order)[WARM_UP:]
+    kept = sum(profile.design.executions for revision in ("HEAD~1", "HEAD") for profile in stored(revision))
+    assert kept == 6, "the seventh execution was interrupted, and the one whose turn it was is measured again with it"
+    order.write_text("")
+    said = perf("collect", "--continue")
+    assert "stored 4 profiles (seed 11)" in said.out
+    after = executions(order)[WARM_UP:]
+    assert before[:kept] + after == whole, "the same jobs, versions and paddings in the same order"
+    for position, revision in enumerate(("HEAD~1", "HEAD")):
+        found = {profile.job.name: profile for profile in stored(revision)}
+        assert {name: one.resources.execution for name, one in found.items()} == {"one": [0, 1, 2, 3], "two": [0, 1, 2]}
+        assert {one.design.version for one in found.values()} == {position}
+        assert len({one.collected.session for one in found.values()}) == 1
+    assert sessions() == []
+    assert "all whole" in perf("fsck").out
+    assert len(project.git("worktree", "list").splitlines()) == 1
+
+
+@pytest.mark.parametrize("after", [WARM_UP + 3, WARM_UP + 9, ALL])
+def test_after_kill_9_complete_blocks_are_there(perf: Perf, order: Path, after: int) -> None:
+    interrupt(order, after, signal.SIGKILL, *COLLECT)
+    perf("log", "-n1")
+    assert [profile for revision in ("HEAD~1", "HEAD") for profile in stored(revision)] == []
+    begun = len(executions(order))
+    assert "perf collect --continue" in perf("status").out
+    perf("collect", "--continue")
+    assert len(executions(order)) - begun <= ALL - (after - WARM_UP) + 3, "complete blocks are not measured again"
+    assert [profile.design.executions for profile in stored()] == [4, 3]
+    assert sessions() == []
+
+
+def test_an_interruption_of_what_is_continued_is_continued(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 3, signal.SIGINT, *COLLECT)
+    for _ in range(3):
+        interrupt(order, len(executions(order)) + WARM_UP + 3, signal.SIGINT, "collect", "--continue")
+    perf("collect", "--continue")
+    assert sorted(profile.design.executions for profile in stored()) == [3, 4]
+    assert len(stored("HEAD~1")) == 2, "nothing is there twice"
+
+
+def test_nothing_is_left_of_what_was_interrupted_before_its_first_block(perf: Perf, order: Path) -> None:
+    said = interrupt(order, WARM_UP - 1, signal.SIGINT, *COLLECT)
+    assert said.code == 130
+    assert "kept" not in said.err
+    assert sessions() == []
+    assert "no session is unfinished" in perf("collect", "--continue", code=2).err
+
+
+def test_a_changed_configuration_is_refused_and_the_session_stays(project: Project, perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    project.write("perf.toml", CONFIGURATION.replace("executions = 3", "executions = 5"))
+    said = perf("collect", "--continue", code=2)
+    assert "perf.toml changed since session" in said.err
+    assert "put it back" in said.err
+    project.write("perf.toml", "# a remark changes nothing\n" + CONFIGURATION + '[[check]]\nmethod = "ks"\n')
+    perf("collect", "--continue")
+    assert [profile.design.executions for profile in stored()] == [4, 3]
+
+
+def test_another_head_does_not_matter_to_commits(project: Project, perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    project.commit("third", **{"work.sh": "exit 1"})
+    perf("collect", "--continue")
+    assert [len(stored(revision)) for revision in ("HEAD~2", "HEAD~1", "HEAD")] == [2, 2, 0]
+
+
+def test_a_working_tree_that_is_measured_has_to_be_the_same(project: Project, perf: Perf, order: Path) -> None:
+    project.write("other", "changed")
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    project.write("other", "changed again")
+    said = perf("collect", "--continue", code=2)
+    assert "the working tree is not" in said.err
+    project.write("other", "changed")
+    perf("collect", "--continue")
+    assert [profile.dirty is None for profile in stored()] == [False, False]
+
+
+def test_a_machine_that_changed_is_refused_before_anything_runs(perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    count = len(executions(order))
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    assert "the machine or its software changed" in perf("collect", "--continue", code=2).err
+    assert len(executions(order)) == count
+    monkeypatch.delenv("MALLOC_ARENA_MAX")
+    perf("collect", "--continue")
+    assert [profile.design.executions for profile in stored()] == [4, 3]
+
+
+def test_of_several_the_newest_is_continued_or_the_one_named(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    (older,) = (path.stem for path in sessions())
+    begun = len(executions(order))
+    time.sleep(1)  # sessions are named by the second
+    interrupt(order, begun + 4, signal.SIGINT, "collect", "-n", "4", "--", "sh", "work.sh", "x y")
+    said = perf("status").out
+    assert "perf collect --continue -- sh work.sh 'x y'" in said
+    assert f"perf collect --continue {older}" in said
+    assert "measured another command" in perf("collect", "--continue", code=2).err
+    perf("collect", "--continue", "--", "sh", "work.sh", "x y")
+    assert [profile.design.executions for profile in stored() if profile.job.name == "work.sh"] == [4]
+    assert "there is no" not in perf("collect", "--continue", older).err
+    assert sessions() == []
+
+
+def test_a_session_can_be_given_up(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    (name,) = (path.stem for path in sessions())
+    assert f"would give up session {name}" in perf("rm", "--dry-run", name).out
+    perf("rm", name)
+    assert sessions() == []
+    assert len(stored()) == 2, "its profiles stay"
+    assert "interrupted" not in perf("status").out
+
+
+def test_a_design_cannot_be_changed_on_the_way(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    assert "as it began" in perf("collect", "--continue", "-n", "50", code=2).err
+    assert "at most one session" in perf("collect", "--continue", "a", "b", code=2).err
+    assert "is unfinished" in perf("collect", "--continue", "HEAD", code=2).err
+
+
+def test_a_range_is_finished_with_all_its_groups(project: Project, perf: Perf, order: Path) -> None:
+    project.write("perf.toml", '[[job]]\nname = "one"\ncmd = "sh work.sh one"\nexecutions = 2\nwarmup = 0\n')
+    commits = [project.commit(f"{number}") for number in range(10)]
+    interrupt(order, 20, signal.SIGINT, "collect", f"{commits[0]}^..HEAD")  # in the second session
+    assert len(sessions()) == 1
+    perf("collect", "--continue")
+    assert [sum(one.design.executions for one in stored(commit)) for commit in commits] == [*[2] * 7, 4, 2, 2]
+
+
+def test_missing_does_not_take_half_a_session_for_a_whole(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    assert "stored 4 profiles" in perf("collect", "--missing", "HEAD~1", "HEAD").out
+
+
+def test_a_check_that_is_interrupted_keeps_its_pairs(order: Path) -> None:
+    said = interrupt(order, WARM_UP + 8, signal.SIGINT, "check", "--measure", "HEAD~1", "HEAD")
+    assert said.code == 130
+    assert "kept what was complete" in said.err
+    old, new = stored("HEAD~1"), stored("HEAD")
+    assert [one.resources.execution for one in old] == [one.resources.execution for one in new]
+    assert sum(one.design.executions for one in new) in (3, 4)
+    assert sessions() == []
+
+
+def test_damaged_lines_are_measured_again(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 11, signal.SIGINT, *COLLECT)
+    (path,) = sessions()
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) > 4
+    lines[2] = lines[2].replace(b'"wall":[', b'"wall":[9', 1)
+    path.write_bytes(b"".join(lines)[:-20])
+    perf("collect", "--continue")
+    assert [profile.design.executions for profile in stored()] == [4, 3]
+    assert all(max(value or 0 for value in one.resources.metrics["wall"]) < 9 for one in stored())
+
+
+@pytest.mark.usefixtures("order")
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"{}", b"00000000 {}\n", os.urandom(5000), b"[" * 100_000, b"a" * 8 + b" " + b"[" * 100_000 + b"\n"]
+)
+def test_files_of_others_are_left_alone(project: Project, perf: Perf, content: bytes) -> None:
+    perf("init")
+    folder = project.root / ".perf" / "sessions"
+    folder.mkdir()
+    (folder / "20261122T000000-abcdef.jsonl").write_bytes(content)
+    (folder / "link.jsonl").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "pipe.jsonl")
+    assert "interrupted" not in perf("status").out
+    assert "no session is unfinished" in perf("collect", "--continue", code=2).err
+
+
+def test_a_running_session_is_not_unfinished(perf: Perf, order: Path) -> None:
+    order.with_name("order.wait").write_text(str(WARM_UP + 5))
+    process = subprocess.Popen([*PERF, *COLLECT], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while len(executions(order)) < WARM_UP + 5:
+        time.sleep(0.05)
+    assert len(sessions()) == 1
+    assert json.loads(perf("status", "--json").out)["unfinished"] == []
+    order.with_name("order.wait").unlink()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_turns_follow_from_the_seed_alone() -> None:
+    generator = random.Random(3)
+    for _ in range(200):
+        seed, block, jobs, versions = (
+            generator.randrange(1 << 31),
+            generator.randrange(50),
+            *generator.choices(range(1, 9), k=2),
+        )
+        plan = turns(seed, block, jobs, versions)
+        assert plan == turns(seed, block, jobs, versions)
+        assert sorted(turn.job for turn in plan) == list(range(jobs))
+        assert all(sorted(turn.versions) == list(range(versions)) for turn in plan)
+    first = [turns(7, block, 1, 2)[0].versions[0] for block in range(2000)]
+    assert 900 < sum(first) < 1100, "either version begins in half of the blocks"

@@ -1,0 +1,139 @@
+"""Executions that fail are repeated, counted and reported; what fails for good is missing, and all else is stored."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from conftest import Project, Said
+
+from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources, decode
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+# fails in the turns that a file names, counted over all executions
+FLAKY = (
+    'n=$(($(cat "$TURNS/count" 2>/dev/null || echo 0) + 1)); echo $n > "$TURNS/count"; echo "$PWD" >> "$TURNS/order"; {then}\n'
+)
+FAILING = 'case " $(cat "$TURNS/failing") " in *" $n "*) echo connection reset >&2; exit 1;; esac'
+
+
+@pytest.fixture
+def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the program counts its executions, and finds which of them have to fail."""
+    folder = tmp_path / "turns"
+    folder.mkdir()
+    (folder / "failing").touch()
+    monkeypatch.setenv("TURNS", str(folder))
+    return folder
+
+
+def stored(revision: str = "HEAD") -> list[Profile]:
+    repository = Repository.find()
+    return repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
+
+
+def test_a_failed_execution_is_repeated_at_once_and_counted(project: Project, perf: Perf, turns: Path) -> None:
+    project.configure('cmd = "sh work.sh"\nexecutions = 3')
+    project.commit("one", **{"work.sh": FLAKY.format(then=FAILING)})
+    project.commit("two", other="x")
+    (turns / "failing").write_text("2 3")
+    said = perf("collect", "HEAD~1", "HEAD")
+    order = (turns / "order").read_text().splitlines()
+    assert len(order) == 2 * 3 + 2
+    assert order[1] == order[2] == order[3] != order[0], "the same version again, in the same block"
+    (old,), (new,) = stored("HEAD~1"), stored("HEAD")
+    assert sorted((old.design.failed, new.design.failed)) == [0, 2]
+    assert old.resources.execution == new.resources.execution == [0, 1, 2]
+    assert said.err.count("connection reset") == 1
+    assert "2 executions failed and had to be repeated" in " ".join(said.out.split())
+    assert "profiles" in perf("fsck").out
+
+
+def test_what_fails_too_often_is_missing_and_the_other_version_is_stored(project: Project, perf: Perf, turns: Path) -> None:
+    project.configure('cmd = "sh work.sh"\nretries = 1\nexecutions = 3')
+    project.commit("good", **{"work.sh": FLAKY.format(then="true")})
+    bad = project.commit("bad", **{"work.sh": FLAKY.format(then="exit 9")})
+    said = perf("collect", "--json", "HEAD~1", "HEAD", code=5)
+    found = json.loads(said.out)
+    assert [(row["executions"], row["failed"]) for row in found["stored"]] == [(3, 0)]
+    (failure,) = found["failed"]
+    assert (failure["job"], failure["version"]) == ("work", bad[:10])
+    assert "status 9" in failure["reason"]
+    assert failure["reason"].endswith("(failed 2 times in a row)")
+    assert stored("HEAD") == []
+    assert len((turns / "order").read_text().splitlines()) == 3 + 2, "the version that was given up is not run again"
+
+
+def test_retries_can_be_switched_off_for_a_job(project: Project, perf: Perf, turns: Path) -> None:
+    project.configure('cmd = "sh work.sh"\nretries = 0')
+    project.commit(**{"work.sh": FLAKY.format(then=FAILING)})
+    (turns / "failing").write_text("1")
+    said = perf("collect", code=5)
+    assert "connection reset" in said.err
+    assert "in a row" not in said.err
+    assert (turns / "count").read_text() == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        ('cmd = "sh work.sh"\ntimeout = "300ms"', "time-out"),
+        ('cmd = "./missing"', "does not exist"),
+        ('cmd = "sh work.sh"\ncollectors = [{ name = "complexity", functions = ["one"] }]', "complexity"),
+    ],
+)
+def test_what_would_fail_again_is_not_repeated(project: Project, perf: Perf, turns: Path, job: str, reason: str) -> None:
+    project.configure(job)
+    project.commit(**{"work.sh": FLAKY.format(then="sleep 60")})
+    said = perf("collect", code=5)
+    assert reason in said.err
+    assert "in a row" not in said.err
+    assert not (turns / "count").exists() or (turns / "count").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("collector", ["time", "counters", "memory", "pytest", "samples", "complexity"])
+def test_every_collector_survives_a_failure(project: Project, perf: Perf, turns: Path, collector: str) -> None:
+    options = {
+        "complexity": '{ name = "complexity", functions = ["test_work:work"] }',
+        "samples": '{ name = "samples", rate = 200 }',
+    }
+    command = "python3 -m pytest -q -p no:cacheprovider" if collector == "pytest" else "python3 test_work.py"
+    project.configure(f'cmd = "{command}"\nexecutions = 2\ncollectors = [{options.get(collector, json.dumps(collector))}]')
+    program = (
+        "import os, pathlib, sys, time\n"
+        "def work(): return [number for number in range(200000)]\n"
+        "def test_work(): work()\n"
+        "place = pathlib.Path(os.environ['TURNS'], 'failed')\n"
+        "if not place.exists():\n    place.touch()\n    os.kill(os.getpid(), 9)\n"
+        "until = time.monotonic() + 0.3\n"
+        "while time.monotonic() < until: work()\n"
+    )
+    project.commit(**{"test_work.py": program})
+    said = perf("collect", "--json", code=None)
+    if said.code and "SIGKILL" not in said.err:
+        pytest.skip(f"{collector} cannot run here: {said.err}")
+    (row,) = json.loads(said.out)["stored"]
+    assert (said.code, row["executions"], row["failed"]) == (0, 2, 1)
+    assert (turns / "failed").exists()
+
+
+def test_a_profile_without_failures_is_written_as_before() -> None:
+    profile = Profile(
+        commit="a" * 40,
+        job=Job(name="sort", collector="time", cmd="./sort"),
+        collected=Collected("session", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs"),
+        metrics={"wall": Metric("s")},
+        resources=Resources(names=["x"], uid=[0], execution=[0], metrics={"wall": [1.0]}),
+    )
+    assert "failed" not in json.loads(profile.encode())["design"]
+    assert decode(profile.encode()) == profile
+    counted = msgspec.structs.replace(profile, design=Design(executions=2, failed=3))
+    assert decode(counted.encode()).design.failed == 3
+
+
+def test_a_slip_of_the_pen_is_named(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "true"\nretries = -1')
+    project.commit()
+    assert "`retries` is -1, but must be 0 to 1,000" in perf("collect", code=2).err
