@@ -137,3 +137,20 @@ def test_a_slip_of_the_pen_is_named(project: Project, perf: Perf) -> None:
     project.configure('cmd = "true"\nretries = -1')
     project.commit()
     assert "`retries` is -1, but must be 0 to 1,000" in perf("collect", code=2).err
+
+
+@pytest.mark.usefixtures("turns")
+def test_a_check_says_that_the_target_fails_more_often(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "sh work.sh"\nexecutions = 6')
+    project.commit("good", **{"work.sh": FLAKY.format(then="true")})
+    project.commit(
+        "bad", **{"work.sh": FLAKY.format(then='if mkdir "$TURNS/odd" 2>/dev/null; then exit 1; fi; rmdir "$TURNS/odd"')}
+    )
+    perf("collect", "HEAD~1", "HEAD")
+    said = perf("check", "HEAD~1", "HEAD", code=None)
+    assert "note: work: 6 of 12 executions failed on the target and were repeated, 0 of 6 on the baseline" in " ".join(
+        said.out.split()
+    )
+    assert json.loads(perf("check", "--json", "HEAD~1", "HEAD", code=None).out)["failures"][0].startswith("work: 6 of 12")
+    assert "6 of 12 executions failed" in perf("check", "--markdown", "HEAD~1", "HEAD", code=None).out
+    assert "executions failed" not in perf("check", "HEAD", "HEAD~1", code=None).out

@@ -41,6 +41,7 @@ def compare(
     headers for the methods that need the rows. Raises UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.assignment import assign
+    from perfvcs.check.failures import unreliable
     from perfvcs.check.matching import match
     from perfvcs.check.methods import prepared
     from perfvcs.check.rows import Rows
@@ -65,8 +66,9 @@ def compare(
     revisions = [side[0].header.commit if side else "" for side in sides]
     foreign = {one.header.job.key for side in sides for one in side if one.header.collected.is_foreign}
     return Report(
-        baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank), foreign=sorted(foreign)
-    )
+        baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank), foreign=sorted(foreign),
+        failures=unreliable(*sides),
+    )  # fmt: skip
 
 
 def _several(side: Measured | Profile | Sequence[Measured | Profile]) -> Sequence[Measured | Profile]:

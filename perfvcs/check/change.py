@@ -100,13 +100,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All changes between two revisions, those that matter first; ``foreign`` series were measured by other tools and imported."""
+    """All changes between two revisions, those that matter first; ``foreign`` series were measured by other tools and imported.
+
+    ``failures`` says which jobs failed more often on the target, a sentence each.
+    """
 
     baseline: str
     target: str
     method: str
     changes: list[Change]
     foreign: list[str] = []
+    failures: list[str] = []
 
     def having(self, *words: Word) -> list[Change]:
         """The changes with one of these words."""

@@ -34,6 +34,7 @@ def _document(report: Report) -> dict[str, Any]:
         "target": report.target,
         "method": report.method,
         "foreign": report.foreign,
+        "failures": report.failures,
         "counts": tally(report.changes),
         "changes": changes,
     }

@@ -220,6 +220,8 @@ def _ending(report: Report, width: int, pairs: int) -> list[str]:
             lines.append(f"To settle it: perf check --measure{named}".rstrip())
         if series & {*report.foreign}:
             lines += wrap(FOREIGN, width, subsequent_indent="  ")
+    for failure in report.failures:
+        lines += wrap(f"note: {shorten(failure, LONGEST)}", width, subsequent_indent="      ")
     if "degradation" in counts and is_committed(report):
         lines.append("A degradation that is wanted: perf accept ID --reason TEXT")
     return lines
