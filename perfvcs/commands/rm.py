@@ -24,7 +24,7 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], dry_run: bool) -> Non
     for name in sessions:
         if not dry_run:
             forget(repository.home, name)
-        click.echo(f"{'would give up' if dry_run else 'gave up'} session {name}")
+        echo(f"{'would give up' if dry_run else 'gave up'} session {name}")
     paths = [path for name in names if name not in sessions for path in repository.select(name, jobs)]
     paths = list(dict.fromkeys(paths))
     if not dry_run:
