@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -866,6 +867,59 @@ def test_a_kill_at_any_moment_leaves_whole_pages(project: Project, perf: Perf) -
             assert path.read_bytes() == Path("whole", path.relative_to("site")).read_bytes()
     perf("publish", "site", *QUICK)
     assert {path.name for path in Path("site").rglob("*")} == {path.name for path in Path("whole").rglob("*")}
+
+
+@pytest.mark.usefixtures("ready")
+@pytest.mark.needs("mount")
+def test_a_full_disk_at_any_level_leaves_a_folder_that_can_be_published_to(perf: Perf, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+        if os.environ.get("PERFVCS_NO_SKIP") == "1":
+            pytest.fail("cannot mount and skipping is forbidden")
+        pytest.skip("needs the right to mount a file system")
+    try:
+        failed = 0
+        for pages in (*range(12), 20, 40):  # that are left on the disk
+            site, filler = disk / f"site{pages}", disk / "filler"
+            room = os.statvfs(disk).f_bavail - pages
+            with filler.open("wb") as file:
+                file.write(bytes(room * os.statvfs(disk).f_bsize))
+            said = perf("publish", str(site), *QUICK, code=None)
+            assert said.code == 0 or "the disk is full" in said.err
+            failed += said.code != 0
+            filler.unlink()
+            assert "wrote" in perf("publish", str(site), *QUICK).out
+            assert json.loads((site / ".perfvcs-site.json").read_text())["pending"] == []
+            for path in sorted(site.rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else path.unlink()
+            site.rmdir()
+        assert failed >= 12
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_kill_before_the_first_page_leaves_a_folder_that_can_be_published_to(perf: Perf) -> None:
+    """The moments are those at which folders and files are made, one after the other, from the first on."""
+    killed = (
+        "import os, signal, sys\n"
+        "left = int(sys.argv.pop(1))\n"
+        "def count(event, args):\n"
+        "    global left\n"
+        "    if event in ('os.mkdir', 'os.rename', 'open') and 'site' in os.listdir():\n"
+        "        left -= 1\n"
+        "        left or os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from perfvcs.cli import group\n"
+        "from perfvcs.site import folder, publication\n"
+        "sys.addaudithook(count)\n"
+        "group(['publish', 'site', '--profiles', '0'])\n"
+    )
+    for moment in range(1, 16):
+        done = subprocess.run([sys.executable, "-c", killed, str(moment)], capture_output=True, check=False)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        perf("publish", "site", *QUICK)
+        shutil.rmtree("site")
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -66,16 +66,12 @@ class Folder:
         self.path = path
         self._descriptors = descriptors
         self._manifest = manifest
-        self._noted = msgspec.json.encode(manifest, order="deterministic")
+        self._noted = _encoded(manifest)
         self._there = {name: _sizes(number) for name, number in descriptors.items()}
-        for name, there in self._there.items():
-            for part in [part for part in there if part.startswith(".") and part.endswith(SUFFIX)]:
-                with suppress(OSError):  # somebody's folder
-                    os.unlink(part, dir_fd=descriptors[name])  # a process was killed
 
     def stale(self, leaves: Iterable[Leaf]) -> list[Leaf]:
         """The leaves that have moved, or whose files are not there as they were written; raises Foreign."""
-        files = self._manifest.files
+        files, pending = self._manifest.files, set(self._manifest.pending)
         found, foreign = [], []
         for leaf in leaves:
             sizes = [self._size(path) for path in leaf.paths]
@@ -84,7 +80,7 @@ class Folder:
             foreign += [
                 path
                 for path, size, entry in known
-                if size == A_FOLDER or (size is not None and entry is None and path not in self._pending)
+                if size == A_FOLDER or (size is not None and entry is None and path not in pending)
             ]
             if any(
                 entry is None or entry.key != leaf.key or size != entry.size for size, entry in zip(sizes, entries, strict=True)
@@ -141,14 +137,10 @@ class Folder:
         return gone, left
 
     def _note(self) -> None:
-        text = msgspec.json.encode(self._manifest, order="deterministic")
+        text = _encoded(self._manifest)
         if text != self._noted:
             self._put(MANIFEST, text)
             self._noted = text
-
-    @property
-    def _pending(self) -> set[str]:
-        return set(self._manifest.pending)
 
     def _size(self, path: str) -> int | None:
         """The bytes of a file as it was when the folder was opened; None where nothing was, below 0 where it is no file."""
@@ -168,19 +160,7 @@ class Folder:
             return b""
 
     def _put(self, path: str, content: bytes) -> None:
-        folder, name = self._place(path)
-        part = f".{name}{SUFFIX}"
-        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
-        try:
-            with open(number, "wb", buffering=0) as file:
-                view = memoryview(content)
-                while view:
-                    view = view[file.write(view) :]
-            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(part, dir_fd=folder)
-            raise
+        _write(*self._place(path), content)
 
 
 CURE = "publish into a folder of its own"
@@ -197,11 +177,16 @@ def opened(path: Path) -> Iterator[Folder]:
         except BlockingIOError:
             raise Busy(f"another process is publishing to {path}: wait for it") from None
         manifest = _manifest(path, top)
+        _sweep(top)
+        if manifest is None:  # noted before anything else is made: what a full disk or a kill leaves is known as ours
+            manifest = Manifest(FORMAT, "")
+            _write(top, MANIFEST, _encoded(manifest))
         descriptors = {"": top}
         for name in FOLDERS:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=top)
             descriptors[name] = _open(stack, name, top, path / name)
+            _sweep(descriptors[name])
         yield Folder(path, descriptors, manifest)
 
 
@@ -229,14 +214,42 @@ def _open(stack: ExitStack, name: str, parent: int | None, path: Path) -> int:
     return number
 
 
-def _manifest(path: Path, top: int) -> Manifest:
+def _encoded(manifest: Manifest) -> bytes:
+    return msgspec.json.encode(manifest, order="deterministic")
+
+
+def _write(folder: int, name: str, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    part = f".{name}{SUFFIX}"
+    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    try:
+        with open(number, "wb", buffering=0) as file:
+            view = memoryview(content)
+            while view:
+                view = view[file.write(view) :]
+        os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part, dir_fd=folder)
+        raise
+
+
+def _sweep(folder: int) -> None:
+    """Remove the half-written files of a process that was killed."""
+    for part in [name for name in os.listdir(folder) if name.startswith(".") and name.endswith(SUFFIX)]:
+        with suppress(OSError):  # somebody's folder
+            os.unlink(part, dir_fd=folder)
+
+
+def _manifest(path: Path, top: int) -> Manifest | None:
+    """What the folder holds of ours; None where it is empty. Raises Foreign."""
     try:
         number = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
     except FileNotFoundError:
         others = sorted(name for name in os.listdir(top) if name not in TOLERATED and not name.endswith(SUFFIX))
         if others:
             raise Foreign(f"{path} is not a site of ours and not empty, it has {_told(others)}: {CURE}") from None
-        return Manifest(FORMAT, "")
+        return None
     except OSError:
         raise Foreign(f"{path / MANIFEST} is not a file of ours: {CURE}") from None
     with open(number, "rb") as file:
