@@ -1,9 +1,13 @@
 import os
+from itertools import islice
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from conftest import Project as Tree
 
+from perfvcs import vcs
 from perfvcs.errors import UsageError
 from perfvcs.vcs import GitError, NoRepository, Project, UnknownRevision, git
 
@@ -257,3 +261,52 @@ def test_what_was_staged_and_taken_back_is_no_change(project: Tree) -> None:
     project.git("add", "new")
     (project.root / "new").unlink()
     assert Project.find().dirty() is None
+
+
+def test_ancestors_of_several_commits_are_read_from_git_once(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any order of questions about a history with merges has the answers of a fresh look, and no commit is listed twice."""
+    chance = Random(5)
+    commits = [project.commit("root")]
+    for number in range(40):
+        if number % 4 == 3:
+            side = project.git("rev-parse", "HEAD")
+            project.git("checkout", "--quiet", chance.choice(commits))
+            project.commit(f"side {number}")
+            project.git("merge", "--quiet", "--no-edit", "-s", "ours", side)
+        commits.append(project.commit(f"main {number}"))
+    git, listed = Project.find(), []
+    start = vcs.listing
+
+    def counted(*args: Any, **more: Any) -> Any:
+        for line in start(*args, **more):
+            listed.append(line.split()[0])
+            yield line
+
+    expected = {commit: list(Project.find().ancestors(commit)) for commit in commits}
+    monkeypatch.setattr(vcs, "listing", counted)
+    for commit in commits[5:10]:  # upwards, each to its end
+        assert list(git.ancestors(commit)) == expected[commit]
+    assert len(listed) == len(set(listed))
+    for _ in range(30):  # and in any order, not to their ends
+        commit = chance.choice(commits)
+        count = chance.randrange(len(expected[commit]) + 1)
+        assert list(islice(git.ancestors(commit), count)) == expected[commit][:count]
+
+
+def test_a_history_that_git_cannot_read_to_its_end_is_an_error(project: Tree) -> None:
+    commits = [project.commit(str(number)) for number in range(3)]
+    middle = project.root / ".git/objects" / commits[1][:2] / commits[1][2:]
+    middle.chmod(0o644)
+    middle.unlink()
+    for walk in (Project.find().walk("HEAD"), Project.find().ancestors(commits[2])):
+        with pytest.raises(GitError, match="git rev-list failed"):
+            list(walk)
+
+
+def test_a_fixed_revision_stays_while_its_branch_moves(project: Tree) -> None:
+    old, new = project.commit("old"), project.commit("new")
+    git = Project.find()
+    head, span = git.fixed("HEAD"), git.fixed("HEAD~1..HEAD")
+    project.commit("newest")
+    assert list(git.walk(head)) == [new, old]
+    assert list(git.walk(span)) == [new]

@@ -12,7 +12,7 @@ import msgspec
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -27,8 +27,7 @@ FULL = 64 * RECORD.size  # bytes of a row: what one more level writes again
 MOST = 100_000  # levels that wait in memory
 
 NEWEST = "SELECT id, packed FROM levels WHERE line = ? AND length(packed) < ? ORDER BY id DESC LIMIT 1"
-OF_PROFILE = """
-SELECT id, packed FROM levels WHERE line IN (SELECT id FROM lines WHERE job = ? AND environment = ?) AND instr(packed, ?)"""
+OF_JOB = "SELECT id, packed FROM levels WHERE line IN (SELECT id FROM lines WHERE job = ? AND environment = ?)"
 
 
 class Levels:
@@ -37,6 +36,7 @@ class Levels:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._waiting: dict[int, bytearray] = {}
+        self._gone: dict[tuple[int, int], set[bytes]] = {}
         self._count = 0
 
     def add(self, line: int, commit: int, profile: int, medians: Sequence[float]) -> None:
@@ -49,8 +49,11 @@ class Levels:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Take out what has gone, and write what waits; in this order, since a new profile may have the number of one that has gone."""
         execute = self._connection.execute
+        for (job, environment), whose in self._gone.items():
+            self._take_out(job, environment, whose)
+        self._gone.clear()
         for line, new in self._waiting.items():
             number, begun = execute(NEWEST, (line, FULL)).fetchone() or (None, b"")
             whole = begun + new
@@ -61,16 +64,19 @@ class Levels:
         self._count = 0
 
     def remove(self, profile: int, commit: int, job: int, environment: int) -> None:
-        """Forget the levels of a profile."""
-        self.flush()
-        whose = WHOSE.pack(commit, profile)
-        for number, packed in self._connection.execute(OF_PROFILE, (job, environment, whose)).fetchall():
-            records = (packed[start : start + RECORD.size] for start in range(0, len(packed), RECORD.size))
-            left = b"".join(record for record in records if not record.startswith(whose))
-            if left:
-                self._connection.execute("UPDATE levels SET packed = ? WHERE id = ?", (left, number))
-            else:
+        """Forget the levels of a profile, with those of others: each look at a history takes as long as that is."""
+        if self._waiting:
+            self.flush()
+        self._gone.setdefault((job, environment), set()).add(WHOSE.pack(commit, profile))
+
+    def _take_out(self, job: int, environment: int, whose: Container[bytes]) -> None:
+        for number, packed in self._connection.execute(OF_JOB, (job, environment)).fetchall():
+            records = [packed[start : start + RECORD.size] for start in range(0, len(packed), RECORD.size)]
+            left = b"".join(record for record in records if record[: WHOSE.size] not in whose)
+            if not left:
                 self._connection.execute("DELETE FROM levels WHERE id = ?", (number,))
+            elif len(left) < len(packed):
+                self._connection.execute("UPDATE levels SET packed = ? WHERE id = ?", (left, number))
 
 
 def of_line(connection: sqlite3.Connection, line: int) -> Iterator[tuple[int, float]]:

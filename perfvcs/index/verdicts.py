@@ -111,15 +111,17 @@ class Verdicts:
 
     def along(self, commits: Iterable[str], kind: type[Kind]) -> list[tuple[str, str, Kind]]:
         """The baseline, the target and the report, as far as ``kind`` reads it, of each pair of these commits; the newest first."""
-        wanted = msgspec.json.encode(list(commits)).decode()
-        sql = (
-            "SELECT baseline, target, report FROM verdicts WHERE target IN (SELECT value FROM json_each(?1))"
-            " AND baseline IN (SELECT value FROM json_each(?1)) ORDER BY number DESC"
+        here = frozenset(commits)
+        pairs = "SELECT number, baseline, target FROM verdicts"  # of which there are fewer than pairs of commits
+        reports_of = (
+            "SELECT baseline, target, report FROM verdicts WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number DESC"
         )
         decode = msgspec.json.Decoder(kind).decode
 
         def reports() -> list[tuple[str, str, Kind]]:
-            rows = self._database.connection.execute(sql, (wanted,))
+            known = self._database.connection.execute(pairs)
+            wanted = [number for number, baseline, target in known if baseline in here and target in here]
+            rows = self._database.connection.execute(reports_of, (msgspec.json.encode(wanted).decode(),)) if wanted else ()
             return [(baseline, target, decode(report)) for baseline, target, report in rows]
 
         return self._database.attempt(reports)

@@ -8,12 +8,13 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.vcs.lineage import Lineage
 
 
 class NoRepository(PerfError):
@@ -41,17 +42,13 @@ class Commit:
     title: str
 
 
+class Fixed(str):
+    """A revision or range by full commit ids that git knows."""
+
+    __slots__ = ()
+
+
 _FIELDS = "%H%x1f%P%x1f%an%x1f%aI%x1f%s"
-
-
-def _listed(running: subprocess.Popen[str]) -> Iterator[str]:
-    """The lines of a process as it writes them; it ends with the last one that is asked for."""
-    with running as process:
-        try:
-            for line in process.stdout or ():
-                yield line.strip()
-        finally:
-            process.kill()
 
 
 def _commits(listed: str) -> Iterator[Commit]:
@@ -79,12 +76,47 @@ def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: 
     except FileNotFoundError:
         raise GitError("git is not on PATH: install it (apt install git)") from None
     if done.returncode:
-        lines = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-        # the first complaint is the cause, those after it are what came of it
-        told = [line.partition(": ")[2] for line in lines if line.startswith(("error: ", "fatal: "))]
-        name = next(word for word in args if not word.startswith("-") and "=" not in word)
-        raise GitError(f"git {name} failed: {[*told, *lines[-1:], f'exit status {done.returncode}'][0]}")
+        raise _failed(args, done.stderr, done.returncode)
     return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+
+def _failed(args: Sequence[str], said: bytes, status: int) -> GitError:
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    # the first complaint is the cause, those after it are what came of it
+    told = [line.partition(": ")[2] for line in lines if line.startswith(("error: ", "fatal: "))]
+    name = next(word for word in args if not word.startswith("-") and "=" not in word)
+    return GitError(f"git {name} failed: {[*told, *lines[-1:], f'exit status {status}'][0]}")
+
+
+def listing(folder: Path, *args: str, text: str = "") -> Generator[str, None, None]:
+    """The lines that one git command prints, as they come; git begins at once, and ends with the last line that is asked for.
+
+    Raises GitError behind the last line where git failed.
+    """
+    lines = _lines(folder, args, text)
+    next(lines)
+    return lines
+
+
+def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None, None]:
+    # Without GIT_FLUSH, git writes line by line, which takes as long as the rest.
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as asked:
+        asked.write(text.encode())
+        asked.seek(0)
+        with subprocess.Popen(
+            ["git", *args], cwd=folder, env=environment() | {"GIT_FLUSH": "0"}, stdin=asked, stdout=subprocess.PIPE, stderr=told,
+            text=True,
+        ) as process:  # fmt: skip
+            try:
+                yield ""
+                for line in process.stdout or ():
+                    yield line.strip()
+                process.wait()
+            finally:
+                process.kill()
+        if process.returncode:
+            told.seek(0)
+            raise _failed(args, told.read(), process.returncode)
 
 
 def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
@@ -219,21 +251,25 @@ class Project:
             raise UsageError(f"`{text}` holds no commits: is it the wrong way round?")
         return listed.split()
 
-    def _span(self, text: str) -> str:
+    def fixed(self, revision: str) -> Fixed:
+        """A revision or range by full commit ids, so that it stays what it is while branches move; raises UnknownRevision."""
+        if isinstance(revision, Fixed):
+            return revision
+        return self._span(revision) if ".." in revision else Fixed(self.resolve(revision))
+
+    def _span(self, text: str) -> Fixed:
         """A range with both sides resolved."""
         old, _, new = text.partition("..")
         if new.startswith("."):
             raise UsageError(f"`{text}` has three dots: use `A..B`")
-        return f"{self.resolve(old or 'HEAD')}..{self.resolve(new or 'HEAD')}"
+        return Fixed(f"{self.resolve(old or 'HEAD')}..{self.resolve(new or 'HEAD')}")
 
     def walk(self, revision: str, *, straight: bool = False) -> Iterator[str]:
         """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as they are asked for.
 
         ``straight``: only along the first parents, without what was merged. Git begins at once, while the caller does something else.
         """
-        command = ["git", "rev-list", *(["--first-parent"] if straight else [])]
-        command.append(self._span(revision) if ".." in revision else self.resolve(revision))
-        return _listed(subprocess.Popen(command, cwd=self.root, env=environment(), stdout=subprocess.PIPE, text=True))
+        return listing(self.root, "rev-list", *(["--first-parent"] if straight else []), self.fixed(revision))
 
     def describe(self, commits: Iterable[str]) -> dict[str, Commit]:
         """Details of given commits; unknown ones (another clone's) are left out."""
@@ -250,25 +286,12 @@ class Project:
 
     def ancestors(self, commit: str) -> Iterator[str]:
         """The ancestors of a commit, nearest first by number of steps, first parents before others; never by date."""
-        parents: dict[str, list[str]] = {}
-        limit, seen, level = 256, {commit}, [commit]
-        while level:
-            following: list[str] = []
-            for current in level:
-                while current not in parents:
-                    known = len(parents)
-                    for line in self.git("rev-list", "--parents", f"--max-count={limit}", commit).splitlines():
-                        child, *found = line.split()
-                        parents[child] = found
-                    limit *= 8
-                    if len(parents) == known:
-                        parents[current] = []
-                for parent in parents[current]:
-                    if parent not in seen:
-                        seen.add(parent)
-                        following.append(parent)
-            yield from following
-            level = following
+        return self._lineage.ancestors(commit)
+
+    @cached_property
+    def _lineage(self) -> Lineage:
+        ask = ("rev-list", "--parents", "--stdin")
+        return Lineage(lambda commits: listing(self.root, *ask, text="".join(f"{commit}\n" for commit in commits)))
 
     def tree(self, commit: str) -> str:
         """The id of a commit's tree."""
