@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Header, Measured
 
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the index at a time
+FEW = 1000  # commits with profiles that are all read at once
 HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
 KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
 LEFT = {"aside": ".json", "sessions": ".jsonl"}  # what is kept for that long: of failures, and of sessions to be continued
@@ -110,7 +111,13 @@ class Repository:
         """The right to measure; raises Locked."""
         with hold(self.home / "lock", wait=wait):
             self._sweep()
+            self._release()  # measuring takes hours
             yield
+
+    def _release(self) -> None:
+        """Let the next read of the index see what others stored while this waited."""
+        if "index" in vars(self):
+            self.index.release()
 
     def clean(self) -> None:
         """Take away what a killed run left, unless a run is going on."""
@@ -190,11 +197,24 @@ class Repository:
         return []
 
     def with_profiles(self, commits: Iterable[str]) -> Iterator[str]:
-        """Those of some commits that have profiles, in their order; no further ahead than they are asked for."""
+        """Those of some commits (none twice) that have profiles, in their order; no further ahead than they are asked for.
+
+        It ends where no commit is left that could have any.
+        """
+        return self._among(commits, self.index.most_commits())
+
+    def measured_ancestors(self, commit: str) -> Iterator[str]:
+        """The ancestors of a commit that have profiles, the nearest first."""
+        return self._among(self.project.ancestors(commit), self.index.most_commits() - len(self.index.counts([commit])))
+
+    def _among(self, commits: Iterable[str], left: int) -> Iterator[str]:
+        """Those that have profiles, of which there are at most so many ``left``."""
         waiting, size = iter(commits), FIRST_ASKED
-        while chunk := list(islice(waiting, size)):
-            known = self.index.counts(chunk)
+        few = self.index.commits() if 0 < left <= FEW else None  # among many commits without profiles
+        while left > 0 and (chunk := list(islice(waiting, size))):
+            known = self.index.counts(chunk).keys() if few is None else few.intersection(chunk)
             yield from (commit for commit in chunk if commit in known)
+            left -= len(known)
             size = min(2 * size, MOST_ASKED)
 
     def measured(self, state: State) -> list[Measured]:
@@ -202,8 +222,8 @@ class Repository:
         return [one for one in self.index.measured([state.commit]) if one.header.dirty == state.dirty]
 
     def profiles(self, headers: Iterable[Header]) -> list[Profile]:
-        """The whole profiles of headers."""
-        return [profile for _, profile in self.store.read_many([header.path for header in headers])]
+        """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them."""
+        return [profile for _, profile in self.store.read_many([header.path for header in headers], at=self.index.head)]
 
     def baseline(self, target: State) -> State | None:
         """The nearest ancestor with a comparable profile, else the nearest with any; the commit itself below uncommitted changes."""
@@ -212,7 +232,7 @@ class Repository:
         if target.dirty and self.measured(below):
             return below
         fallback = None
-        for commit in self.with_profiles(self.project.ancestors(target.commit)):
+        for commit in self.measured_ancestors(target.commit):
             headers = [header for header in self.index.headers([commit]) if header.dirty is None]
             if any((header.job.key, header.environment.fingerprint) in wanted for header in headers):
                 return State(commit)
@@ -225,7 +245,7 @@ class Repository:
         Raises UsageError without any.
         """
         try:
-            paths = self.store.paths(self.project.resolve(name))
+            paths = self.store.paths(self.project.resolve(name), at=self.index.head)
         except UnknownRevision:
             paths = [path for path in self.index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
             if not paths:
@@ -246,6 +266,7 @@ class Repository:
     def replacing(self) -> Iterator[None]:
         """The right to replace stored profiles by new versions; waits for others, so that two never make versions of the same one."""
         with hold(self.home / "process.lock", wait=True):
+            self._release()
             yield
 
     @cached_property
@@ -315,5 +336,5 @@ class Repository:
         """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""
         from perfvcs.check import past_of
 
-        measured = islice(self.with_profiles(self.project.ancestors(target.commit)), HISTORY)
+        measured = islice(self.measured_ancestors(target.commit), HISTORY)
         return past_of(self.index.measured([*reversed(list(measured)), target.commit]))

@@ -426,6 +426,88 @@ def test_a_kill_while_building_leaves_an_index_that_goes_on(store: Store, index:
     assert len(index.headers()) == 2000
 
 
+# -- one state -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_others_store_is_not_seen_until_the_next_refresh(store: Store, index: Index) -> None:
+    store.add([at(1)], "One")
+    assert index.total() == 1
+    head = store.head()
+    store.add([at(2), at(2, job=SEARCH)], "Two")
+    other = another(store)
+    assert other.total() == 3
+    assert (index.total(), index.commits(), len(index.lines()), index.head) == (1, {commit(1)}, 1, head)
+    index.refresh()
+    assert (index.total(), len(index.lines()), index.head) == (3, 2, store.head())
+    store.add([at(3)], "Three")
+    index.release()
+    assert index.total() == 4
+    other.close()
+
+
+def test_a_slower_process_does_not_undo_what_a_faster_one_indexed(
+    store: Store, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add([at(1)], "One")
+    before = store.head()
+    store.add([at(2)], "Two")
+    other = another(store)
+    other.refresh()
+    heads = [before]  # as it was asked for before the other stored, and then as it is
+    monkeypatch.setattr(store, "head", lambda newest=store.head: heads.pop() if heads else newest())
+    assert index.commits() == {commit(1), commit(2)}
+    other.refresh()
+    assert other.total() == 2
+    other.close()
+
+
+def test_a_file_that_turns_out_damaged_between_two_reads_is_read_anew_for_both(store: Store, index: Index) -> None:
+    """Its rows have other numbers then."""
+    store.add([at(2, job=SEARCH)], "Search first")
+    index.refresh()
+    store.add([at(1)], "Then sort")
+    index.refresh()
+    damaged: list[str] = []
+
+    def read() -> set[str]:
+        known = index.lines()
+        if not damaged:
+            damaged.append("now")
+            index.close()
+            with sqlite3.connect(store.path.with_name("index.db")) as connection:
+                connection.execute("UPDATE levels SET packed = x'00ff00'")
+            connection.close()
+        spreads = index.spreads([commit(1)])
+        return {known[number].job.name for number in spreads.line.tolist()}
+
+    assert index.consistent(read) == {"sort"}
+
+
+def test_profiles_are_read_as_they_were_when_the_index_was(store: Store, index: Index) -> None:
+    (path,) = store.add([at(1)], "One")
+    head = index.head
+    store.remove([path], "Gone")
+    assert store.paths() == []
+    assert store.paths(at=head) == [path]
+    assert [profile for _, profile in store.read_many([path], at=head)] == [store.read(path, at=head)] == [at(1)]
+
+
+def test_removed_profiles_take_their_levels_along_and_no_others(store: Store, index: Index) -> None:
+    paths = store.add([at(number, minute) for number in range(1, 150) for minute in (0, 1)], "Many")
+    index.refresh()
+    store.replace([(paths[0], at(1, 2, wall=(5.0, 6.0))), (paths[2], at(2, 2, wall=(7.0,)))], "Newer ones")
+    store.remove(paths[4:296:2], "Old")
+    index.refresh()
+    commits = [commit(number) for number in range(150)]
+    kept = index.spreads(commits)
+    index.rebuild()
+    anew = index.spreads(commits)
+    assert sorted(zip(kept.place.tolist(), kept.level.tolist(), strict=True)) == sorted(
+        zip(anew.place.tolist(), anew.level.tolist(), strict=True)
+    )
+    assert len(anew.place) == index.total() == 298 - 146
+
+
 # -- verdicts --------------------------------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -29,11 +30,14 @@ from samples import interleaved, sample_profile
 from scipy import stats
 from test_history import OTHER, PARSE, SORT, grow, measured, stepped, store
 
+from perfvcs.index import Index
 from perfvcs.index.lines import Line, Spreads
 from perfvcs.index.verdicts import Verdicts
 from perfvcs.profile import Environment, Job, Metric, Resources
 from perfvcs.site import about, changes, feed, front, names, record, verdict
 from perfvcs.site import series as site_series
+from perfvcs.site.commits import Commits
+from perfvcs.site.contents import Contents
 from perfvcs.site.diff import Diffs
 from perfvcs.site.folder import PATH, Folder
 from perfvcs.vcs import Project as Git
@@ -927,6 +931,52 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.001)
     assert condition()
+
+
+def test_benchmarks_that_others_store_meanwhile_come_with_the_next_site(
+    commits: list[str], perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(*measured(commits, [0.01] * 40))
+    read = Index.lines
+
+    def and_others_store(index: Index) -> dict[int, Line]:
+        found = read(index)
+        other = store(*measured(commits, [0.02] * 40, job=PARSE))
+        other.store.remove(other.store.paths(commits[-1]), "Gone")
+        other.index.close()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Index, "lines", and_others_store)
+        perf("publish", "site")
+    assert [page["benchmark"] for page in series()] == ["sort"]
+    assert len(list(Path("site/profiles").glob("*.html"))) == 1
+    perf("publish", "site")
+    assert [page["benchmark"] for page in series()] == ["parse --fast: sort", "sort"]
+
+
+def test_a_commit_says_the_newest_changes_that_may_be_its(commits: list[str]) -> None:
+    """Against the simplest way to find them."""
+    chance = Random(3)
+    levels = [0.01 * 1.1 ** (number // 10) for number in range(40)]
+    jobs = [Job(name=f"job{number}", collector="time", cmd="true", engine="launcher/1") for number in range(12)]
+    for job in jobs:
+        kept = sorted(chance.sample(range(40), 26))
+        store(
+            *measured([commits[place] for place in kept], [levels[place] for place in kept], seed=chance.randrange(99), job=job)
+        )
+    repository = store(*measured(commits, levels))
+    contents = Contents(repository, record.read(repository, "HEAD"))
+    own, may = Commits(contents)._steps
+    expected: dict[int, list[tuple[int, int]]] = {place: [] for place in contents.record.measured}
+    for pair in contents.found:
+        finding = contents.finding(*pair)
+        for place in range(contents.places[finding.first], contents.places[finding.last] + 1):
+            if place != finding.turn and place in expected:
+                expected[place].append(pair)
+    assert sum(map(len, expected.values())) > 20
+    assert may == expected
+    assert sum(map(len, own.values())) == len(contents.found)
 
 
 # -- names ---------------------------------------------------------------------------------------------------------------------------

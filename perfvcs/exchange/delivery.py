@@ -23,7 +23,7 @@ def documents(
     A name is made of the profile's place in the store, ``<commit>-<collector>-<workload>-<id>``, which nothing foreign can shape.
     """
     suffix = suffixes(format_name)[0]
-    for path, profile in repository.store.read_many(paths):
+    for path, profile in repository.store.read_many(paths, at=repository.index.head):
         yield f"{profile.commit[:10]}-{PurePosixPath(path).stem}{suffix}", encode(profile, format_name, options)
 
 

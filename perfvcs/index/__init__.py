@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perfvcs.index.database import Database
+from perfvcs.index.database import Database, Result
 from perfvcs.index.entries import PATH, WITHIN, Entry, entries, order
 from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, unpack
 from perfvcs.index.findings import Findings
@@ -46,8 +46,9 @@ class Index:
 
     The last verdicts (``memory``) are in ``verdicts.db`` beside it, the steps of series (``findings``) in ``steps.db``.
 
-    Every method brings the index up to date when it was not yet; ``refresh`` does so again. A damaged file is made anew, and where it
-    cannot be written, memory serves. Lists are ordered by commit as they were asked for (by name when none were), then by time.
+    The first read brings the index up to date, and all reads see that state, whatever others store meanwhile, until ``refresh`` or
+    ``release``. A damaged file is made anew, and where it cannot be written, memory serves. Lists are ordered by commit as they were asked
+    for (by name when none were), then by time.
     """
 
     def __init__(self, store: Store, path: Path) -> None:
@@ -55,27 +56,51 @@ class Index:
         self._database = Database(path, SCHEMA, VERSION)
         self.memory = Verdicts(path.with_name("verdicts.db"))
         self.findings = Findings(path.with_name("steps.db"))
-        self._fresh: sqlite3.Connection | None = None
+        self._snapshot: sqlite3.Connection | None = None  # the connection with a read transaction
+        self._head: str | None = None
 
     def refresh(self) -> None:
         """Follow the store: reads what has come since the last time, and nothing else. Raises Damaged when the store is."""
-        self._fresh = None
+        self.release()
         self._database.attempt(self._current)
 
+    def release(self) -> None:
+        """Let go of the state that reads see: the next read follows the store. While it is held, SQLite's log of changes only grows."""
+        self._snapshot = None
+        self._database.rollback()
+
+    @property
+    def head(self) -> str | None:
+        """The store's commit that all reads see; None where there is no store."""
+        self._database.attempt(self._current)
+        return self._head
+
+    def consistent(self, action: Callable[[], Result]) -> Result:
+        """The result of an action that reads several times and keeps numbers of rows in between.
+
+        Its reads see one state even where the file turns out to be damaged in the middle: the action is repeated on the new one.
+        """
+        return self._database.attempt(action)
+
     def _current(self) -> sqlite3.Connection:
-        """The connection, after the index was made to mirror the store through it."""
+        """The connection, in a read transaction on the index as it mirrors the store."""
         connection = self._database.connection
-        if connection is self._fresh:
+        if connection is self._snapshot:
             return connection
-        head = self._store.head()
-        if _mirrored(connection) != head:
+        self._database.rollback()
+        connection.execute("BEGIN")
+        if _mirrored(connection) != self._store.head():
+            connection.execute("ROLLBACK")
             with self._database.transaction():
-                old = _mirrored(connection)  # another process may have been faster
+                old = _mirrored(connection)
+                head = self._store.head()  # asked again: another process may have been faster, and must not be undone
                 if old != head:
                     self._follow(Filling(connection), old, head)
                     connection.execute("DELETE FROM mirror")
                     connection.executemany("INSERT INTO mirror VALUES (?)", [(head,)] if head else [])
-        self._fresh = connection
+            connection.execute("BEGIN")
+        self._head = _mirrored(connection)  # the first read: from here on the transaction sees this state
+        self._snapshot = connection
         return connection
 
     def _follow(self, filling: Filling, old: str | None, head: str | None) -> None:
@@ -147,10 +172,14 @@ class Index:
         sql = "SELECT text FROM commits c WHERE EXISTS (SELECT 1 FROM profiles WHERE commit_id = c.id)"
         return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
 
+    def most_commits(self) -> int:
+        """How many commits have profiles, or have had: at most so many have any. Counted in no time, unlike ``commits``."""
+        return self._database.attempt(lambda: int(self._rows("SELECT count(*) FROM commits")[0][0]))
+
     def changed(self) -> set[str]:
         """The commits that have profiles of uncommitted changes on top."""
         sql = "SELECT text FROM commits WHERE id IN (SELECT commit_id FROM profiles WHERE dirty IS NOT NULL)"
-        return {row[0] for row in self._rows(sql)}
+        return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
 
     def total(self) -> int:
         """How many profiles there are."""
@@ -221,7 +250,7 @@ class Index:
 
     def close(self) -> None:
         """Close the files; the next use opens them again."""
-        self._fresh = None
+        self._snapshot = None
         self._database.close()
         self.memory.close()
         self.findings.close()

@@ -31,6 +31,7 @@ class Database:
         self._schema = schema
         self._version = version
         self._connection: sqlite3.Connection | None = None
+        self._attempting = False
 
     def __del__(self) -> None:
         """Close what nobody closed: since Python 3.13 that is a ResourceWarning otherwise."""
@@ -70,11 +71,26 @@ class Database:
                 connection.execute("ROLLBACK")
             raise
 
+    def rollback(self) -> None:
+        """End the transaction that is open, if one is."""
+        if self._connection is not None and self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
     def attempt(self, action: Callable[[], Result]) -> Result:
         """The action's result; it is repeated on a new file when this one is damaged, and in memory when it cannot be written.
 
-        The action decodes what it reads, and finds out itself that ``connection`` has become an empty one.
+        The action decodes what it reads, and finds out itself that ``connection`` has become an empty one. An attempt inside another
+        leaves the repeating to that one, which is repeated as a whole.
         """
+        if self._attempting:
+            return action()
+        self._attempting = True
+        try:
+            return self._attempt(action)
+        finally:
+            self._attempting = False
+
+    def _attempt(self, action: Callable[[], Result]) -> Result:
         try:
             return action()
         except UNUSABLE as error:

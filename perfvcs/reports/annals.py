@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.index.findings import Found
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
-    from perfvcs.vcs import Commit
+    from perfvcs.vcs import Commit, Fixed
 
 SHORTEST = 6  # commits: with fewer no place has three on both sides
 AROUND = 12  # commits shown on each side of a step
@@ -99,12 +99,7 @@ def annals(repository: Repository, names: Sequence[str] = (), *, metric: str = "
     ``names`` are a benchmark, a revision or range, or both in this order. The history is that of the first parents: on it every commit
     follows the one before, while commits of branches that went on side by side do not.
     """
-    known = repository.index.lines()
-    numbers, revision = _asked(repository, known, names)
-    if metric:
-        numbers = _measuring(known, numbers, metric)
-    commits = list(repository.project.walk(revision, straight=True))[::-1]
-    courses = repository.index.courses(numbers, commits)
+    known, courses, revision, commits = repository.index.consistent(lambda: _read(repository, names, metric))
     findings = [one for found in steps(repository, known, courses, commits).values() for one in found]
     findings.sort(key=lambda one: (-one.turn, -abs(one.effect)))
     places = {course.places.tobytes(): course.places for course in courses.values()}  # most series have the same
@@ -119,6 +114,19 @@ def annals(repository: Repository, names: Sequence[str] = (), *, metric: str = "
         sum(course.unusable for course in courses.values()),
         len(merged.intersection(repository.project.walk(revision))) if merged else 0,
     )
+
+
+def _read(
+    repository: Repository, names: Sequence[str], metric: str
+) -> tuple[dict[int, Line], dict[int, Course], Fixed, list[str]]:
+    """All lines, the courses of those that were asked for, along which revision or range, and its commits, oldest first."""
+    known = repository.index.lines()
+    numbers, named = _asked(repository, known, names)
+    if metric:
+        numbers = _measuring(known, numbers, metric)
+    revision = repository.project.fixed(named)
+    commits = list(repository.project.walk(revision, straight=True))[::-1]
+    return known, repository.index.courses(numbers, commits), revision, commits
 
 
 def steps(

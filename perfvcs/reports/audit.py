@@ -163,7 +163,7 @@ def _audit(
     repository: Repository, state: State, *, delta: float | None, method: str, series: Collection[str] | None
 ) -> Audit | None:
     """The audit of what is stored; None where there is nothing to audit."""
-    commits = [state.commit, *islice(repository.with_profiles(repository.project.ancestors(state.commit)), HISTORY)]
+    commits = [state.commit, *islice(repository.measured_ancestors(state.commit), HISTORY)]
     every = records(repository, commits, delta=delta, method=method)
     found = [one for one in every if series is None or one.series in series]
     if not found:

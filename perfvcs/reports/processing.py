@@ -105,7 +105,7 @@ def _versions(
 
     Outcomes are added to ``found``, the rows of workloads that have a size to ``sized``.
     """
-    tip = repository.store.head()
+    tip = repository.index.head
     for path, document in repository.store.documents({path: f"{tip}:{path}" for path in paths}):
         new = old = verified(path, document)
         try:

@@ -76,6 +76,10 @@ class Gathered:
 
 def gather(repository: Repository, keys: set[str], *, delta: float | None = None) -> Gathered:
     """The series of the jobs with these keys, in every environment, along all ancestors of HEAD."""
+    return repository.index.consistent(lambda: _gather(repository, keys, delta))
+
+
+def _gather(repository: Repository, keys: set[str], delta: float | None) -> Gathered:
     known = {number: line for number, line in repository.index.lines().items() if line.job.key in keys}
     trail = Trail.of(repository.project)
     courses = repository.index.courses(known, trail.commits)

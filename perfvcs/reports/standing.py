@@ -127,7 +127,7 @@ def standing(repository: Repository) -> Standing:
         wanted = [(cell.label, cell.collector_name) for cell in matrix(load(project.root / FILE))]
     except UsageError as error:
         problem = str(error)
-    ids = [state.commit, *islice(repository.with_profiles(project.ancestors(state.commit)), BACK - 1)]
+    ids = [state.commit, *islice(repository.measured_ancestors(state.commit), BACK - 1)]
     drawn = {
         (trend.label, trend.collector): trend for trend in reversed(trends(repository, ids))
     }  # the first metric of each wins

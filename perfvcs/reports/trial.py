@@ -125,7 +125,7 @@ def _basis(repository: Repository, baseline: State, target: State, method: str, 
     ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
     options = [__version__, method, delta, project.shallow]
-    about = [repository.store.head(), states, options, text, accepted, ended]
+    about = [repository.index.head, states, options, text, accepted, ended]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
 

@@ -71,12 +71,12 @@ class Record:
 
 def read(repository: Repository, revision: str) -> Record:
     """The record up to a revision, from the index alone; raises UnknownRevision."""
+    revision = repository.project.fixed(revision)
     walk = repository.project.walk(revision, straight=True)
-    known = repository.index.lines()
     import numpy as np  # as long as git walks
 
     commits = list(walk)[::-1]
-    spreads = repository.index.spreads(commits)
+    known, spreads = repository.index.consistent(lambda: (repository.index.lines(), repository.index.spreads(commits)))
     flat = combine(spreads)
     numbers, starts = np.unique(flat.line, return_index=True)
     parts = [slice(*ends) for ends in pairwise([*starts.tolist(), len(flat.line)])]

@@ -219,9 +219,9 @@ class Store:
                 if time.time() - lock.stat().st_mtime > STALE_LOCK:
                     lock.unlink()
 
-    def read(self, path: str) -> Profile:
-        """One profile; raises Damaged, and UsageError where there is none."""
-        return verified(path, self._raw(path))
+    def read(self, path: str, *, at: str | None = None) -> Profile:
+        """One profile of the newest state, or of the store's commit ``at``; raises Damaged, and UsageError where there is none."""
+        return verified(path, self._raw(path, at))
 
     def raw(self, path: str) -> bytes:
         """The document at ``path`` as it is; raises Damaged where it cannot be read, and UsageError where there is none."""
@@ -230,39 +230,39 @@ class Store:
             raise damaged(path, found.reason)
         return found
 
-    def _raw(self, path: str) -> bytes | Fault:
+    def _raw(self, path: str, at: str | None = None) -> bytes | Fault:
         # what git itself would not take as a path in a tree is not in ours
         possible = not {"", ".", ".."} & set(path.split("/")) and "\0" not in path and len(path) <= MAX_PATH
-        blob = next((entry.new for entry in self.entries(path) if entry.path == path), None) if possible else None
+        blob = next((entry.new for entry in self.entries(path, at=at) if entry.path == path), None) if possible else None
         if blob is None:
             raise UsageError(f"there is no profile {path!a:.250} in the store: `perf log` shows what there is")
         return next(self._git.objects([blob], MAX_BYTES))
 
-    def read_many(self, paths: Iterable[str]) -> Iterator[tuple[str, Profile]]:
+    def read_many(self, paths: Iterable[str], *, at: str | None = None) -> Iterator[tuple[str, Profile]]:
         """Profiles in order of ``paths`` through one git process, one in memory at a time.
 
-        Raises Damaged at the first that is not whole, UsageError at the first that is not there.
+        ``at``: as a commit of the store has them, not the newest. Raises Damaged at the first that is not whole, UsageError at the first
+        that is not there.
         """
         wanted = list(paths)
         if wanted:
-            tip = self._tip()
+            tip = at or self._tip()
             for path, document in zip(wanted, self._git.objects((f"{tip}:{path}" for path in wanted), MAX_BYTES), strict=True):
                 # read() knows whether nothing is there, or something that cannot be read
-                yield path, self.read(path) if isinstance(document, Fault) else verified(path, document)
+                yield path, self.read(path, at=tip) if isinstance(document, Fault) else verified(path, document)
 
     def documents(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes | Fault]]:
         """Documents by path and blob id, unverified; what cannot be read comes as a Fault and does not stop the others."""
         yield from zip(blobs, self._git.objects(blobs.values(), MAX_BYTES), strict=True)
 
-    def paths(self, commit: str | None = None) -> list[str]:
-        """The paths of all profiles, or of those of one commit of the project."""
-        return [
-            moved.path for moved in self.entries(*([f"{commit[:2]}/{commit}/"] if commit else [])) if PLACE.fullmatch(moved.path)
-        ]
+    def paths(self, commit: str | None = None, *, at: str | None = None) -> list[str]:
+        """The paths of all profiles, or of those of one commit of the project; ``at``: as they were at a commit of the store."""
+        within = [f"{commit[:2]}/{commit}/"] if commit else []
+        return [moved.path for moved in self.entries(*within, at=at) if PLACE.fullmatch(moved.path)]
 
-    def entries(self, *within: str) -> Iterator[Moved]:
-        """Everything that is in the store now, foreign files too, as if it had just come."""
-        tip = self.head()
+    def entries(self, *within: str, at: str | None = None) -> Iterator[Moved]:
+        """Everything that is in the store now, or at one of its commits, foreign files too, as if it had just come."""
+        tip = at or self.head()
         if tip is not None:
             try:
                 yield from (Moved(path, None, blob) for _, blob, path in self._git.listing(tip, *within) if path != "format")
