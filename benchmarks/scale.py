@@ -26,7 +26,6 @@ from pathlib import Path
 from budgets import METRICS, git, profiles
 
 from perfvcs.repository import Repository
-from perfvcs.vcs import Project
 
 SIZES = (1000, 10_000, 100_000)
 EXECUTIONS = 10
@@ -83,8 +82,7 @@ def build(folder: Path, count: int, shape: Shape) -> None:
     git(folder, "reset", "--quiet", "--hard", "main")
     commits = git(folder, "rev-list", "--reverse", "main").split()
     measured = commits if shape.every else [commits[0], commits[-1]]
-    repository = Repository(Project.find(folder))
-    repository.create()
+    repository = Repository.find(folder, create=True)
     wall = {"wall": METRICS["wall"]}
     repository.store.add(profiles(measured, 1, EXECUTIONS, wall, together=False), "Everything")
     repository.index.close()
