@@ -21,6 +21,7 @@ from perfvcs.rules import FILE, Rules
 from perfvcs.store import Store
 from perfvcs.store.place import fold
 from perfvcs.vcs import Project, UnknownRevision
+from perfvcs.vcs.changes import Changes, committed
 
 if TYPE_CHECKING:
     from perfvcs.check import Past, Report, Unit
@@ -152,6 +153,19 @@ class Repository:
 
     # -- what is measured ------------------------------------------------------------------------------------------------------------
 
+    @property
+    def changes(self) -> Changes:
+        """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out as it is now."""
+        path = self.project.root / FILE
+        if self.project.bare or not path.is_file() or b"dirty" not in path.read_bytes():
+            return Changes(self.project)
+        from perfvcs.jobs.config import BadConfig, load
+
+        try:
+            return Changes(self.project, load(path).dirty.ignore)
+        except BadConfig:  # whoever reads it for its jobs reports it
+            return Changes(self.project)
+
     def state(self, revision: str) -> State:
         """What a revision stands for in a verdict.
 
@@ -164,7 +178,7 @@ class Repository:
             return State(commit)
         headers = self.index.headers([commit])
         dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
-        if commit == self.project.head and (now := self.project.dirty()) in dirty:
+        if commit == self.project.head and (now := self.changes.hash()) in dirty:
             return State(commit, now)
         if all(header.dirty for header in headers):
             return State(commit, max(dirty, key=lambda changes: dirty[changes]))
@@ -174,7 +188,7 @@ class Repository:
         """What a revision stands for when it is measured now: HEAD is the working tree as it is."""
         commit = self.project.resolve(revision)
         here = not self.project.bare and commit == self.project.head
-        return State(commit, self.project.dirty() if here else None)
+        return State(commit, self.changes.hash() if here else None)
 
     def promote(self, commit: str) -> list[str]:
         """Move profiles of uncommitted changes to the commit that made exactly these changes; their new paths."""
@@ -182,7 +196,8 @@ class Repository:
         details = self.project.describe([commit]).get(commit) if changed else None
         for parent in changed.intersection(details.parents) if details else ():
             waiting = [header for header in self.index.headers([parent]) if header.dirty]
-            made = self.project.difference(parent, commit) if waiting else None
+            hashes = {header.dirty for header in waiting if header.dirty}
+            made = committed(self.project, parent, commit, hashes) if waiting else None
             moved = [header.path for header in waiting if header.dirty == made]
             if moved:
                 profiles = [

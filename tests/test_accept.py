@@ -203,7 +203,7 @@ def test_what_is_accepted_is_not_accepted_twice(project: Project, perf: Perf) ->
 def test_uncommitted_changes_cannot_be_accepted(project: Project, perf: Perf) -> None:
     commit = project.commit(file="1")
     project.write("file", "2")
-    dirty = Repository.find(create=True).project.dirty()
+    dirty = Repository.find(create=True).changes.hash()
     walls = [noisy(0.01), noisy(0.011, seed=2)]
     profiles = interleaved([commit, commit], walls, session="20261120T100000-000000")
     store(profiles[0], interleaved([commit, commit], walls, session="20261120T100000-000000", dirty=dirty)[1])

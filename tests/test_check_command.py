@@ -188,7 +188,7 @@ def test_a_command_that_fails_while_checking_exits_5(project: Project, perf: Per
 def test_uncommitted_changes_are_checked_against_their_commit(project: Project, perf: Perf) -> None:
     commit = project.commit(file="1")
     project.write("file", "2")
-    dirty = Repository.find(create=True).project.dirty()
+    dirty = Repository.find(create=True).changes.hash()
     later = Collected("20261120T094500-000000", "2026-11-20T09:45:00Z", "2026-11-20T09:46:00Z", "perfvcs 0.1.0")
     store(sample_profile(noisy(0.01), commit=commit), sample_profile(noisy(0.02), commit=commit, dirty=dirty, collected=later))
     assert f"{commit[:10]} -> {commit[:10]}+" in perf("check").out

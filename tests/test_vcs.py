@@ -10,6 +10,7 @@ from conftest import Project as Tree
 from perfvcs import vcs
 from perfvcs.errors import UsageError
 from perfvcs.vcs import GitError, NoRepository, Project, UnknownRevision, git
+from perfvcs.vcs.changes import Changes, difference
 
 
 def test_a_folder_without_a_repository_says_how_to_make_one(tmp_path: Path) -> None:
@@ -113,37 +114,6 @@ def test_commits_are_described_and_unknown_ones_left_out(project: Tree) -> None:
     assert Project.find().describe([]) == {}
 
 
-def test_a_clean_tree_is_not_dirty_and_ignored_files_do_not_count(project: Tree) -> None:
-    project.write(".gitignore", "ignored\n")
-    project.commit()
-    project.write("ignored", "x")
-    assert Project.find().dirty() is None
-
-
-def test_the_hash_of_changes_is_that_of_the_commit_which_makes_them(project: Tree) -> None:
-    project.write("kept", "1")
-    project.write("gone", "1")
-    project.commit("base")
-    project.write("kept", "2")
-    project.write("new file – ü", "3")
-    (project.root / "gone").unlink()
-    found = Project.find()
-    before = found.dirty()
-    assert before is not None
-    assert project.git("diff", "--cached", "--name-only") == "", "the index is left as it was"
-    project.commit("the same changes")
-    assert found.difference("HEAD~1", "HEAD") == before
-    assert found.difference("HEAD", "HEAD") is None
-
-
-def test_two_different_changes_have_different_hashes(project: Tree) -> None:
-    project.commit(file="1")
-    project.write("file", "2")
-    first = Project.find().dirty()
-    project.write("file", "3")
-    assert first != Project.find().dirty()
-
-
 def test_linked_worktrees_share_the_home_of_the_main_one(project: Tree, tmp_path: Path) -> None:
     project.commit()
     project.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
@@ -158,7 +128,7 @@ def test_a_bare_repository_holds_its_home_itself_also_for_its_worktrees(project:
     assert Project.find(tmp_path / "bare.git").bare
     assert Project.find(tmp_path / "bare.git").home == tmp_path / "bare.git"
     assert Project.find(tmp_path / "linked").home == tmp_path / "bare.git"
-    assert Project.find(tmp_path / "bare.git").dirty() is None
+    assert Changes(Project.find(tmp_path / "bare.git")).hash() is None
 
 
 def test_a_submodule_has_its_home_in_its_own_tree(project: Tree, tmp_path: Path) -> None:
@@ -216,8 +186,8 @@ def test_a_path_may_hold_any_character(tmp_path: Path, name: str) -> None:
     project.write("file", "new")
     found = Project.find(project.root)
     assert found.root == found.home == project.root
-    changes = found.dirty()
-    assert changes == found.difference("HEAD^", project.commit())
+    changes = Changes(found).hash()
+    assert changes == difference(found, "HEAD^", project.commit())
 
 
 @pytest.mark.usefixtures("project")
@@ -226,41 +196,6 @@ def test_a_repository_of_another_user_is_not_trusted_and_the_cure_is_said(monkey
     monkeypatch.setattr("perfvcs.vcs.environment", lambda: dict(os.environ))
     with pytest.raises(NoRepository, match=r"belongs to another user: .*git config --global --add safe.directory .*project"):
         Project.find()
-
-
-def test_a_repository_that_lies_in_the_tree_is_not_one_of_its_changes(project: Tree) -> None:
-    project.commit(file="x")
-    Tree(project.root / "without commits").write("file", "x")
-    Tree(project.root / "with one").commit(file="x")
-    assert Project.find().dirty() is None
-
-
-def test_names_of_files_may_hold_line_ends(project: Tree) -> None:
-    project.commit(file="x")
-    for name in ("a\nb", "a\rb", "a\r\nb"):
-        project.write(name, "y")
-    changes = Project.find().dirty()
-    assert sorted(Project.find().changed_files()) == ["a\nb", "a\r\nb", "a\rb"]
-    assert changes == Project.find().difference("HEAD^", project.commit())
-
-
-def test_a_sparse_checkout_has_the_changes_of_what_it_holds_and_of_what_it_does_not(project: Tree) -> None:
-    project.write("in/file", "x")
-    project.write("out/file", "x")
-    project.commit()
-    project.git("sparse-checkout", "set", "in")
-    assert Project.find().dirty() is None
-    project.write("out/new", "y")
-    assert Project.find().changed_files() == ["out/new"]
-    assert Project.find().dirty()
-
-
-def test_what_was_staged_and_taken_back_is_no_change(project: Tree) -> None:
-    project.commit(file="x")
-    project.write("new", "y")
-    project.git("add", "new")
-    (project.root / "new").unlink()
-    assert Project.find().dirty() is None
 
 
 def test_ancestors_of_several_commits_are_read_from_git_once(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from perfvcs.rules import FILE, Rule, Rules
 
 DEFAULT = 10  # executions
 AUTO = "auto"
+MOST_PATTERNS = 30_000  # characters of all patterns; git takes them as arguments
 COUNTS = 'a whole number, "auto", or a table such as { find = "5%", most = 50 }'
 _TYPES = {
     "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number", "object": "a table", "str": "a string",
@@ -42,6 +43,12 @@ class KnobsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     pin: str = "none"
     aslr: bool = True
     padding: bool = True
+
+
+class DirtyTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``[dirty]``: untracked files that no job sees, by patterns as in .gitignore."""
+
+    ignore: tuple[str, ...] = ()
 
 
 class AutoTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -85,6 +92,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     env: dict[str, str] = {}
     python: PythonTable | None = None
     knobs: KnobsTable = KnobsTable()
+    dirty: DirtyTable = DirtyTable()
     check: tuple[Rule, ...] = ()
     check_rules: Literal["first", "all"] = "first"
 
@@ -142,6 +150,10 @@ def read(table: Mapping[str, Any], name: str = FILE) -> Config:
         _check_executions(job, f"{name}: [[job]] no. {number}, executions")
     for command in config.build:
         words(command, "build")
+    if sum(map(len, config.dirty.ignore)) > MOST_PATTERNS:
+        raise BadConfig(
+            f"{name}: dirty.ignore has over {MOST_PATTERNS:,} characters: write patterns such as `scratch/`, not files"
+        )
     if config.check:
         from perfvcs.check.assignment import verify
     for number, rule in enumerate(config.check, 1):
@@ -197,7 +209,9 @@ def _explain(message: str) -> str:
         number, _, rest = place.removeprefix(f"{table}[").partition("]")
         where = f"[[{table}]] no. {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
     if unknown := re.search(r"unknown field `(.*)`", text):
-        struct = {"job": JobTable, "check": Rule, "python": PythonTable, "knobs": KnobsTable}.get(table, Config)
+        struct = {"job": JobTable, "check": Rule, "python": PythonTable, "knobs": KnobsTable, "dirty": DirtyTable}.get(
+            table, Config
+        )
         struct = AutoTable if place.endswith("executions") else struct
         return f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
     if missing := re.search(r"missing required field `(.*)`", text):

@@ -15,6 +15,9 @@ TEMPLATE = """\
 {build}
 # The benchmark's own files. Every revision is measured with the newest ones:
 {overlay}
+# Untracked files that no job reads, as in .gitignore; all others make HEAD count as changed:
+# dirty = {{ ignore = ["scratch/", "*.log"] }}
+
 {python}# One job of the matrix: cmd x args x workloads x collectors. The command is run without a shell
 # in the folder of the measured revision (`shell = true` if it needs one).
 [[job]]

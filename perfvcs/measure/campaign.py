@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell, knobs
-from perfvcs.jobs.config import Config
+from perfvcs.jobs.config import Config, DirtyTable
 from perfvcs.measure.journal import Header, Identity, Journal, Planned
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
@@ -122,7 +122,7 @@ def _measure(repository: Repository, config: Config, cells: list[Cell], header: 
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
     while True:
         found = versions(repository, header.versions, committed=header.request.committed)
-        sites = Sites(repository.project, repository.home, config, cells, found, knobs(config))
+        sites = _sites(repository, config, cells, found)
         with closing(Journal(repository.home, header)) as journal:
             if outcome.paths:
                 journal.begin()  # the rest of a range is worth continuing, even before any of it is measured
@@ -136,6 +136,12 @@ def _measure(repository: Repository, config: Config, cells: list[Cell], header: 
         group, *waiting = header.waiting
         following = asdict(Identity.new(header.request.seed)) | {"versions": group, "waiting": waiting}
         header = structs.replace(header, **following)
+
+
+def _sites(repository: Repository, config: Config, cells: Sequence[Cell], found: Sequence[Version]) -> Sites:
+    """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command without perf.toml too."""
+    config = structs.replace(config, dirty=DirtyTable(repository.changes.ignore))
+    return Sites(repository.project, repository.home, config, cells, found, knobs(config))
 
 
 @contextmanager
@@ -190,7 +196,7 @@ def settle(
     looks = schedule() if request.executions is None else (request.executions,)
     with repository.measuring(wait=request.wait):
         both = versions(repository, pair)
-        sites = Sites(repository.project, repository.home, config, cells, both, knobs(config))
+        sites = _sites(repository, config, cells, both)
         with Session(sites, progress, Identity.new(request.seed)) as session, _kept(repository, session, outcome):
             pending, done, history = set(range(len(cells))), 0, repository.history(pair[1])
             most = dict.fromkeys(pending, looks[-1])

@@ -74,6 +74,7 @@ class Session:
             for position, version in enumerate(self.versions):
                 for kind in self.sites.kinds():
                     self._prepare(position, version, kind)
+            self._confirm()
             self._resume()
         except BaseException:
             self._stack.close()
@@ -96,6 +97,16 @@ class Session:
             self._fail(f"the build{kind.named}" if kind.flags else "", version, str(error))
         else:
             self._alive |= {(number, position) for number in kind.jobs}
+
+    def _confirm(self) -> None:
+        """Give up the working tree's own changes if they changed before all of them was copied."""
+        copied = {position for _, position in self._alive if self.versions[position].dirty}
+        now = self.sites.changes() if copied else None
+        for position in sorted(copied):
+            if now is not None and self.versions[position].dirty != now.hash():
+                self._alive = {pair for pair in self._alive if pair[1] != position}
+                reason = "the working tree changed while it was copied: measure again, and name what changes by itself in [dirty] ignore"
+                self._fail("", self.versions[position], reason)
 
     def _resume(self) -> None:
         """Take what the journal has: complete blocks, and what was given up, which stays so."""

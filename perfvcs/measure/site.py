@@ -22,6 +22,7 @@ from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.process import CommandFailed, run
 from perfvcs.vcs import Project
+from perfvcs.vcs.changes import Changes
 from perfvcs.vcs.worktree import checkout
 
 CFLAGS = "{cflags}"  # in a build command
@@ -75,7 +76,7 @@ def prepare(
     added by the C and C++ compilers during the build, and stand for ``{cflags}`` in its commands.
     Raises BuildError, CheckoutError or UsageError.
     """
-    folder, changes = project.root, version.dirty is not None
+    folder, changes = project.root, None if version.dirty is None else Changes(project, config.dirty.ignore)
     if not in_place:
         folder = stack.enter_context(checkout(project, version.commit, home / "worktrees" / place, changes=changes))
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
@@ -92,7 +93,7 @@ def prepare(
     log.unlink(missing_ok=True)
     pythons: dict[str, VirtualEnvironment] = {}
     if config.python is not None:
-        content = None if changes else " ".join([project.tree(version.commit), *source.values()])
+        content = None if changes is not None else " ".join([project.tree(version.commit), *source.values()])
         with ExitStack() as until_installed:
             origin = folder
             if in_place and config.python.install:

@@ -24,6 +24,7 @@ from perfvcs.measure.site import Site, Version, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
 from perfvcs.profile import Environment, Job
 from perfvcs.vcs import Project
+from perfvcs.vcs.changes import Changes
 
 Flags = tuple[str, ...]
 
@@ -67,6 +68,12 @@ class Sites:
         Several versions are measured on equal terms, each in a fresh checkout; a single one as it stands.
         """
         return self.versions[position].here and len(self.versions) == 1 and kind.binaries == 1 and not kind.flags
+
+    def changes(self) -> Changes | None:
+        """What the working tree changes; None where it is a site itself, into which a build may have written."""
+        if self.project.root in {site.folder for site in self._sites.values()}:
+            return None
+        return Changes(self.project, self.config.dirty.ignore)
 
     def prepare(self, position: int, kind: Kind, stack: ExitStack) -> None:
         """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError, CheckoutError and the like."""

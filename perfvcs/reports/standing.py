@@ -137,7 +137,7 @@ def standing(repository: Repository) -> Standing:
     return Standing(
         state.commit,
         head.title,
-        bool(project.dirty()),
+        repository.changes.exist(),
         rows,
         verdict,
         index.total(),

@@ -1,13 +1,11 @@
-"""The project's git repository: revisions, ancestry, the state of the working tree."""
+"""The project's git repository: revisions and ancestry."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -296,46 +294,6 @@ class Project:
     def tree(self, commit: str) -> str:
         """The id of a commit's tree."""
         return self.git("rev-parse", f"{commit}^{{tree}}")
-
-    def dirty(self) -> str | None:
-        """SHA-256 of what the working tree (untracked files included) changes against HEAD; None when it changes nothing.
-
-        It equals ``difference(parent, child)`` once exactly that is committed. Repositories inside the tree that are no submodules are
-        not part of it. Nothing is written to the repository.
-        """
-        if self.bare or not self.git("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"):
-            return None
-        with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
-            objects = Path(folder) / "objects"
-            objects.mkdir()
-            # quoted as git wants it, since a colon would separate two folders
-            lender = str(self.common_dir / "objects").replace("\\", "\\\\").replace('"', '\\"')
-            extra = {
-                "GIT_INDEX_FILE": str(Path(folder) / "index"),
-                "GIT_OBJECT_DIRECTORY": str(objects),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{lender}"',
-            }
-            self.git("read-tree", "HEAD", extra=extra)
-            changed = "".join(f"{name}\0" for name in self.changed_files())
-            take = ("-c", "core.safecrlf=false", "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-            self.git(*take, extra=extra, text=changed)
-            return self._difference(self.tree("HEAD"), self.git("write-tree", extra=extra), extra)
-
-    def difference(self, old: str, new: str) -> str | None:
-        """SHA-256 of what commit ``new`` changes against commit ``old``, None when their trees are equal."""
-        return self._difference(old, new, {})
-
-    def _difference(self, old: str, new: str, extra: Mapping[str, str]) -> str | None:
-        raw = self.git("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new, extra=extra)
-        return hashlib.sha256(raw.encode("utf-8", "surrogateescape")).hexdigest() if raw else None
-
-    def changed_files(self) -> list[str]:
-        """Paths (relative to the root) that differ from HEAD: changed, added, untracked and deleted; of submodules their commit."""
-        changed = self.git("diff", "--name-only", "--no-renames", "--no-relative", "--ignore-submodules=dirty", "-z", "HEAD")
-        untracked = self.git("ls-files", "--others", "--exclude-standard", "-z")
-        # with a slash at its end: a repository of its own
-        names = dict.fromkeys(f"{changed}\0{untracked}".split("\0"))
-        return [name for name in names if name and not name.endswith("/")]
 
     def exclude(self, pattern: str) -> None:
         """Add a pattern to ``info/exclude`` unless it is there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from perfvcs import descriptors
 from perfvcs.errors import PerfError
 from perfvcs.vcs import GitError, Project, git
+from perfvcs.vcs.changes import LARGE, Changes
 
 # A worktree must not run the project's hooks, and its submodules may come from the copies that the project already has.
 QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "protocol.file.allow=always")
@@ -24,8 +26,8 @@ class CheckoutError(PerfError):
 
 
 @contextmanager
-def checkout(project: Project, commit: str, folder: Path, *, changes: bool = False) -> Iterator[Path]:
-    """A worktree of ``commit`` in ``folder``, with its submodules; ``changes`` adds the working tree's own on top.
+def checkout(project: Project, commit: str, folder: Path, *, changes: Changes | None = None) -> Iterator[Path]:
+    """A worktree of ``commit`` in ``folder``, with its submodules; ``changes`` of the working tree come on top.
 
     It is removed on the way out, whatever happened.
     """
@@ -35,8 +37,8 @@ def checkout(project: Project, commit: str, folder: Path, *, changes: bool = Fal
         try:
             project.git(*QUIET, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
             _submodules(project.common_dir, folder)
-            if changes:
-                _copy_changes(project, folder)
+            if changes is not None:
+                _copy(changes, folder)
         except GitError as error:
             raise CheckoutError(f"{commit[:10]} cannot be checked out: {error}") from None
         yield folder
@@ -74,14 +76,31 @@ def _submodules(common_dir: Path, folder: Path) -> None:
         _submodules(copy, folder / path)
 
 
-def _copy_changes(project: Project, folder: Path) -> None:
-    names = project.changed_files()
+def _copy(changes: Changes, folder: Path) -> None:
+    """Make a checkout of HEAD what the working tree is."""
+    names = changes.files()
     for name in names:  # all first: a file may have become a folder
         if (folder / name).is_symlink() or (folder / name).is_file():
             (folder / name).unlink()
     for name in names:
-        source, target = project.root / name, folder / name
+        source, target = changes.project.root / name, folder / name
         if source.is_symlink() or source.is_file():
             descriptors.remove(target)  # of a folder that became a file, what is left of it
             target.parent.mkdir(parents=True, exist_ok=True)
+            _copy_file(source, target)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """Copy a file or a link with its times; cp leaves holes unwritten, and shares the data where the file system can."""
+    try:
+        if source.is_symlink() or source.stat().st_size <= LARGE or not shutil.which("cp"):
             shutil.copy2(source, target, follow_symlinks=False)
+            return
+        done = subprocess.run(["cp", "-p", "--", source, target], capture_output=True, text=True, errors="replace", check=False)
+        problem = done.stderr.strip().rpartition(": ")[2] if done.returncode else ""
+    except FileNotFoundError:
+        return  # deleted meanwhile; whoever measures it sees that the changes are others
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem:
+        raise CheckoutError(f"{source} cannot be copied: {problem}; if no job needs it, name it in perf.toml: [dirty] ignore")

@@ -1,0 +1,170 @@
+"""What the working tree changes against HEAD, and the hash that tells whether a commit made exactly these changes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfvcs.vcs import Project
+
+LARGE = 1_000_000  # bytes; a larger file is not read
+MOST, MANY = 16_000_000, 2_000  # bytes and number; where the files that are not large are more together, none of them is read
+TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
+COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
+
+_DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the working tree changes against HEAD: tracked files, and untracked ones that git does not ignore.
+
+    ``ignore`` are patterns as in .gitignore: untracked files that fit are left out too. Repositories inside the tree that are not
+    submodules are never part of it, and of a submodule only its commit is.
+    """
+
+    project: Project
+    ignore: tuple[str, ...] = ()
+
+    def exist(self) -> bool:
+        """Whether there are any; cheaper than their hash."""
+        codes: dict[str, list[str]] = {}
+        for code, name in self._listed():
+            codes.setdefault(name, []).append(code)
+        # staged and changed again, or removed from the index only: it may be as in HEAD
+        unsure = [name for name, found in codes.items() if len(found) > 1 or (found[0] != "??" and " " not in found[0])]
+        return len(unsure) < len(codes) or (bool(unsure) and self.hash() is not None)
+
+    def files(self) -> list[str]:
+        """Their paths relative to the root: changed, added, untracked and deleted files."""
+        return list(dict.fromkeys(name for _, name in self._listed()))
+
+    def hash(self) -> str | None:
+        """SHA-256 over them; None when there are none. Nothing is written to the repository.
+
+        It is ``difference(parent, child)`` when exactly these changes are committed, unless there are files that are not read: larger
+        than ``LARGE``, unreadable, or too many. Those count by path, size, times and inode; see ``committed``.
+        """
+        names = self.files()
+        if not names:
+            return None
+        stamps = _stamps(self.project.root, names)
+        return _hash(_written(self.project, "HEAD", [name for name in names if name not in stamps]), stamps)
+
+    def _listed(self) -> Iterator[tuple[str, str]]:
+        """git's two letters for the state of each path, and the path."""
+        if self.project.bare:
+            return
+        ask = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
+        if self.ignore:  # which `git status` cannot be given
+            found = self.project.git(*ask, "--untracked-files=no").split("\0")
+            patterns = [f"--exclude={pattern}" for pattern in self.ignore]
+            others = self.project.git("ls-files", "--others", "--exclude-standard", *patterns, "-z").split("\0")
+            found += [f"?? {name}" for name in others if name]
+        else:
+            found = self.project.git(*ask, "--untracked-files=all").split("\0")
+        # with a slash at its end: a repository of its own
+        yield from ((entry[:2], entry[3:]) for entry in found if entry and not entry.endswith("/"))
+
+
+def difference(project: Project, old: str, new: str) -> str | None:
+    """SHA-256 of what commit ``new`` changes against commit ``old``, None when their trees are equal."""
+    return _hash(project.git(*_DIFF, old, new), {})
+
+
+def committed(project: Project, old: str, new: str, hashes: Collection[str]) -> str | None:
+    """The one of some ``hashes`` of changes on top of commit ``old`` that are exactly what commit ``new`` made of it; None when none is.
+
+    Files that were not read for a hash must be in the working tree as they were then, and hold what was committed: they are read now,
+    but only when everything else agrees.
+    """
+    raw = project.git(*_DIFF, old, new)
+    if (found := _hash(raw, {})) in hashes or project.bare:
+        return found if found in hashes else None
+    parts = raw.split("\0")[:-1]
+    entries = dict(zip(parts[1::2], parts[::2], strict=True))
+    present = [name for name, entry in entries.items() if not entry.endswith(" D")]
+    stamps = _stamps(project.root, present)
+    read = "".join(f"{entry}\0{name}\0" for name, entry in entries.items() if name not in stamps)
+    found = _hash(read, stamps)
+    if not stamps or found not in hashes or _written(project, new, stamps):
+        return None
+    return found if _stamps(project.root, present) == stamps else None
+
+
+def _hash(raw: str, stamps: Mapping[str, str]) -> str | None:
+    stamped = "".join(f"{stamp}\0{name}\0" for name, stamp in sorted(stamps.items()))
+    return hashlib.sha256(f"{raw}{stamped}".encode("utf-8", "surrogateescape")).hexdigest() if raw or stamped else None
+
+
+def _written(project: Project, base: str, names: Iterable[str]) -> str:
+    """git's raw diff between commit ``base`` and the same with these files of the working tree; empty when they are as in it."""
+    with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
+        objects = Path(folder) / "objects"
+        objects.mkdir()
+        # quoted as git wants it, since a colon would separate two folders
+        lender = str(project.common_dir / "objects").replace("\\", "\\\\").replace('"', '\\"')
+        extra = {
+            "GIT_INDEX_FILE": str(Path(folder) / "index"),
+            "GIT_OBJECT_DIRECTORY": str(objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{lender}"',
+        }
+        project.git("read-tree", base, extra=extra)
+        take = ("-c", "core.safecrlf=false", "update-index", "--add", "--remove", "--replace", "--info-only", "-z", "--stdin")
+        project.git(*take, extra=extra, text="".join(f"{name}\0" for name in names))
+        return project.git(*_DIFF, base, project.git("write-tree", "--missing-ok", extra=extra), extra=extra)
+
+
+def _stamps(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """What stands for each file that is not read: its kind, size, times and inode; for a file that is being changed, what equals nothing.
+
+    Whoever changes a file cannot keep the time of its last change (ctime), but two changes can fall on the same tick of the file
+    system's clock: files that changed a moment ago are looked at again after it.
+    """
+    states = _states(root, names)
+    small = [state.st_size for state in states.values() if stat.S_ISREG(state.st_mode) and state.st_size <= LARGE]
+    few = len(small) <= MANY and sum(small) <= MOST
+    large = {name: state for name, state in states.items() if not _is_read(f"{root}/{name}", state, few=few)}
+    wait = _unsettled(large.values())
+    if wait > 0:
+        time.sleep(wait / 1e9)
+        large = _states(root, large)
+        now = time.time_ns()
+        return {name: _stamp(state) if not _unsettled([state]) else f"changing {now}" for name, state in large.items()}
+    return {name: _stamp(state) for name, state in large.items()}
+
+
+def _states(root: Path, names: Iterable[str]) -> dict[str, os.stat_result]:
+    """The states of the files that are there."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            found[name] = os.lstat(f"{root}/{name}")
+    return found
+
+
+def _is_read(path: str, state: os.stat_result, *, few: bool) -> bool:
+    if stat.S_ISREG(state.st_mode):
+        return few and state.st_size <= LARGE and os.access(path, os.R_OK)
+    return stat.S_ISLNK(state.st_mode) or stat.S_ISDIR(state.st_mode)  # a folder is a submodule, or in place of a deleted file
+
+
+def _unsettled(states: Iterable[os.stat_result]) -> int:
+    """Nanoseconds until another change of any of these files is sure to leave another time."""
+    now, wait = time.time_ns(), 0
+    for changed in {state.st_ctime_ns for state in states}:
+        tick = TICK if changed % 1_000_000_000 else COARSE_TICK
+        if abs(now - changed) < tick:
+            wait = max(wait, changed + tick - now)
+    return wait
+
+
+def _stamp(state: os.stat_result) -> str:
+    return f"{state.st_mode:o} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
