@@ -3,7 +3,7 @@
 Makes a repository in FOLDER and puts untracked files into it: none; 0.4 GB of random bytes; 10 GB that are allocated but not written
 (``--written``: 10 GB of random bytes too, which need the room); 100,000 files of 100 bytes; 20,000 of 0.9 MB, allocated. HEAD is measured
 with these changes on top, so that ``status`` needs their hash. Whole processes are timed in turns: the ``perf`` of this Python, those of
-``--against``, ``git status`` and an empty Python; the medians of wall and CPU time count. Everything is deleted afterwards.
+``--against``, and ``git status``; the medians of wall and CPU time count. Everything is deleted afterwards.
 """
 
 from __future__ import annotations

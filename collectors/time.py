@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from perfvcs import launcher
 from perfvcs.collectors import CollectError, Observations, Run
 from perfvcs.errors import UsageError
-from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
-from perfvcs.launcher.samples import VARIABLE, MalformedSamples, Samples, read_samples
 from perfvcs.profile import DELAYED, FINE, REPEATED, Metric
+
+if TYPE_CHECKING:
+    from perfvcs.launcher.execution import Execution
+    from perfvcs.launcher.samples import Samples
 
 SHORTEST_DELAY = 0.5e-3  # seconds; below, run-queue delay is the usual latency of waking up
 BLOCK = 512  # bytes that Linux counts as one block of file system input or output
@@ -63,11 +65,15 @@ class Time:
     @property
     def engine(self) -> str:
         """``launcher/1``, or ``wait4/1`` without a C compiler (``perfvcs.launcher.fallback_reason`` tells why)."""
+        from perfvcs import launcher
+
         return launcher.engine()
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics of the whole process; without a C compiler memory is not among them."""
+        from perfvcs import launcher
+
         native = launcher.fallback_reason() is None
         return {name: metric for name, metric in METRICS.items() if native or name not in LAUNCHER_ONLY}
 
@@ -83,6 +89,10 @@ class Time:
 
     def collect(self, run: Run) -> Observations:
         """Execute once, and again while the execution was delayed and ``repeat`` allows; raises CollectError."""
+        from perfvcs import launcher
+        from perfvcs.launcher.execution import LaunchError, failure, name_command
+        from perfvcs.launcher.samples import VARIABLE, MalformedSamples, read_samples
+
         found = Observations(values={name: [] for name in self.metrics}, metrics=dict(self.metrics))
         if reason := launcher.fallback_reason():
             found.warnings.append(reason)
@@ -141,6 +151,8 @@ def _append(found: Observations, run: Run, execution: Execution, samples: Sample
     own = _values(execution)
     for name, metric in samples.metrics.items():
         if found.metrics.setdefault(name, metric) != metric:
+            from perfvcs.launcher.execution import name_command
+
             raise CollectError(
                 f"{name_command(run.argv)}: {name} has another unit or direction than in the attempt before: fix one"
             )

@@ -7,7 +7,6 @@ import os
 import shlex
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -46,6 +45,8 @@ def run(
     ``timeout`` is in seconds; standard output, at most ``limit`` bytes, goes into ``output``. What does not, and standard error, is
     appended to ``log``, or kept only for the message. ``pass_fds`` stay open in the command. Raises CommandFailed.
     """
+    import tempfile
+
     command, marker = shlex.join(argv), keeper.marker()
     with open(log, "a+b", opener=plain) if log else tempfile.TemporaryFile() as told:
         try:

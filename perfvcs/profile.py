@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -76,6 +75,8 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def key(self) -> str:
         """The series key: SHA-256 of the canonical form, 64 hex digits."""
+        import hashlib
+
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import threading
 import warnings
@@ -56,6 +55,8 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
         os.close(turns)
         status = os.waitpid(fork, 0)[1]
     if status == 0:
+        import pickle
+
         found |= pickle.loads(told)
     return [found[number] if number in found else work(items[number]) for number in range(len(items))]
 
@@ -89,6 +90,7 @@ def _answer(work: Callable[[Item], Result], items: Sequence[Item], turns: int, s
     status = 1
     with suppress(BaseException):
         import ctypes
+        import pickle
 
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:  # it was faster

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import platform
 import re
@@ -164,6 +162,9 @@ def describe(
 
 def fingerprint(fields: Mapping[str, str]) -> str:
     """12 hex digits of the SHA-256 of the canonical JSON of the fields."""
+    import hashlib
+    import json
+
     canonical = json.dumps(dict(fields), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,4 +75,6 @@ def _computed(series: dict[str, array[float] | NDArray[np.float64]]) -> dict[str
 
 
 def _key(values: bytes) -> str:
+    from hashlib import blake2b
+
     return blake2b(values, digest_size=16, person=f"steps {steps.VERSION}".encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterator
 from functools import cache
@@ -35,6 +34,8 @@ def chunks(content: str, length: int, seed: int) -> Iterator[bytes]:
 
 def _random(kind: str, seed: int) -> Iterator[bytes]:
     """Endless random blocks of ``BLOCK`` bytes."""
+    import hashlib
+
     number = 0
     while True:
         yield hashlib.shake_256(f"{GENERATOR} {kind} {seed} {number}".encode()).digest(BLOCK)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -91,6 +89,8 @@ class String(Workload):
 
     def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
         """The digest of the characters."""
+        import hashlib
+
         return {self.name: hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
@@ -212,6 +212,8 @@ def _suffix(seed: int) -> str:
 
 def _digest(path: Path) -> str | None:
     """16 hex digits of the SHA-256 of a file, or of the names and contents below a folder; None for anything else."""
+    import hashlib
+
     if path.is_file():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]
@@ -227,6 +229,8 @@ def _digest(path: Path) -> str | None:
 @contextmanager
 def _written(folder: Path, name: str) -> Iterator[IO[bytes]]:
     """A temporary file in ``folder``, gone afterwards unless it was placed; an OSError becomes one line with the cure."""
+    import tempfile
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix="making-", delete=False) as file:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from perfvcs.errors import PerfError
@@ -30,6 +29,8 @@ def fold(text: str) -> str:
 
 def place(profile: Profile, document: bytes) -> str:
     """The path in the store of a profile with this document."""
+    import hashlib
+
     job = profile.job
     names = (fold(job.collector) or "x", fold(job.workload) or fold(job.name) or "x", hashlib.sha256(document).hexdigest()[:12])
     return f"{profile.commit[:2]}/{profile.commit}/{'-'.join(names)}.json"
@@ -37,6 +38,8 @@ def place(profile: Profile, document: bytes) -> str:
 
 def verified(path: str, document: bytes | Fault) -> Profile:
     """The profile in a document that was read from ``path``; raises Damaged unless it belongs there."""
+    import hashlib
+
     match = PLACE.fullmatch(path)
     if match is None:
         raise damaged(path, "it is not at a profile's place")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import signal
 import subprocess
@@ -64,6 +63,8 @@ def clean_environment() -> dict[str, str]:
 
 def blob_id(content: bytes) -> str:
     """The id that git gives to a blob."""
+    import hashlib
+
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 

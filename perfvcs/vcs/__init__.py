@@ -98,7 +98,9 @@ def listing(folder: Path, *args: str, text: str = "") -> Generator[str, None, No
 
 def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None, None]:
     # Without GIT_FLUSH, git writes line by line, which takes as long as the rest.
-    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as asked:
+    from tempfile import TemporaryFile
+
+    with TemporaryFile() as told, TemporaryFile() as asked:
         asked.write(text.encode())
         asked.seek(0)
         with subprocess.Popen(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -100,12 +98,16 @@ def committed(project: Project, old: str, new: str, hashes: Collection[str]) -> 
 
 
 def _hash(raw: str, stamps: Mapping[str, str]) -> str | None:
+    import hashlib
+
     stamped = "".join(f"{stamp}\0{name}\0" for name, stamp in sorted(stamps.items()))
     return hashlib.sha256(f"{raw}{stamped}".encode("utf-8", "surrogateescape")).hexdigest() if raw or stamped else None
 
 
 def _written(project: Project, base: str, names: Iterable[str]) -> str:
     """git's raw diff between commit ``base`` and the same with these files of the working tree; empty when they are as in it."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
         objects = Path(folder) / "objects"
         objects.mkdir()
