@@ -40,6 +40,7 @@ UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\u
 JOINING = re.compile(
     "(?<=[^\x00-\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f])(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
 )
+FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the beginning of what a spreadsheet computes, behind any apostrophes
 ISOLATED = ("\u2068", "\u2069")  # first strong isolate, pop: a right-to-left name does not reorder its neighbours
 
 
@@ -225,6 +226,24 @@ def escaped(document: str) -> str:
 def _escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+
+
+def disarmed(text: str) -> str:
+    """Text that no spreadsheet computes: an apostrophe stands before what it would take for a formula, however many were there already.
+
+    >>> disarmed("=1+1"), disarmed("'=1+1"), disarmed("sort=1"), disarmed("'s")
+    ("'=1+1", "''=1+1", 'sort=1', "'s")
+    """
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def armed(text: str) -> str:
+    """The text that ``disarmed`` made this of, or would have made it of.
+
+    >>> armed("'=1+1"), armed("''=1+1"), armed("=1+1"), armed("'s")
+    ('=1+1', "'=1+1", '=1+1', "'s")
+    """
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
 def counted(words: Iterable[tuple[str, int]]) -> str:

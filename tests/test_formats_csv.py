@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ from samples import sample_profile
 
 from perfvcs import formats
 from perfvcs.errors import UsageError
-from perfvcs.formats import Unreadable
+from perfvcs.formats import Unreadable, read
 from perfvcs.formats._foreign import counted, grouped
-from perfvcs.formats._metric import usable
+from perfvcs.formats._metric import described, usable
 from perfvcs.formats._table import BATCH
 from perfvcs.formats.csv import Csv
 from perfvcs.profile import METRIC_NAME, RESERVED, Malformed, Metric, Profile, Resources
@@ -251,7 +253,8 @@ UNIT = st.text(st.characters(codec="utf-8", exclude_characters="[]"), max_size=1
 METRIC = st.builds(
     Metric, UNIT, st.sampled_from(["lower", "higher", "none"]), st.sampled_from(["sampled", "deterministic"])
 )  # fmt: skip
-UID = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(["=cmd()", 'a,"b"', "a\r\nb", "\r", "a;b\t"])
+FORMULA = st.from_regex(r"'{0,3}[-=+@\t\r\n]?[a-z=']{0,5}", fullmatch=True)
+UID = st.text(st.characters(codec="utf-8"), max_size=20) | FORMULA | st.sampled_from(["=cmd()", 'a,"b"', "a\r\nb", "\r", "a;b\t"])
 
 
 @st.composite
@@ -270,9 +273,9 @@ def profiles(draw: st.DrawFn) -> Profile:
     return sample_profile(metrics=metrics, resources=resources)
 
 
-@given(profiles(), st.sampled_from(["", ";", "\t"]))
-def test_what_is_written_is_read_again(profile, delimiter):
-    again = Csv().decode(Csv(delimiter=delimiter).encode(profile))
+@given(profiles(), st.sampled_from(["", ";", "\t"]), st.sampled_from(["quote", "keep"]))
+def test_what_is_written_is_read_again(profile, delimiter, formulas):
+    again = Csv(formulas=formulas).decode(Csv(delimiter=delimiter, formulas=formulas).encode(profile))
     assert rows(again) == rows(profile)
     assert again.metrics == profile.metrics
 
@@ -282,3 +285,59 @@ def test_a_name_that_is_no_unicode_cannot_be_written():
     profile.resources.names[0] = "\udcff"
     with pytest.raises(Malformed, match="no UTF-8"):
         Csv().encode(profile)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1"])
+def test_a_spreadsheet_takes_no_unit_for_a_formula(name):
+    profile = Csv().decode(b"uid,wall\nx,-1\n")
+    profile.resources.names[:] = [name]
+    (_, row) = list(csv.reader(io.StringIO(Csv().encode(profile).decode(), newline="")))
+    assert row == [f"'{name}", "0", "-1.0"]  # numbers are numbers
+    (_, row) = list(csv.reader(io.StringIO(Csv(formulas="keep").encode(profile).decode(), newline="")))
+    assert row[0] == name
+
+
+def test_an_apostrophe_that_somebody_else_wrote_before_a_formula_is_taken_away_too():
+    table = b"uid,wall\n'=a,1\n'b,2\n''-c,3\n"
+    assert Csv().decode(table).resources.names == ["=a", "'b", "'-c"]
+    assert Csv(formulas="keep").decode(table).resources.names == ["'=a", "'b", "''-c"]
+
+
+def test_formulas_are_quoted_or_kept_and_nothing_else(tmp_path):
+    written = tmp_path / "a.csv"
+    written.write_text("uid,wall\na,1\n")
+    with pytest.raises(UsageError, match="formulas is"):
+        read(written, "csv", {"formulas": "drop"})
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["[" * 9999, "(" * 9999, "x[" * 4999, " " * 9998 + "x", "x" + " [" * 4999, "x" + "()" * 4999, "x (" + " " * 9990],
+    ids=lambda title: title[:4],
+)
+def test_a_title_costs_no_time_that_grows_with_its_square(title):
+    """Each took minutes while a pattern tried every bracket as the first; it is the test's own time that would show it."""
+    for text in (title, title * 26):
+        try:
+            Csv().decode(f'uid,"{text}"\na,1\n'.encode())
+        except Malformed as error:
+            assert len(text) > 10_000 or "metric" in str(error)
+
+
+def test_a_title_has_at_most_so_many_characters():
+    with pytest.raises(Malformed, match="line 1, the title of column 2 has over 10,000 characters"):
+        Csv().decode(b"uid," + b"x" * 10_001 + b"\na,1\n")
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "unit"),
+    [
+        ("a [b]", "a", "b"), ("[a] [b]", "[a]", "b"), (" [a] ", "[a]", None), ("a[b]c", "a[b]c", None), ("a [b] (c)", "a [b]", "c"),
+        ("a (b (c)", "a (b", "c"), ("a (b) c)", "a (b) c)", None), ("a [b (c)]", "a", "b (c)"), ("(a)", "(a)", None), ("a []", "a", ""),
+        ("a [b [c]]", "a", "b [c]"),
+    ],
+)  # fmt: skip
+def test_brackets_at_the_end_of_a_title_say_what_it_is(title, name, unit):
+    found, about = described(title)
+    assert found == name
+    assert (about.unit if about else None) == unit

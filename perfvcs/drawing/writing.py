@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from perfvcs.check.markdown import escape
 from perfvcs.drawing.columns import columns as taken
 from perfvcs.drawing.columns import fitted, padded, wrapped
 from perfvcs.drawing.listing import Cell, Column, Row, Table
-from perfvcs.quantity import shorten
+from perfvcs.quantity import disarmed, shorten
 
 WIDEST = 32  # columns of a terminal that one column of a table takes
 GAP = 2
 NAME = "benchmark"
-FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes for the beginning of a formula
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -85,18 +83,13 @@ def separated(table: Table) -> str:
 
 
 def _unarmed(row: Row) -> str:
-    return _harmless(shorten(row.full, 10_000))
+    return disarmed(shorten(row.full, 10_000))
 
 
 def _plain_value(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    return _harmless(_said(cell)) if cell.value is None else f"{cell.value:.12g}"
-
-
-def _harmless(text: str) -> str:
-    """Text that a spreadsheet does not compute: an apostrophe stands before what it would take for a formula."""
-    return f"'{text}" if FORMULA.match(text) else text
+    return disarmed(_said(cell)) if cell.value is None else f"{cell.value:.12g}"
 
 
 def latex(table: Table) -> str:

@@ -14,7 +14,6 @@ BETTER = ("lower", "higher", "none")
 KINDS = ("sampled", "deterministic")
 LONGEST = 64
 DIGITS = 8
-_HEADING = re.compile(r"(.*?\S)\s*(?:\[(.*)\]|\(([^()]*)\))\s*", re.DOTALL)
 
 
 def usable(name: str) -> str:
@@ -53,13 +52,16 @@ def described(heading: str) -> tuple[str, Metric | None]:
     >>> described("rate (1/s higher)")
     ('rate', Metric(unit='1/s', better='higher', kind='sampled'))
     """
-    match = _HEADING.fullmatch(heading)
-    if match is None:
-        return heading.strip(), None
-    words = (match[2] if match[2] is not None else match[3]).strip().split(" ")
+    # no pattern: what tries every bracket as the first takes a time quadratic in the brackets
+    title = heading.strip()
+    start = title.find("[", 1) if title.endswith("]") else title.rfind("(") if title.endswith(")") else -1
+    inside = title[start + 1 : -1]
+    if start < 1 or (title[start] == "(" and ")" in inside):
+        return title, None
+    words = inside.strip().split(" ")
     kind = words.pop() if words[-1] in KINDS else KINDS[0]
     better = words.pop() if words and words[-1] in BETTER else BETTER[0]
-    return match[1].strip(), metric(" ".join(words).strip(), better, kind)
+    return title[:start].strip(), metric(" ".join(words).strip(), better, kind)
 
 
 def heading(name: str, about: Metric) -> str:

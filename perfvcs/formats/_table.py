@@ -11,7 +11,7 @@ from itertools import islice
 from math import isfinite
 from typing import Any
 
-from perfvcs.profile import MAX_INTEGER, MAX_ROWS, Malformed
+from perfvcs.profile import MAX_INTEGER, MAX_NAME, MAX_ROWS, Malformed
 
 DELIMITERS = (",", ";", "\t")
 MAX_COLUMNS = 1000
@@ -31,6 +31,8 @@ class Table:
         _require(self.titles, "the table is empty: its first line names the columns")
         count = len(self.titles)
         _require(count <= MAX_COLUMNS, f"the table has {count:,} columns, over the limit of {MAX_COLUMNS:,}")
+        for number, title in enumerate(self.titles, 1):
+            _require(len(title) <= MAX_NAME, f"line 1, the title of column {number} has over {MAX_NAME:,} characters: shorten it")
 
     def read(self, parsers: Mapping[int, Parser]) -> list[list[Any]]:
         """The values of some columns, each made from its text by a parser that raises ValueError with what is wrong."""
@@ -130,8 +132,8 @@ def _line(document: bytes) -> int:
 
 
 def _delimiter(text: str) -> str:
-    """The delimiter that the heading has most of, outside quotes and brackets."""
-    heading = re.sub(r'"[^"]*"|\[[^\]]*\]', "", text.lstrip("\r\n").split("\n", 1)[0])
+    """The delimiter that the heading has most of, outside quotes and (inner) brackets."""
+    heading = re.sub(r'"[^"]*"|\[[^\[\]]*\]', "", text.lstrip("\r\n").split("\n", 1)[0])
     return max(DELIMITERS, key=heading.count)
 
 

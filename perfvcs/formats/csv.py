@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.formats._foreign import UNKNOWN, bounded, collected, counted, grouped, numbered
 from perfvcs.formats._metric import described, distinct, heading, metric
 from perfvcs.formats._table import Parser, Table, integer, number
 from perfvcs.profile import Design, Job, Malformed, Metric, Profile, Resources
+from perfvcs.quantity import armed, disarmed
 
 GUESSES = {
     "uid": ("uid", "function", "benchmark", "test", "name", "command"),
@@ -36,7 +38,8 @@ class Csv:
 
     Columns are known by their titles unless they are named here. ``name``: the job's. ``metrics``: the columns with values, all
     that are left where none is named; ``ignore``: those without meaning. ``unit``, ``better``, ``kind``: of a metric, by its title.
-    ``delimiter``: one character. ``started``: when it was measured, ISO 8601. Raises UsageError.
+    ``delimiter``: one character. ``started``: when it was measured, ISO 8601. ``formulas``: whether the names of units that begin like a
+    formula get an apostrophe when they are written, which reading takes away, or are kept as they are. Raises UsageError.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
@@ -57,6 +60,7 @@ class Csv:
     kind: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ""
     started: str = ""
+    formulas: Literal["quote", "keep"] = "quote"
 
     def __post_init__(self) -> None:
         if len(self.delimiter) > 1 or self.delimiter in ('"', "\r", "\n", " "):
@@ -82,7 +86,8 @@ class Csv:
     def encode(self, profile: Profile) -> bytes:
         """A wide table, which ``decode`` reads again with the same rows; stacks, models and the header are left out."""
         rows = profile.resources
-        columns: dict[str, list[Any]] = {"uid": [rows.names[code] for code in rows.uid]}
+        names = rows.names if self.formulas == "keep" else [*map(disarmed, rows.names)]
+        columns: dict[str, list[Any]] = {"uid": [names[code] for code in rows.uid]}
         if rows.size is not None:
             columns["size"] = rows.size
         columns["execution"] = rows.execution
@@ -106,8 +111,8 @@ class _Reading:
         read = [described(title) for title in table.titles]
         self.names = [name for name, _ in read]
         self.told = {name: about for name, about in read if about}
-        for place, name in enumerate(self.names):
-            if name in self.names[:place]:
+        for name, count in Counter(self.names).items():
+            if count > 1:
                 raise Malformed(f"line 1, the column `{name[:80]}` is there twice: rename one")
         self.roles = {role: self._column(role) for role in GUESSES}
         self.long = all(self.roles[role] is not None for role in LONG)
@@ -129,6 +134,9 @@ class _Reading:
         values = dict(zip(parsers, self.table.read(parsers), strict=True))
         given = {role: values[place] for role, place in self.roles.items() if place is not None}
         count = len(next(iter(values.values())))
+        if "uid" in given and self.options.formulas == "quote":
+            known = {text: armed(text) for text in set(given["uid"])}
+            given["uid"] = [*map(known.__getitem__, given["uid"])]
         given.setdefault("uid", [unit] * count)
         if self.long:
             described_by = {name: values[place] for name, place in about.items()}
