@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 MOST = 20  # known names that a message lists
 FEWEST = 3  # letters that begin a name
+LONGEST = 200  # characters of names that are compared: comparing takes a time quadratic in them
 FEW = 3  # names that begin alike and are all suggested
 # Of errors of the system whatever file was named.
 CURES = {
@@ -37,8 +38,9 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = list(known)
+    likely = [name for name in names if len(name) <= LONGEST]
     begun = [name for name in names if name.startswith(wrong)] if len(wrong) >= FEWEST else []
-    close = begun if 0 < len(begun) <= FEW else get_close_matches(wrong, names, n=1, cutoff=0.5)
+    close = begun if 0 < len(begun) <= FEW else get_close_matches(wrong[:LONGEST], likely, n=1, cutoff=0.5)
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     hint = " or ".join(f"`{name}`" for name in close)
     return f"; did you mean {hint}?" if close else f"; there are: {', '.join(names[:MOST]) or 'none'}{more}"

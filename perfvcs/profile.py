@@ -10,9 +10,10 @@ import msgspec
 from msgspec import structs
 
 from perfvcs.errors import PerfError
+from perfvcs.foreign import MAX_DEPTH, UNDECODABLE, is_flat
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -24,7 +25,6 @@ MAX_ROWS = 50_000_000
 MAX_NAME = 10_000
 MAX_HEADER = 1 << 24  # bytes of all fields but the rows and the stacks, which become far more bytes of Python objects
 MAX_STACKS = 1 << 28
-MAX_DEPTH = 64  # of what is open; whether more can be read depends on who asks, Python counts its calls too
 MAX_INTEGER = (1 << 63) - 1  # what arrays hold
 INTEGER_COLUMNS = ("execution", "binary", "iteration", "mark", "trace")
 RESERVED = ("uid", "size", *INTEGER_COLUMNS)
@@ -274,7 +274,7 @@ def decode(document: bytes) -> Profile:
         if len(document) > MAX_HEADER:
             _check_sizes(document)
         header = _header.decode(document)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise Malformed(_reason(error, document)) from None
     if header.format != FORMAT:
         raise Malformed(_other_format(header.format))
@@ -366,28 +366,13 @@ def _check(profile: Profile) -> None:
     for place, value in (
         ("job.options", profile.job.options),
         ("models", profile.models),
-        ("postprocessors", profile.postprocessors),
+        ("postprocessors", [[one.params] for one in profile.postprocessors]),
     ):
-        _require(_is_flat(value), f"$.{place} is nested deeper than {MAX_DEPTH} levels")
+        _require(is_flat(value), f"$.{place} is nested deeper than {MAX_DEPTH} levels")
     _require(rows.metrics.keys() == profile.metrics.keys(), "$.metrics and the columns of $.resources differ")
     for name, values in rows.metrics.items():
         _require(METRIC_NAME.fullmatch(name) and name not in RESERVED, f"$.metrics has the unusable name {name[:80]!r}")
         _require(len(values) == count, f"$.resources.{name} has {len(values)} rows, uid has {count}")
-
-
-def _is_flat(value: object) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [inner for outer in level for inner in _parts(outer) if isinstance(inner, (dict, list, Processed))]
-        if not level:
-            return True
-    return False
-
-
-def _parts(value: object) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else [value.params] if isinstance(value, Processed) else ()
 
 
 def _require(holds: object, message: str) -> None:

@@ -16,13 +16,16 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import Project, Said
 from samples import noisy, sample_profile
 
 from perfvcs import formats
+from perfvcs.cli import group
 from perfvcs.errors import UsageError
 from perfvcs.formats import parse_options
 from perfvcs.formats._compression import expanded
+from perfvcs.formats.csv import Csv
 from perfvcs.profile import Malformed, Profile
 from perfvcs.repository import Repository
 
@@ -232,6 +235,58 @@ def test_what_cannot_be_stored_is_that_files_error_alone(perf: Perf) -> None:
     said = perf("import", name, table("a.csv", [1.0]), code=12)
     assert "not valid Unicode" in said.err
     assert len(stored()) == 1
+
+
+@pytest.mark.usefixtures("commits")
+def test_half_a_surrogate_pair_is_the_error_of_its_file_alone(perf: Perf) -> None:
+    """Python's own parser takes it, and NaN; nothing that is in UTF-8 can hold it."""
+    Path("bad.perf").write_text(
+        '{"collector_info": {"name": "c", "params": {"p": "\\ud800"}}, "resources": [{"amount": NaN, "uid": "f"}]}'
+    )
+    said = perf("import", "bad.perf", table("a.csv", [1.0]), code=12)
+    assert said.err.startswith("perf: bad.perf: ") and said.err.count("\n") == 1 and "surrogate" in said.err
+    assert len(stored()) == 1
+
+
+@pytest.mark.usefixtures("commits")
+def test_a_defect_of_ours_is_told_with_its_traceback_after_the_other_files_are_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decode = Csv.decode
+
+    def fails(self: Csv, document: bytes, stem: str = "") -> Profile:
+        if stem == "bad":
+            raise KeyError("what no reader may raise")
+        return decode(self, document, stem)
+
+    monkeypatch.setattr(Csv, "decode", fails)
+    files = [table(name, [1.0]) for name in ("a.csv", "bad.csv", "b.csv")]
+    done = CliRunner().invoke(group, ["import", *files])
+    assert isinstance(done.exception, KeyError) and done.exception.__notes__ == ["while importing bad.csv"]
+    assert "bad.csv: perfvcs failed to read it (KeyError): its traceback follows" in done.stderr
+    assert "stored 2 profiles" in done.stdout
+    assert len(stored()) == 2
+
+
+@pytest.mark.usefixtures("commits")
+def test_a_file_that_does_not_fit_into_memory_is_that_files_error_alone(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = Csv.decode
+
+    def fails(self: Csv, document: bytes, stem: str = "") -> Profile:
+        if stem == "bad":
+            raise MemoryError
+        return decode(self, document, stem)
+
+    monkeypatch.setattr(Csv, "decode", fails)
+    said = perf("import", table("bad.csv", [1.0]), table("a.csv", [1.0]), code=12)
+    assert said.err == "perf: bad.csv: there is not enough memory for all that is in it: split it\n"
+    assert len(stored()) == 1
+
+
+def test_a_compressed_document_that_is_far_larger_inside_is_refused() -> None:
+    with pytest.raises(Malformed, match="over 200 times as large inside: unpack it first"):
+        expanded(gzip.compress(b"\0" * (1 << 25)), 1 << 30)
+    assert expanded(gzip.compress(b"\0" * (1 << 23)), 1 << 30) == b"\0" * (1 << 23)  # one that is small may be
 
 
 @pytest.mark.usefixtures("commits")

@@ -10,6 +10,7 @@ import msgspec
 from perfvcs.check.acceptance import identity, is_open
 from perfvcs.check.change import Report
 from perfvcs.check.text import tally
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.profile import Malformed
 from perfvcs.quantity import escaped
 
@@ -44,5 +45,5 @@ def decode(document: str | bytes) -> Report:
     """The report in a JSON document; raises Malformed with the place of the first thing wrong."""
     try:
         return msgspec.json.decode(document, type=Report)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise Malformed(f"the report is damaged: {error}") from None

@@ -16,6 +16,7 @@ import msgspec
 
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.errors import UsageError, nearest
+from perfvcs.foreign import toml
 from perfvcs.quantity import escaped
 
 FILE = "perf-accepted.toml"
@@ -64,21 +65,17 @@ def read(path: Path) -> str:
 
 def parse(text: str, name: str = FILE) -> list[Acceptance]:
     """The acceptances in a text, in its order; raises BadRegister with the place of the first thing wrong."""
-    import tomllib
-
     if mark := _CONFLICT.search(text):
         line = text.count("\n", 0, mark.start()) + 1
         raise BadRegister(
             f"{name} has the marks of a merge conflict (line {line}): remove these lines, and keep those of both sides"
         )
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        cure = "; what two branches wrote under one id stands there twice, keep one" if "overwrite" in str(error) else ""
-        raise BadRegister(f"{name} is not TOML: {error}{cure}") from None
-    except RecursionError:
-        raise BadRegister(f"{name} is not TOML that can be read: it is nested too deeply") from None
-    return [_acceptance(key, value, name) for key, value in tables.items()]
+
+    def refuse(why: str) -> BadRegister:
+        cure = "; what two branches wrote under one id stands there twice, keep one" if "overwrite" in why else ""
+        return BadRegister(f"{name} is not TOML: {why}{cure}")
+
+    return [_acceptance(key, value, name) for key, value in toml(text, refuse).items()]
 
 
 def add(path: Path, acceptances: Iterable[Acceptance]) -> None:

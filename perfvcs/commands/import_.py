@@ -52,5 +52,7 @@ def command(
         intake.store(files, progress, lambda message: echo(f"perf: {shorten(message, 2000)}", err=True))
     if not quiet:
         echo("\n".join(intake.lines()))
+    if intake.defect:
+        raise intake.defect
     if intake.first_error:
         click.get_current_context().exit(intake.first_error.exit_code)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.collectors import CollectError
 from perfvcs.complexity.sampling import one_sample
+from perfvcs.foreign import at_most
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,7 @@ BUCKET, UNFINISHED = 1 << 31, 1 << 30
 LOWEST, HIGHEST = -16, 63  # doublings that have buckets of their own; what is beyond falls into the last
 BUCKETS = 3 + 4 * (HIGHEST - LOWEST + 1)
 MAX_FILES = 10_000
+MOST_CALLS = 2.0**62  # numbers that files claim may add up to any
 MAX_RECORDS = 5_000_000  # 240 MB
 
 
@@ -109,7 +111,7 @@ def numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[n
         return np.empty(0, np.int64)
     before = np.cumsum(rate) - rate
     first = np.searchsorted(function, function)  # sorted by function
-    return np.rint(before - before[first]).astype(np.int64)
+    return np.rint(np.minimum(before - before[first], MOST_CALLS)).astype(np.int64)
 
 
 def read_at_most(path: Path, most: int) -> bytes:
@@ -123,7 +125,7 @@ def read_at_most(path: Path, most: int) -> bytes:
         os.close(descriptor)
         raise CollectError(f"{path.name} is not a file any more: the program must leave it alone")
     with open(descriptor, "rb") as file:
-        return file.read(most + 1)
+        return at_most(file, most + 1)
 
 
 def _content(path: Path, before: int) -> bytes:

@@ -17,7 +17,7 @@ from perfvcs import launcher
 from perfvcs.collectors import CollectError, Run
 from perfvcs.complexity import Calls, Request
 from perfvcs.complexity.binary import Unresolved
-from perfvcs.complexity.recording import Interrupted
+from perfvcs.complexity.recording import Interrupted, read_at_most
 from perfvcs.complexity.sampling import one_sample
 from perfvcs.launcher.execution import LaunchError, failure, name_command
 from perfvcs.launcher.pace import Pace
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ENGINE = "uftrace/1"
 LARGEST = 1 << 30  # bytes of one thread's records
+LARGEST_MAP = 1 << 24
 MAX_FILES = 10_000
 ENTRY, EXIT = 0, 1
 
@@ -174,10 +175,10 @@ def _bases(path: Path, targets: list[Target]) -> dict[Path, int]:
     """Where each file was loaded; 0 for programs that are linked to a fixed place."""
     wanted = {str(one.path): one.path for one in targets}
     found: dict[Path, int] = {}
-    for line in path.read_text(errors="replace").splitlines()[:100_000]:
+    for line in read_at_most(path, LARGEST_MAP).decode(errors="replace").splitlines():
         words = line.split(maxsplit=5)
         if len(words) == 6 and (name := re.sub(r" build-id:\w+$", "", words[5])) in wanted and wanted[name] not in found:
-            start = re.match(r"[0-9a-f]{1,16}", words[0])
+            start = re.match(r"[0-9a-f]{1,12}\b", words[0])  # of 48 bits, as in the records
             with wanted[name].open("rb") as file:
                 fixed = file.read(18)[16:18] == b"\x02\x00"  # ET_EXEC
             found[wanted[name]] = 0 if fixed or start is None else int(start[0], 16)
@@ -190,9 +191,9 @@ def _thread(
     """The finished calls of one thread in the order of their begin: function, target, times of entry and return, the argument's word."""
     import numpy as np
 
-    if path.stat().st_size > LARGEST:
+    content = read_at_most(path, LARGEST)
+    if len(content) > LARGEST:
         raise CollectError(f"uftrace recorded over {LARGEST >> 30} GiB: record fewer functions, or give the program less to do")
-    content = path.read_bytes()
     words = np.frombuffer(content, "<u8", len(content) // 8)
     at = _starts(words)
     head = words[at + 1]

@@ -62,7 +62,8 @@ class Intake:
     ``commits`` are those that the profiles belong to, whatever their files say: one for all files, or one for each; where there are none
     it is what a file says, or HEAD where it says nothing. ``name`` is the job's, whatever a file says. ``in_turns``: the files were
     measured together, run by run, so that they are one session. ``options`` are those of the format. Of versions of one measurement, as
-    `perf process` makes them, the one that is stored stays, else the first one comes. Memory holds one profile at a time.
+    `perf process` makes them, the one that is stored stays, else the first one comes. Memory holds one profile at a time. ``defect`` is
+    the first error that no reader may raise: the other files are stored all the same, then it is for the caller to raise.
     """
 
     repository: Repository
@@ -75,6 +76,7 @@ class Intake:
     known: int = 0
     versions: int = 0
     first_error: PerfError | None = None
+    defect: Exception | None = None
     placed: int = 0
     moved: int = 0
     titles: set[str] = field(default_factory=set)
@@ -188,7 +190,17 @@ class Intake:
                     yield profile
             except PerfError as error:
                 self._failed(error, show)
+            except Exception as error:
+                self._failed(self._unexpected(error, source), show)
             progress.step(shorten(source.path.name))
+
+    def _unexpected(self, error: Exception, source: Source) -> PerfError:
+        """What is said of a file that brought a defect of ours to light, which is kept."""
+        error.add_note(f"while importing {source.path}")
+        self.defect = self.defect or error
+        return Unreadable(
+            f"{source.path}: perfvcs failed to read it ({type(error).__name__}): its traceback follows, please report it"
+        )
 
     def _is_another_version(self, profile: Profile, document: bytes) -> bool:
         """Whether the store has, or gets from an earlier file, the same measurement before or after another postprocessor.

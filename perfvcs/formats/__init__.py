@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol, cast, get_origin, get_type_hints
 from msgspec.structs import replace
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.foreign import at_most
 from perfvcs.formats._compression import expanded
 from perfvcs.formats._foreign import UNKNOWN
 from perfvcs.plugins import build, find, names
@@ -93,6 +94,8 @@ def decode(
         profile = member.decode(document, name or stem(base))
     except Malformed as error:
         raise Malformed(f"{path}: {error}") from None
+    except MemoryError:
+        raise Malformed(f"{path}: there is not enough memory for all that is in it: split it") from None
     return replace(profile, job=replace(profile.job, name=name)) if name else profile
 
 
@@ -106,7 +109,7 @@ def content(path: Path, most: int | None = None) -> bytes:
                 raise Unreadable(f"{path} is not a regular file: save the profile into one")
             if most is None and status.st_size > MAX_BYTES:
                 raise Unreadable(f"{path} has {status.st_size:,} bytes, over the limit of {MAX_BYTES:,}: split it")
-            return file.read(MAX_BYTES + 1 if most is None else most)
+            return at_most(file, MAX_BYTES + 1 if most is None else most)
     except OSError as error:
         raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
 

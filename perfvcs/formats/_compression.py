@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import zlib
+from io import BytesIO
 
 from perfvcs.profile import Malformed
 
 GZIP = b"\x1f\x8b"
+RATIO = 200  # of what is packed by its size; that of measurements is below 50
+SMALL = 1 << 24  # bytes inside that are fine whatever the ratio
+CHUNK = 1 << 20  # bytes at a time
 EITHER = 32 + zlib.MAX_WBITS  # zlib finds out which of its two containers it is
 
 
 def expanded(document: bytes, most: int, *, partly: bool = False) -> bytes:
     """The content of a document that is compressed by gzip or zlib; any other document as it is.
 
-    Of more than ``most`` bytes no more are made: it is refused, or, where ``partly`` holds, cut off, as the document itself may be.
-    Raises Malformed.
+    Of more than ``most`` bytes no more are made: it is refused, or, where ``partly`` holds, cut off, as the document itself may be. So
+    is one that is over ``RATIO`` times as large inside, unless it is small. Raises Malformed.
     """
     if not _is_compressed(document):
         return document
-    content = bytearray()
+    bound = min(most, max(SMALL, RATIO * len(document)))
+    content = BytesIO()  # gives what it holds without another copy
     rest = document
     try:
         while rest:  # a gzip file may have several members
             engine = zlib.decompressobj(EITHER)
-            content += engine.decompress(rest, most + 1 - len(content))
-            if partly:
-                return bytes(content[:most])
-            if len(content) > most:
+            while not engine.eof and content.tell() <= bound:
+                piece = engine.decompress(rest, CHUNK)
+                rest = engine.unconsumed_tail
+                if partly:
+                    return piece[:most]
+                if not piece and not engine.eof:
+                    raise Malformed("the compressed document ends too early: copy it again")
+                content.write(piece)
+            if content.tell() > most:
                 raise Malformed(f"the compressed document has over {most:,} bytes inside: split it")
-            if not engine.eof:
-                raise Malformed("the compressed document ends too early: copy it again")
+            if content.tell() > bound:
+                raise Malformed(f"the compressed document is over {RATIO} times as large inside: unpack it first")
             rest = engine.unused_data
     except zlib.error as error:
         raise Malformed(f"the compressed document is damaged ({error}): copy it again") from None
-    return bytes(content)
+    return content.getvalue()
 
 
 def _is_compressed(document: bytes) -> bool:

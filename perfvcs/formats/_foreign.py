@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import re
 from collections.abc import Iterable, Sequence
-from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.profile import MAX_INTEGER, Collected, Malformed
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
 SMALL = 1 << 31
+# A text, which goes on to the end where it is not closed, or what Python's own writer puts where there is no number.
+NOT_JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|-?(?:NaN|Infinity)', re.DOTALL)
 UNKNOWN = "0" * 40  # the commit of a profile whose document names none
 
 
@@ -35,19 +37,15 @@ def collected(document: bytes, tool: str, started: str = "") -> Collected:
 
 def parsed(document: bytes) -> Any:
     """A JSON document as Python objects; NaN and infinities, which Python's own writer lets pass, are None. Raises Malformed."""
+    if b"NaN" in document or b"Infinity" in document:
+        document = NOT_JSON.sub(lambda match: match[0] if match[0].startswith(b'"') else b"null", document)
+    # one decoder for all: another would take texts and numbers that this one cannot write
     try:
         return msgspec.json.decode(document)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        if b"NaN" not in document and b"Infinity" not in document:
-            raise Malformed(str(error)) from None
     except RecursionError:
         raise Malformed("it is nested too deep") from None
-    try:
-        return json.loads(document, parse_constant=lambda _: None)
-    except (JSONDecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise Malformed(str(error)) from None
-    except (RecursionError, ValueError) as error:  # int() refuses thousands of digits
-        raise Malformed(f"it is nested too deep, or a number in it is too long ({type(error).__name__})") from None
 
 
 def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from perfvcs.profile import Profile
 
 TIMES = re.compile(r"(?:n|u|µ|m)?s|min|h")
 BYTES = re.compile(r"(?:[kKMGT]i?)?B")
-FRAME = re.compile(r"(.*) \((.*):(0|[1-9][0-9]{0,8})\)", re.DOTALL)
+LINE = re.compile(r"0|[1-9][0-9]{0,8}")
 NUMBERS = ("iteration", "binary", "mark")
 
 
@@ -48,8 +48,10 @@ def _traces(profile: Profile) -> list[list[dict[str, Any]]]:
         return []
     frames = []
     for frame in profile.stacks.frames:
-        match = FRAME.fullmatch(frame)
-        known = match and match[2] and (match[2] != UNREACHABLE or match[3] != "0")
-        frames.append({"function": match[1], "source": match[2], "line": int(match[3])} if match and known
+        place, colon, line = frame.removesuffix(")").rpartition(":")
+        function, bracket, source = place.rpartition(" (")
+        fits = frame.endswith(")") and colon and bracket and source and LINE.fullmatch(line)
+        known = fits and (source != UNREACHABLE or line != "0")
+        frames.append({"function": function, "source": source, "line": int(line)} if known
                       else {"function": frame, "source": UNREACHABLE, "line": 0})  # fmt: skip
     return [[frames[number] for number in reversed(stack)] for stack in profile.stacks.stacks]

@@ -11,6 +11,7 @@ import msgspec
 
 from perfvcs.descriptors import NotPlain, plain
 from perfvcs.errors import UsageError
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.vcs import NoRepository, Project
 
 NAME = "perfvcs"  # in the git folder that all worktrees share
@@ -45,7 +46,7 @@ def read(project: Project) -> Record | None:
         return None
     except OSError as error:
         raise Unreadable(f"cannot read {path} ({error.strerror}), which says whose .perf is: make it readable for you") from None
-    except (NotPlain, msgspec.MsgspecError):
+    except (NotPlain, *UNDECODABLE):
         found = None
     if found is None or not HEX.fullmatch(found.token) or not Path(found.store or "/").is_absolute():
         raise Unreadable(f"{path} is damaged: delete it, and run `perf init --adopt` if the profiles in .perf are yours")

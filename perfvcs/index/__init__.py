@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.store import Moved, Store
 
 LEAST = 4  # characters of a prefix
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
 BATCH = 2000  # profiles that one git process reads; only their paths are in memory at once
 HEADERS = f"""
 SELECT p.id, {PATH}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text, p.details
@@ -258,7 +260,7 @@ class Index:
 
 def _mirrored(connection: sqlite3.Connection) -> str | None:
     row = connection.execute("SELECT head FROM mirror").fetchone()
-    return row[0] if row else None
+    return row[0] if row and isinstance(row[0], str) and COMMIT.fullmatch(row[0]) else None
 
 
 def _json(commits: Iterable[str]) -> str:

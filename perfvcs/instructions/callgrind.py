@@ -119,7 +119,10 @@ def parse(content: bytes, name: str) -> Counts:
     reading = _read(content, lines, name)
     if not reading.complete:
         raise Malformed(f"{name} ends too early: was the process killed, or the disk full?")
-    return _counts(reading, lines, name)
+    found = _counts(reading, lines, name)
+    if not found.contexts:
+        raise Malformed(f"{name} counts in no function: the program must leave the file alone")
+    return found
 
 
 def _read(content: bytes, lines: Lines, name: str) -> _Reading:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,9 @@ def matrix(config: Config, only: Iterable[str] = ()) -> list[Cell]:
     """All cells of the configuration, or those of the jobs named, by name or label; raises BadConfig where there are none."""
     if not config.job:
         raise BadConfig(f"{FILE} has no [[job]]: add one with at least a `cmd`")
-    cells = [cell for table in config.job for cell in _cells(config, table)]
-    if len(cells) > MAX_CELLS:
-        raise BadConfig(f"the matrix has {len(cells):,} cells, over the limit of {MAX_CELLS:,}: shorten args or workloads")
+    cells: list[Cell] = []
+    for table in config.job:
+        cells += _cells(config, table, MAX_CELLS - len(cells))
     counted = Counter((cell.label, cell.collector_name) for cell in cells)
     for (label, collector), count in counted.items():
         if count > 1:
@@ -109,7 +110,8 @@ def matrix(config: Config, only: Iterable[str] = ()) -> list[Cell]:
     return [cell for cell in cells if not wanted or wanted & {cell.name, cell.label}]
 
 
-def _cells(config: Config, table: JobTable) -> list[Cell]:
+def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
+    """The cells of one job, at most so many; they are counted before any is made."""
     commands = (table.cmd,) if isinstance(table.cmd, str) else table.cmd
     place = f"job `{table.name or next(iter(commands), '')}`"
     workloads: list[Workload | None] = [None]
@@ -139,7 +141,12 @@ def _cells(config: Config, table: JobTable) -> list[Cell]:
     members = [_member("collectors", entry, place) for entry in table.collectors]
     postprocessors = tuple(_member("postprocessors", entry, place)[2] for entry in table.postprocessors)
     timeout = seconds(table.timeout, f"{place}, timeout")
-    every = product(commands, table.args, workloads, pythons, members)
+    axes = commands, table.args, workloads, pythons, members
+    if (count := prod(map(len, axes))) > room:
+        whole = MAX_CELLS - room + count
+        raise BadConfig(
+            f"the matrix has {whole:,} cells with {place}, over the limit of {MAX_CELLS:,}: shorten args or workloads"
+        )
     return [
         Cell(
             name=_name(table, command), cmd=command, args=args, workload=workload, python=python, shell=table.shell,
@@ -147,7 +154,7 @@ def _cells(config: Config, table: JobTable) -> list[Cell]:
             executions=executions, warmup=table.warmup, binaries=table.binaries, retries=table.retries,
             env=config.env | table.env, auto=auto,
         )
-        for command, args, workload, python, (kind, options, collector) in every
+        for command, args, workload, python, (kind, options, collector) in product(*axes)
     ]  # fmt: skip
 
 

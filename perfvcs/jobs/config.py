@@ -11,9 +11,12 @@ from typing import Any, Literal
 import msgspec
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.foreign import content, toml
 from perfvcs.rules import FILE, Rule, Rules
 
 DEFAULT = 10  # executions
+MAX_COMMAND = 20_000  # characters
+LARGEST = 1 << 20  # bytes of the file
 AUTO = "auto"
 MOST_PATTERNS = 30_000  # characters of all patterns; git takes them as arguments
 COUNTS = 'a whole number, "auto", or a table such as { find = "5%", most = 50 }'
@@ -112,6 +115,8 @@ def seconds(value: object, place: str) -> float:
 
 def words(command: str, place: str, *, program: bool = True) -> list[str]:
     """A command split as a shell would; the first word is a ``program``, unless these are only arguments. Raises BadConfig."""
+    if len(command) > MAX_COMMAND:  # splitting it takes a time quadratic in its words
+        raise BadConfig(f"{place}: it has over {MAX_COMMAND:,} characters: put the command into a script")
     try:
         found = shlex.split(command)
     except ValueError as error:
@@ -123,15 +128,16 @@ def words(command: str, place: str, *, program: bool = True) -> list[str]:
 
 def load(path: Path) -> Config:
     """Read perf.toml; raises BadConfig."""
-    import tomllib
-
     try:
-        return read(tomllib.loads(path.read_text("utf-8")), path.name)
+        text = content(path, LARGEST + 1).decode("utf-8")
+        if len(text) > LARGEST:
+            raise BadConfig(f"{path.name} has more than {LARGEST:,} bytes: keep data in files of their own")
+        return read(toml(text, lambda why: BadConfig(f"{path.name} is not TOML: {why}")), path.name)
     except FileNotFoundError:
         raise BadConfig(
             f"there is no {path.name}: make one with `perf init`, or measure one command: perf collect -- CMD"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise BadConfig(f"{path.name} is not TOML: {error}") from None
     except OSError as error:
         raise BadConfig(f"{path.name} cannot be read: {error.strerror}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import select
 import signal
 import subprocess
@@ -31,6 +32,10 @@ from perfvcs.process import stop
 __all__ = ["GRACE", "Execution", "LaunchError", "NotStarted", "engine", "fallback_reason", "launch"]
 
 VERSION = 1
+REPORTED = re.compile(rb"^([a-z_-]+) (-?[0-9]{1,18})$", re.M)
+NEEDED = (
+    "wall", "cpu", "maxrss", "minflt", "majflt", "nvcsw", "nivcsw", "inblock", "oublock", "timed_out", "leftover",
+)  # fmt: skip
 GRACE = 0.25  # seconds in which what a command leaves behind may end by itself, as Python's own helper processes do
 PATIENCE = 15.0  # seconds beyond the time-out after which the launcher itself is given up
 FOREVER = 1e9  # seconds; longer time-outs, infinity among them, are this
@@ -183,8 +188,9 @@ def _end(process: subprocess.Popen[bytes], report: int, stderr: int) -> None:
 
 
 def _reported(report: int) -> dict[str, int]:
-    text = os.pread(report, 1 << 16, 0).decode()
-    return {name: int(value) for name, _, value in (line.partition(" ") for line in text.splitlines())}
+    """The numbers that the launcher wrote; lines that make no sense are left out, since a killed one may have written half a line."""
+    found = REPORTED.findall(os.pread(report, 1 << 16, 0))
+    return {name.decode(): int(value) for name, value in found}
 
 
 def _stop_orphans(said: Mapping[str, int], stderr: int) -> None:
@@ -216,6 +222,8 @@ def _execution(
         raise LaunchError(f"{name_command(argv)}: the launcher ended with {how}: does the command kill its parent? then wrap it")
     if said.get("perfvcs-launcher") != VERSION:
         raise LaunchError(f"the launcher speaks version {said.get('perfvcs-launcher')}: remove it from the cache folder")
+    if missing := ", ".join(name for name in NEEDED if name not in said):
+        raise LaunchError(f"the launcher's report lacks {missing}: something else wrote into it: start the command again")
     seconds = {name: said[name] / 1e9 if name in said else None for name in ("run_delay", "wake_delay", "pressure", "steal")}
     return Execution(
         wall=said["wall"] / 1e9, cpu=said["cpu"] / 1e9, maxrss=said["maxrss"],

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import msgspec
 
 from perfvcs.errors import PerfError
+from perfvcs.foreign import UNDECODABLE, at_most
 from perfvcs.profile import MAX_NAME, METRIC_NAME, RESERVED, Metric
 
 VARIABLE = "PERFVCS_SAMPLES"
@@ -62,14 +63,14 @@ def read_samples(path: Path, known: Mapping[str, Metric], taken: str) -> Samples
         try:
             try:
                 fields = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except UNDECODABLE as error:
                 raise ValueError(_garbage(error, cut_off=number == len(lines))) from None
             if "metric" in fields:
                 reader.declare(fields)
             else:
                 reader.sample(fields)
         except ValueError as error:
-            raise MalformedSamples(f"{VARIABLE} line {number}: {error}: {_shorten(line)}") from None
+            raise MalformedSamples(f"{VARIABLE} line {number}: {_plain(str(error))}: {_shorten(line)}") from None
     return reader.finish()
 
 
@@ -87,7 +88,7 @@ def _content(path: Path) -> bytes:
         os.close(descriptor)
         raise MalformedSamples(f"{VARIABLE} is not a file any more: the program must append to it, not replace it")
     with open(descriptor, "rb") as file:
-        content = file.read(MAX_BYTES + 1)
+        content = at_most(file, MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise MalformedSamples(f"{VARIABLE} is over {MAX_BYTES >> 20} MiB: report less often or run fewer iterations")
     return content
@@ -103,8 +104,11 @@ def _garbage(error: Exception, *, cut_off: bool) -> str:
 
 
 def _shorten(line: bytes) -> str:
-    text = " ".join(line[:400].decode(errors="replace").split())
-    return "".join(character if character.isprintable() else "?" for character in text if character)[:80]
+    return _plain(" ".join(line[:400].decode(errors="replace").split()))[:80]
+
+
+def _plain(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text[:400])
 
 
 class _Reader:

@@ -168,7 +168,7 @@ def _installer(env: Mapping[str, str]) -> dict[str, str]:
 
 def _read(place: Path, interpreter: Interpreter) -> VirtualEnvironment | None:
     """The environment in a folder; None unless it is complete and its interpreter still exists."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         installed = json.loads((place / COMPLETE).read_bytes())
         if (place / "bin" / "python").exists() and isinstance(installed, list):
             return VirtualEnvironment(place, interpreter, tuple(str(name) for name in installed))

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from perfvcs.collectors import CollectError, Run
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import Heap, Interpreter, Moment, Request, Site, Stack, largest, printable, short
 from perfvcs.native import native_folder
@@ -40,7 +41,17 @@ class Capture(msgspec.Struct):
 
 def heap(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
-    captures = _read(paths, reader, run, request)
+    return combined(_read(paths, reader, run, request), run, request)
+
+
+def combined(said: bytes, run: Run, request: Request) -> Heap:
+    """What the reader's lines tell, one per file; raises CollectError."""
+    try:
+        captures = [msgspec.json.decode(line, type=Capture) for line in said.splitlines()]
+    except UNDECODABLE as error:
+        raise _unreadable(run, str(error)) from None
+    if not captures:
+        raise _unreadable(run, "")
     readable = [one for one in captures if not one.error]
     if not readable:
         raise CollectError(
@@ -60,7 +71,8 @@ def heap(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request)
     )
 
 
-def _read(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request) -> list[Capture]:
+def _read(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request) -> bytes:
+    """The reader's lines, at least one."""
     script = native_folder() / "memory" / "python" / "perfvcs_heap_reading.py"
     command = [
         reader.executable or run.argv[0], "-I", str(script), reader.memray, str(request.sites), str(request.depth), *map(str, paths),
@@ -75,14 +87,16 @@ def _read(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request
             cwd=run.scratch,
             env=dict(run.env),
         )
-        return [msgspec.json.decode(line, type=Capture) for line in done.stdout.splitlines()] or _refuse(run, done.stderr)
-    except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError, UnicodeDecodeError) as error:
-        return _refuse(run, str(error).encode())
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _unreadable(run, str(error)) from None
+    if not done.stdout.strip():
+        raise _unreadable(run, done.stderr.decode(errors="replace"))
+    return done.stdout
 
 
-def _refuse(run: Run, said: bytes) -> list[Capture]:
-    last = (said.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-    raise CollectError(
+def _unreadable(run: Run, said: str) -> CollectError:
+    last = (said.strip().splitlines() or ["it said nothing"])[-1]
+    return CollectError(
         f"{name_command(run.argv)}: what memray recorded cannot be read ({printable(last, 200)}): update memray there, or set "
         'recorder = "tracemalloc"'
     )

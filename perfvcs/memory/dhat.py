@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
 from perfvcs.collectors import CollectError, Run
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import Frame, Heap, Request, Site, largest, printable, short
 from perfvcs.memory.program import check, execute
@@ -50,14 +52,18 @@ def record(run: Run, request: Request) -> Heap:
         f"--dhat-out-file={folder}/%p.json", f"--log-file={folder}/%p.log",
     )  # fmt: skip
     execute(run, {}, (tool, *options))
-    outputs = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            outputs.append(msgspec.json.decode(part(path, 0, MAX_BYTES), type=Output))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise CollectError(f"{name_command(run.argv)}: DHAT wrote a file that cannot be read: update valgrind") from None
-    if not outputs:
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
         raise CollectError(f"{name_command(run.argv)}: DHAT wrote nothing: does `{tool} --tool=dhat` run this program by hand?")
+    return heap(paths, run, request)
+
+
+def heap(paths: Sequence[Path], run: Run, request: Request) -> Heap:
+    """What the files of one execution's processes tell; raises CollectError."""
+    try:
+        outputs = [msgspec.json.decode(part(path, 0, MAX_BYTES), type=Output) for path in paths]
+    except UNDECODABLE:
+        raise CollectError(f"{name_command(run.argv)}: DHAT wrote a file that cannot be read: update valgrind") from None
     return _heap(outputs, run, request)
 
 

@@ -20,6 +20,7 @@ MAX_BYTES = 1 << 28  # of one list of stacks
 PATIENCE = 600.0  # seconds for reading a recording
 ADDRESS = re.compile(r"0x[0-9a-f]+")  # another one each time
 FRAME = re.compile(r"(?P<name>.*) \((?P<file>[^()]+)\)")
+NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 def record(run: Run, request: Request) -> Heap:
@@ -70,10 +71,15 @@ def _stacks(printer: str, recording: Path, cost: str, run: Run, depth: int) -> l
         ) from None
     if done.returncode or not path.exists():
         raise CollectError(f"{name_command(run.argv)}: heaptrack_print cannot read what heaptrack wrote: update heaptrack")
+    return parsed(part(path, 0, MAX_BYTES).decode(errors="replace"), depth)
+
+
+def parsed(said: str, depth: int) -> list[tuple[Stack, float]]:
+    """Each stack, innermost first and at most ``depth`` frames of it, with its number; lines without one are left out."""
     found = []
-    for line in part(path, 0, MAX_BYTES).decode(errors="replace").splitlines():
+    for line in said.split("\n"):
         frames, _, value = line.rpartition(" ")
-        if frames and value.lstrip("-").isdecimal():
+        if frames and NUMBER.fullmatch(value):
             stack = tuple(_frame(frame.strip()) for frame in reversed(frames.split(";")) if frame.strip())
             found.append((stack[:depth], float(value)))
     return found

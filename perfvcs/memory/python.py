@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from perfvcs.collectors import CollectError, Run
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import Heap, Interpreter, Request
 from perfvcs.memory.program import execute
@@ -98,5 +99,5 @@ def _interpreter(path: Path) -> Interpreter:
 
     try:
         return msgspec.json.decode(part(path, 0, 1 << 16), type=Interpreter)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         raise CollectError(f"{path.name} is not what perfvcs wrote: the program must leave it alone") from None

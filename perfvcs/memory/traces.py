@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from perfvcs.collectors import CollectError, Run
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import Heap, Request, Site, largest, printable, short
 from perfvcs.memory.trail import part
@@ -28,7 +29,7 @@ def heap(paths: Sequence[Path], run: Run, request: Request, warnings: list[str])
     """What the interpreters of one execution allocated; raises CollectError."""
     try:
         traces = [msgspec.json.decode(part(path, 0, MAX_BYTES), type=Trace) for path in paths]
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         raise CollectError(f"{name_command(run.argv)} changed what tracemalloc recorded: it must leave it alone") from None
     if not traces:
         raise CollectError(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.collectors import CollectError
+from perfvcs.foreign import at_most
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +130,7 @@ def part(path: Path, start: int, size: int) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise CollectError(f"{path.name} is not a file any more: the program must leave it alone")
         file.seek(start)
-        return file.read(size)
+        return at_most(file, size)
 
 
 def _modules(path: Path) -> dict[int, list[Module]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import __version__
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.summary import Header, Measured, Summary
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class _Cache:
     def _read(self) -> dict[str, list[Record]]:
         try:
             return msgspec.json.decode(self.path.read_bytes(), type=dict[str, list[Record]])
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, *UNDECODABLE):
             return {}
 
     def get(self, key: str) -> list[Record] | None:

@@ -31,8 +31,8 @@ DATA = "perf.data"
 TIMEOUT = 600.0  # seconds for reading
 EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 FLAGS = ("-fno-omit-frame-pointer",)
-LINE = re.compile(r"\s*[0-9a-f]+ (.*) \((.*)\)\s*")
-LOST = re.compile(r"PERF_RECORD_LOST\S*.*?\blost (?:samples )?(\d+)")
+ADDRESS = re.compile(r"[0-9a-f]+")
+LOST = re.compile(r"\blost (?:samples )?([0-9]{1,15})\b")
 STARTS = re.compile(r"_start|_dl_start\w*|__libc_start_\w+|clone3?|__clone3?|start_thread|ret_from_fork\w*|_dl_\w+|__restore_rt")
 MAIN = re.compile(r"main \(.*\)")
 PERMITTED = 1  # of kernel.perf_event_paranoid: up to here one's own programs' time in the kernel may be sampled
@@ -126,9 +126,9 @@ def fold(lines: Iterable[str], cwd: str) -> Folded:
     """Fold the text of ``perf script``: one frame per line, leaf first, and an empty line behind each sample."""
     found, frames = Folded(), list[str]()
     for line in lines:
-        if match := LINE.fullmatch(line):
-            frames.append(native(match[1], match[2], cwd))
-        elif match := LOST.search(line):
+        if frame := _frame(line.strip()):
+            frames.append(native(*frame, cwd))
+        elif match := LOST.search(line.partition("PERF_RECORD_LOST")[2]):
             found.lost += int(match[1])
         elif not line.strip() and frames:
             found.add(normal(frames), 1)
@@ -136,6 +136,13 @@ def fold(lines: Iterable[str], cwd: str) -> Folded:
     if frames:
         found.add(normal(frames), 1)
     return found
+
+
+def _frame(line: str) -> tuple[str, str] | None:
+    """Symbol and image of ``7f12 main (/home/me/x)``; None for another line. No pattern, which would try every bracket as the last."""
+    place, _, image = line.rpartition(" (")
+    address, space, symbol = place.partition(" ")
+    return (symbol, image[:-1]) if space and image.endswith(")") and ADDRESS.fullmatch(address) else None
 
 
 def _alone(found: Folded) -> int:

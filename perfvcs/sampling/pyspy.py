@@ -15,7 +15,10 @@ from pathlib import Path
 import msgspec
 
 from perfvcs.collectors import CollectError, Run
+from perfvcs.complexity.recording import read_at_most
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
+from perfvcs.plugins import Natural
 from perfvcs.sampling import LARGEST_REPORT, Folded, last
 from perfvcs.sampling.frames import python
 
@@ -23,12 +26,14 @@ RATE = 100
 REPORT = "py-spy.json"
 CURE = "pip install 'perfvcs[samples]'"
 PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)  # and its command line, as a frame without a file
-SAID = re.compile(r"Samples: (\d+) Errors: (\d+)")
+SAID = re.compile(r"Samples: ([0-9]{1,15}) Errors: ([0-9]{1,15})")
 IMPORTING = "<frozen importlib."
 IMPORT = "[import]"
 NO_FRAME = "[interpreter]"
 REFUSED = re.compile(r"permission denied|operation not permitted|EPERM|ptrace", re.IGNORECASE)
-TOO_SHORT = re.compile(r"no python processes found|no such process|failed to open process|process.*exited|ESRCH", re.IGNORECASE)
+TOO_SHORT = re.compile(
+    r"no python processes found|no such process|failed to open process|process.{0,200}exited|ESRCH", re.IGNORECASE
+)
 MANY_ERRORS = 0.05  # of the samples
 
 
@@ -91,17 +96,18 @@ class PySpy:
         path, found = scratch / REPORT, Folded()
         if not path.exists():
             return _nothing(run, said)
-        if path.stat().st_size > LARGEST_REPORT:
+        content = read_at_most(path, LARGEST_REPORT)
+        if len(content) > LARGEST_REPORT:
             raise CollectError(
                 f"samples: py-spy wrote over {LARGEST_REPORT >> 30} GiB: lower rate, or give the program less to do"
             )
         try:
-            report = msgspec.json.decode(path.read_bytes(), type=Report)
+            report = msgspec.json.decode(content, type=Report)
             frames = [_frame(frame, str(run.cwd)) for frame in report.shared.frames]
             seen = Counter(bytes(sample) for thread in report.profiles for sample in thread.samples)
             for sample, count in seen.items():
-                found.add(_stack(frames[number] for number in msgspec.json.decode(sample, type=list[int])), count)
-        except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+                found.add(_stack(frames[number] for number in msgspec.json.decode(sample, type=list[Natural])), count)
+        except (*UNDECODABLE, IndexError):
             raise CollectError(f"samples: what py-spy wrote cannot be read: update it: {CURE}") from None
         if match := SAID.search(said):
             taken, errors = int(match[1]), int(match[2])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 from perfvcs import launcher
 from perfvcs.collectors import CollectError, Run
+from perfvcs.complexity.recording import read_at_most
 from perfvcs.launcher.execution import Execution, LaunchError, check_start, failure, name_command, not_started
 from perfvcs.sampling import Folded, Sampler, attach, last
 
 GRACE = (attach.LINGER + attach.PATIENCE) / 1000 + 1.5  # seconds in which the sampler finishes
 LOG = 1 << 16  # bytes of what it said
+NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
@@ -28,8 +31,8 @@ def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
         execution = launcher.launch(
             argv, cwd=run.cwd, env=run.env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, grace=GRACE
         )
-        word = report.read_text() if report.exists() else ""
-        if word.isdecimal():
+        word = _refused(report)
+        if NUMBER.fullmatch(word):
             raise not_started(run.argv, int(word))
     except LaunchError as error:
         raise CollectError(str(error), lasting=error.lasting) from None
@@ -50,6 +53,11 @@ def _setuid(run: Run) -> str | None:
     if not about.st_mode & 0o4000 or os.geteuid() in (0, about.st_uid):
         return None
     return f"{name_command(run.argv)} is setuid, so that only root may sample it: run perf as root, or take a copy"
+
+
+def _refused(report: Path) -> str:
+    """Why nothing was started: the system's error number, or words; empty where it was. The program may have written there, too."""
+    return read_at_most(report, LOG).decode(errors="replace") if report.exists() else ""
 
 
 def _said(log: Path) -> str:

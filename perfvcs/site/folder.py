@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from perfvcs.errors import CURES, PerfError, UsageError
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.quantity import shorten
 from perfvcs.site.leaf import Leaf, digest
 from perfvcs.site.model import FORMAT
@@ -258,7 +259,7 @@ def _manifest(path: Path, top: int) -> Manifest | None:
             if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST:
                 raise msgspec.ValidationError
             found = msgspec.json.decode(file.read(), type=Manifest)
-        except msgspec.MsgspecError:
+        except UNDECODABLE:
             raise Foreign(f"{path / MANIFEST} is damaged, and without it nobody knows what is ours: remove {path}") from None
     if found.format != FORMAT:
         raise Foreign(f"{path} was published by another version ({shorten(found.format, 40)}): remove it, or update perfvcs")

@@ -10,6 +10,7 @@ import msgspec
 
 from perfvcs.collectors import CollectError
 from perfvcs.complexity.recording import read_at_most
+from perfvcs.foreign import UNDECODABLE
 from perfvcs.profile import MAX_NAME
 
 MAX_BYTES = 1 << 28  # of one file
@@ -120,7 +121,7 @@ def _lines(path: Path) -> Iterator[Line]:
     for number, line in enumerate(lines, 1):
         try:
             yield decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise CollectError(f"{path.name} line {number}: {error}: the tests must leave perfvcs' files alone") from None
 
 

@@ -34,7 +34,7 @@ def chosen(name: str, everything: Sequence[Functions]) -> list[Function]:
 
 def _tight(name: str) -> str:
     """Without the spaces that mean nothing."""
-    return re.sub(r"\s*([^\w\s])\s*", r"\1", name.strip()).replace(" const&", "const&")
+    return re.sub(r" ?([^\w\s]) ?", r"\1", " ".join(name.split())).replace(" const&", "const&")
 
 
 def _exact(one: Function) -> tuple[str, ...]:

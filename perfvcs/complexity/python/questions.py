@@ -11,6 +11,7 @@ from perfvcs.complexity.python.notes import Notes
 from perfvcs.complexity.python.place import Place
 from perfvcs.complexity.recording import Records
 from perfvcs.errors import nearest
+from perfvcs.foreign import content
 
 MAX_SOURCE = 16 << 20  # bytes of a module that is read for its names
 MAIN = "__main__"
@@ -52,14 +53,12 @@ def definitions(path: Path) -> dict[str, list[int]]:
 
     One with decorators has lines for these too.
     """
+    found: dict[str, list[int]] = {}
     try:
-        with path.open("rb") as file:
-            tree = ast.parse(file.read(MAX_SOURCE))
+        for name, node in _walk(ast.parse(content(path, MAX_SOURCE)), ""):
+            found.setdefault(name, []).extend(sorted({node.lineno, *(one.lineno for one in node.decorator_list)}))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    found: dict[str, list[int]] = {}
-    for name, node in _walk(tree, ""):
-        found.setdefault(name, []).extend(sorted({node.lineno, *(one.lineno for one in node.decorator_list)}))
     return found
 
 

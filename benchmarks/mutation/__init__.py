@@ -1,0 +1,1 @@
+"""Parts of ``mutants.py``: how documents are mutated, and who reads them."""
