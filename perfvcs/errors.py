@@ -1,16 +1,25 @@
 """The one base of every error that perfvcs raises on purpose, and the hint that ends many of them."""
 
+from __future__ import annotations
+
 import errno
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
 
 MOST = 20  # known names that a message lists
 FEWEST = 3  # letters that begin a name
 LONGEST = 200  # characters of names that are compared: comparing takes a time quadratic in them
 FEW = 3  # names that begin alike and are all suggested
+SCANT = 1 << 16  # bytes left on a disk, below which it is full
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of errors of the system whatever file was named.
 CURES = {
     errno.ENOSPC: "the disk is full: free some space and run the command again",
     errno.EDQUOT: "the disk quota is used up: free some space and run the command again",
+    errno.EFBIG: "a file would be larger than is allowed here: raise the limit (ulimit -f) and run the command again",
     errno.EROFS: "the file system is read-only: work on a writable copy (git clone), or have it remounted",
     errno.EACCES: "permission denied: check who owns it and its mode",
     errno.EPERM: "not permitted: check who owns it and its mode",
@@ -27,6 +36,17 @@ class UsageError(PerfError):
     """The request itself cannot be carried out: a wrong name, option or configuration."""
 
     exit_code = 2
+
+
+def disk_is_full(folder: Path) -> bool:
+    """Whether the disk of a folder has no room: git does not always say why it cannot write."""
+    import os
+
+    try:
+        about = os.statvfs(folder)
+    except OSError:
+        return False
+    return about.f_bavail * about.f_frsize < SCANT
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:

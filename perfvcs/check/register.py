@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from perfvcs import wholefile
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.errors import UsageError, nearest
 from perfvcs.foreign import toml
@@ -175,17 +176,10 @@ def _replace(path: Path, text: str) -> None:
     goal = path.resolve()  # a symbolic link stays one, as long as it stays in the project: it may have come with a clone
     if not goal.is_relative_to(path.parent.resolve()):
         raise BadRegister(f"{path.name} is a link to {goal}, outside the project, and is not written to: put a file in its place")
-    part = goal.with_name(f".{goal.name}.part")
     try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        if goal.exists():
-            part.chmod(goal.stat().st_mode & 0o777)
-        part.replace(goal)
+        wholefile.write(goal, text.encode(), goal.stat().st_mode & 0o777 if goal.exists() else None)
     except FileNotFoundError:
         raise BadRegister(f"{path.name} is a link into a folder that does not exist: remove it, or make {goal.parent}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _acceptance(key: str, value: Any, name: str) -> Acceptance:

@@ -58,12 +58,13 @@ def _configure(project: Project) -> None:
     """Write perf.toml unless it is there; a link there, even one to nothing, is left alone."""
     from perfvcs.jobs.starter import detect
     from perfvcs.rules import FILE
+    from perfvcs.wholefile import write
 
     path = project.root / FILE
     if path.exists() or path.is_symlink():
         echo(f"kept {FILE}")
         return
     kind = detect(project.root)
-    path.write_text(kind.toml(), "utf-8")
+    write(path, kind.toml().encode())
     echo(f"wrote {FILE}: {kind.found}")
     echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")

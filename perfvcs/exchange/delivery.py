@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.errors import UsageError
+from perfvcs import wholefile
+from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import encode, suffixes
 from perfvcs.quantity import shorten
 
@@ -50,22 +50,18 @@ def into_file(path: Path, document: bytes, *, force: bool) -> None:
 
     Raises UsageError where it is there already, unless ``force`` holds, and where it cannot be written.
     """
-    part = path.with_name(f".{path.name[:60]}.part")
     try:
         if path.exists() and not path.is_file():  # a pipe, or /dev/stdout
             path.write_bytes(document)
             return
         if not force and path.exists():
             raise UsageError(f"{path} is there already: --force overwrites it")
-        try:
-            part.write_bytes(document)
-            part.replace(path)
-        finally:
-            with suppress(OSError):
-                part.unlink()
+        wholefile.write(path, document)
     except OSError as error:
         raise _unwritable(path, error) from None
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:
+    if error.errno in NO_SPACE:  # no wrong name
+        raise OSError(error.errno, error.strerror, str(path)) from None
     return UsageError(f"cannot write {shorten(str(path), 200)}: {error.strerror or error}: choose another -o")

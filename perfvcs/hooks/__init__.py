@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from perfvcs import wholefile
 from perfvcs.errors import PerfError
 from perfvcs.gate import made
 from perfvcs.hooks import script as hookscript
@@ -70,11 +70,11 @@ def install(project: Project, names: Iterable[str] = HOOKS) -> list[Hook]:
         hook = _look(place, name)
         kept = _kept(hook.path)
         if hook.ours is None and os.path.lexists(hook.path):
-            if os.path.lexists(kept):
+            if os.path.lexists(kept) and not os.path.samestat(kept.lstat(), hook.path.lstat()):  # the same: an install was killed
                 raise HookError(
                     f"{kept} of an earlier install is in the way of keeping {hook.path}: rename or delete one of them"
                 )
-            hook.path.rename(kept)
+            _keep(hook.path, kept)
         _write(hook.ours or hook.path, hookscript.script(name, sys.executable))
     return [_look(place, name) for name in names]
 
@@ -157,7 +157,12 @@ def _is_ours(path: Path) -> bool:
 def _write(path: Path, text: bytes) -> None:
     """Put an executable file in its place in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        file.write(text)
-    Path(file.name).chmod(0o755)
-    Path(file.name).replace(path)
+    wholefile.write(path, text, 0o755)
+
+
+def _keep(path: Path, kept: Path) -> None:
+    """Give a hook its second name; it has its first one until ours takes that, so that there is a hook at every moment."""
+    try:
+        os.link(path, kept, follow_symlinks=False)
+    except OSError:
+        path.rename(kept)

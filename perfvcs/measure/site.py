@@ -87,7 +87,9 @@ def prepare(
     with ExitStack() as until_built:
         building = _reporting(env)
         if flags:
-            building = wrapped(building, flags, Path(until_built.enter_context(TemporaryDirectory(prefix="perfvcs-compilers-"))))
+            building = wrapped(
+                building, flags, Path(until_built.enter_context(TemporaryDirectory(prefix="compilers-", dir=home / "tmp")))
+            )
         for command in config.build:
             _build(_with(flags, command), folder, building, seconds(config.build_timeout, "build_timeout"), log)
     log.unlink(missing_ok=True)

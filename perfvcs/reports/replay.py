@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs import __version__
+from perfvcs import __version__, wholefile
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.summary import Header, Measured, Summary
 
@@ -93,10 +93,8 @@ class _Cache:
 
     def put(self, key: str, found: list[Record]) -> None:
         kept = list(self._read().items())[1 - KEPT :]
-        part = self.path.with_name(f".{self.path.name}.part")
         with suppress(OSError):
-            part.write_bytes(msgspec.json.encode(dict([*kept, (key, found)])))
-            part.replace(self.path)
+            wholefile.write(self.path, msgspec.json.encode(dict([*kept, (key, found)])))
 
 
 Twins = tuple[Measured, Measured]

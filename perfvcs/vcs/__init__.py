@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from perfvcs import wholefile
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.vcs.lineage import Lineage
 
@@ -300,7 +301,8 @@ class Project:
     def exclude(self, pattern: str) -> None:
         """Add a pattern to ``info/exclude`` unless it is there."""
         path = self.common_dir / "info" / "exclude"
-        text = os.fsdecode(path.read_bytes()) if path.exists() else ""
-        if pattern not in text.splitlines():
+        text = path.read_bytes() if path.exists() else b""
+        if pattern.encode() not in text.splitlines():
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(os.fsencode(text + ("" if not text or text.endswith("\n") else "\n") + pattern + "\n"))
+            whole = text + (b"" if not text or text.endswith(b"\n") else b"\n") + pattern.encode() + b"\n"
+            wholefile.write(path.resolve(), whole, path.stat().st_mode & 0o777 if path.exists() else None)

@@ -1,0 +1,86 @@
+"""Files that are written whole or not at all, whatever ends the process."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+
+# what opening and naming a file without a name end with where the file system knows no such files, or no second names
+UNKNOWN = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EPERM, errno.EMLINK, errno.ENOSYS)
+
+
+def write(path: Path, content: bytes, mode: int | None = None) -> None:
+    """Put ``content`` in the place of what is at ``path``, at once; ``mode`` are its permissions, by default those of a new file.
+
+    A kill leaves the old file or the new one. A link at ``path`` is replaced, and none is followed. Raises OSError.
+    """
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not _write_unnamed(folder, path.name, content, mode):
+            _write_named(folder, path.name, content, mode)
+    finally:
+        os.close(folder)
+
+
+def _write_unnamed(folder: int, name: str, content: bytes, mode: int | None) -> bool:
+    """By way of a file without a name, which goes with the process; False where there are none."""
+    try:
+        number = os.open(".", os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in UNKNOWN:
+            raise
+        return False
+    try:
+        _fill(number, content, mode)
+        return _place(number, folder, f".{name[:60]}.part", name)
+    finally:
+        os.close(number)
+
+
+def _place(number: int, folder: int, part: str, name: str) -> bool:
+    """Give a whole file its name, by way of a link: nothing else replaces a file at once. Others that do so at the same time do no harm."""
+    while True:
+        try:
+            os.link(f"/proc/self/fd/{number}", part, dst_dir_fd=folder, follow_symlinks=True)
+        except FileExistsError:  # a killed process left it, or another writes the same file
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part, dir_fd=folder)
+        except FileNotFoundError:
+            return False  # there is no /proc
+        except OSError as error:
+            if error.errno not in UNKNOWN:
+                raise
+            return False
+        else:
+            with contextlib.suppress(FileNotFoundError):  # another writer took the link away
+                os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+                with contextlib.suppress(FileNotFoundError):  # it stays where another writer had placed ours already
+                    os.unlink(part, dir_fd=folder)
+                return True
+
+
+def _write_named(folder: int, name: str, content: bytes, mode: int | None) -> None:
+    part = f".{name[:60]}.{os.getpid()}.part"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(part, dir_fd=folder)  # a killed process of this number left it, or somebody put a link there
+    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    try:
+        try:
+            _fill(number, content, mode)
+        finally:
+            os.close(number)
+        os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part, dir_fd=folder)
+        raise
+
+
+def _fill(number: int, content: bytes, mode: int | None) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(number, view) :]
+    if mode is not None:
+        os.fchmod(number, mode)
