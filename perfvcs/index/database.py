@@ -168,7 +168,7 @@ class Database:
         memory = sqlite3.connect(IN_MEMORY, isolation_level=None)
         wal = self.path.with_name(f"{self.path.name}-wal")
         with contextlib.suppress(sqlite3.Error, OSError):
-            if not wal.exists():  # else the file alone is not the whole state
+            if not wal.exists() or not wal.stat().st_size:  # else the file alone is not the whole state
                 where = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
                 with contextlib.closing(sqlite3.connect(where, uri=True)) as file:
                     file.backup(memory)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from perfvcs.errors import PerfError, UsageError, nearest
+from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
 from perfvcs.jobs.config import seconds, words
 from perfvcs.jobs.size import MAX_FILE, TIMEOUT, integer, length_of, only, readable, seed_of, values
 from perfvcs.process import run
@@ -239,7 +238,7 @@ def _written(folder: Path, name: str) -> Iterator[IO[bytes]]:
             finally:
                 Path(file.name).unlink(missing_ok=True)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        full = error.errno in NO_SPACE
         cure = "free some space, or choose a smaller size" if full else "make the folder writable"
         raise WorkloadError(f"the workload `{name}` cannot be written to {folder}: {error.strerror}: {cure}") from None
 

@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from perfvcs.descriptors import plain
-from perfvcs.errors import PerfError, UsageError
+from perfvcs.errors import NO_SPACE, PerfError, UsageError, disk_is_full
 from perfvcs.lock import alone_in
 from perfvcs.profile import MAX_BYTES, Profile
 from perfvcs.store import layout
@@ -32,10 +33,12 @@ PATIENCE = 120.0  # seconds that a writer keeps trying against those who do not 
 STALE_LOCK = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
 STALE_FILE = 3600.0  # seconds after which a half-written pack has no writer any more
 CROWDED_OBJECTS, CROWDED_PACKS = 6700, 50  # from here gc is worth its time, as in git itself
+UNWRITTEN = "(failed|unable|cannot|could not|couldn't) (to )?(write|create|update|append|close)"
+LOCKED = r"\.lock': File exists"  # in what git says
 CAUSES = (  # what git says -> what it was
     ("No space left on device|Out of diskspace", errno.ENOSPC),
     ("Disk quota exceeded", errno.EDQUOT),
-    ("File too large", errno.EFBIG),
+    (f"File too large|died of signal {signal.SIGXFSZ:d}", errno.EFBIG),
     ("Read-only file system", errno.EROFS),
     ("[Pp]ermission denied|insufficient permission", errno.EACCES),
 )
@@ -206,7 +209,7 @@ class Store:
             try:
                 stream.finish()
             except GitFailed as error:
-                if not re.search(r"Not updating refs/heads/main|but expected|\.lock': File exists", str(error)):
+                if not re.search(rf"Not updating refs/heads/main|but expected|{LOCKED}", str(error)):
                     raise
                 self._break_stale_locks()
                 return None
@@ -287,14 +290,10 @@ class Store:
     def fsck(self) -> list[Problem]:
         """All that is wrong: git's own check of its objects, then every profile against its format and its place."""
         try:
-            self._tip()
+            tip = self._tip()
         except Damaged as error:
             return [Problem("", str(error))]
-        problems: list[Problem] = []
-        try:
-            self._git.run("fsck", "--full", "--strict", "--no-dangling", "--no-progress")
-        except GitFailed as error:
-            problems = [Problem("", f"git fsck: {line}") for line in str(error).splitlines() if line.strip()]
+        problems = [Problem("", f"git fsck: {line}") for line in self._fsck_objects(tip).splitlines() if line.strip()]
         entries = self.entries()
         try:
             while batch := list(islice(entries, BATCH)):
@@ -307,6 +306,20 @@ class Store:
             problems.append(Problem("", str(error)))
         return problems
 
+    def _fsck_objects(self, tip: str) -> str:
+        """What git says is wrong with the objects up to ``tip``, while nobody packs them.
+
+        It would take one that moves for one that is missing, and of the branch itself one that has come since it began.
+        """
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(Unwritable):  # nobody packs a store that is read-only
+                stack.enter_context(self._lock("gc", fcntl.LOCK_SH))
+            try:
+                self._git.run("fsck", "--full", "--strict", "--no-dangling", "--no-progress", tip)
+            except GitFailed as error:
+                return str(error)
+        return ""
+
     def gc(self, *, only_when_crowded: bool = False) -> bool:
         """Pack the store and drop what killed writers left behind more than two weeks ago; returns whether it was done.
 
@@ -317,10 +330,24 @@ class Store:
             return False
         with self._lock("gc", fcntl.LOCK_EX):
             self._sweep()
-            try:
-                self._git.run("gc", "--quiet", "--force", "--prune=2.weeks.ago")
-            except GitFailed as error:
+            deadline = time.monotonic() + PATIENCE
+            while not self._pack():
+                if time.monotonic() > deadline:
+                    raise Contended(f"others keep {self.path} locked: try again when they are done")
+                time.sleep(0.1)
+        return True
+
+    def _pack(self) -> bool:
+        """Whether git could; not where it found a lock that is in use, or that a killed one has left just now."""
+        with contextlib.suppress(FileNotFoundError):
+            (self.path / "gc.pid.lock").unlink()  # git holds it for an instant, and we are the only ones who pack
+        self._break_stale_locks()
+        try:
+            self._git.run("gc", "--quiet", "--force", "--prune=2.weeks.ago")
+        except GitFailed as error:
+            if not re.search(LOCKED, str(error)):
                 self._explain(error)
+            return False
         return True
 
     def _crowded(self) -> bool:
@@ -368,10 +395,12 @@ class Store:
         for pattern, code in CAUSES:
             if re.search(pattern, text):
                 raise _unwritable(self.path, OSError(code, os.strerror(code))) from None
+        if re.search(UNWRITTEN, text) and disk_is_full(self.path.parent):
+            raise _unwritable(self.path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from None
         raise Damaged(f"git cannot work on {self.path} ({error.reason}): run `perf fsck`") from None
 
 
 def _unwritable(path: Path, error: OSError) -> Unwritable:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    full = error.errno in NO_SPACE
     cure = "free some space" if full else "make it writable for you"
     return Unwritable(f"cannot write {path} ({error.strerror or error}): {cure} and repeat; what was stored is kept")

@@ -93,17 +93,17 @@ class Git:
 
     def run(self, *args: str, data: bytes = b"") -> bytes:
         """What a short git command prints, ``data`` on its stdin."""
-        with tempfile.TemporaryFile() as stderr:
+        with _scratch() as stderr:
             process = self.start(*args, stdin=subprocess.PIPE, stderr=stderr)
             with process, _killed_on_error(process):
                 output, _ = process.communicate(data)
             if process.returncode:
-                raise GitFailed(f"{_text(stderr)}\n{output[:CHUNK].decode(errors='replace')}")
+                raise GitFailed(f"{_complaint(process, stderr)}\n{output[:CHUNK].decode(errors='replace')}")
         return output
 
     def fields(self, *args: str) -> Iterator[bytes]:
         """The NUL-terminated fields that a git command prints, streamed."""
-        with tempfile.TemporaryFile() as stderr:
+        with _scratch() as stderr:
             process = self.start(*args, stdin=subprocess.DEVNULL, stderr=stderr)
             with process, _killed_on_error(process):
                 assert process.stdout is not None
@@ -112,7 +112,7 @@ class Git:
                     *whole, rest = (rest + chunk).split(b"\0")
                     yield from whole
             if process.returncode:
-                raise GitFailed(_text(stderr))
+                raise GitFailed(_complaint(process, stderr))
 
     def listing(self, tree: str, *folders: str) -> Iterator[Entry]:
         """All blobs (and submodules) below a tree, or below some of its folders."""
@@ -128,7 +128,7 @@ class Git:
         """
         waiting = list(names)
         while waiting:
-            with tempfile.TemporaryFile() as requests, tempfile.TemporaryFile() as stderr:
+            with _scratch() as requests, _scratch() as stderr:
                 # From a file, not a pipe: there is no second pipe that could fill up while we wait on the first.
                 requests.writelines(name.replace("\n", " ").encode("utf-8", "surrogateescape") + b"\n" for name in waiting)
                 requests.seek(0)
@@ -172,7 +172,7 @@ class Import:
 
     def __init__(self, git: Git) -> None:
         self._git = git
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the stream
+        self._stderr = _scratch()  # closed with the stream
         try:
             # feature done: a stream that ends without "done", because we were killed, changes no branch
             self._process = git.start(*FAST, "fast-import", "--quiet", "--done", stdin=subprocess.PIPE, stderr=self._stderr)
@@ -255,7 +255,7 @@ class Import:
 
     def _fail(self) -> None:
         self._end()
-        raise GitFailed(_text(self._stderr))
+        raise GitFailed(_complaint(self._process, self._stderr))
 
 
 @contextlib.contextmanager
@@ -268,6 +268,19 @@ def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
         raise
+
+
+def _scratch() -> IO[bytes]:
+    """A file for what git is asked or complains about; in memory, so that a full disk does not swallow what git says of it."""
+    try:
+        return open(os.memfd_create("perfvcs"), "w+b")
+    except (AttributeError, OSError):  # an old kernel, or none of Linux
+        return tempfile.TemporaryFile()
+
+
+def _complaint(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
+    """What git wrote, and what it cannot write: that the system ended it at a limit on files."""
+    return f"{_text(stderr)}\nFile too large" if process.returncode == -signal.SIGXFSZ else _text(stderr)
 
 
 def _text(stderr: IO[bytes]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from perfvcs import descriptors
-from perfvcs.errors import PerfError
+from perfvcs.errors import CURES, PerfError, disk_is_full
 from perfvcs.vcs import GitError, Project, git
 from perfvcs.vcs.changes import LARGE, Changes
 
@@ -40,7 +41,8 @@ def checkout(project: Project, commit: str, folder: Path, *, changes: Changes | 
             if changes is not None:
                 _copy(changes, folder)
         except GitError as error:
-            raise CheckoutError(f"{commit[:10]} cannot be checked out: {error}") from None
+            why = f" ({CURES[errno.ENOSPC]})" if disk_is_full(folder.parent) else ""
+            raise CheckoutError(f"{commit[:10]} cannot be checked out: {error}{why}") from None
         yield folder
     finally:
         remove(project, folder)
