@@ -1,0 +1,344 @@
+"""Every command that writes: what it needs, and what may not happen to it when it is stopped."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from adding import BATCHES
+from processes import Said
+from profiles import sized, timed
+from project import PERF, SLOWER, Project
+
+OWN_HOOK = "#!/bin/sh\nexit 0\n"
+FILES = 20  # of an import and an export
+ADDING = Path(__file__).with_name("adding.py")
+EXCLUDED = "# mine\n*.mine\n"
+
+
+@dataclass(frozen=True)
+class Try:
+    """One attacked command: the store's paths before and after, and what was said."""
+
+    number: int
+    before: frozenset[str]
+    after: frozenset[str]
+    said: Said
+
+    @property
+    def new(self) -> int:
+        """How many profiles came."""
+        return len(self.after - self.before)
+
+    @property
+    def gone(self) -> int:
+        """How many profiles went."""
+        return len(self.before - self.after)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command that writes.
+
+    ``words`` prepares what the try of a number needs, and returns the arguments of ``program``. ``lost`` says what was lost, or is there
+    by half; when the command is asked to stop, it may keep a part that it names (``partial``). ``codes`` are the right exit statuses.
+    """
+
+    name: str
+    words: Callable[[Project, int], Sequence[str]]
+    lost: Callable[[Project, Try], Iterable[str]]
+    codes: tuple[int, ...] = (0,)
+    partial: bool = False
+    program: Sequence[str] = PERF
+
+
+# -- what must hold ------------------------------------------------------------------------------------------------------------------
+
+
+def adds(*batches: int) -> Callable[[Project, Try], Iterator[str]]:
+    """Nothing goes, and one of these numbers of profiles comes, or none; what was reported is there."""
+
+    def lost(_: Project, attempt: Try) -> Iterator[str]:
+        yield from (f"{path} is gone" for path in sorted(attempt.before - attempt.after))
+        if attempt.new not in (0, *batches):
+            yield f"{attempt.new} profiles came, instead of none or {' or '.join(map(str, batches))}"
+        yield from (f"{path} was reported and is not there" for path in _reported(attempt) - attempt.after)
+        for count in re.findall(r"^stored (\d+) profile", attempt.said.out, re.MULTILINE):
+            if int(count) != attempt.new:
+                yield f"{count} profiles were reported, and {attempt.new} came"
+
+    return lost
+
+
+def _reported(attempt: Try) -> set[str]:
+    try:
+        return {row["path"] for row in json.loads(attempt.said.out)["stored"]}
+    except (ValueError, LookupError, TypeError):
+        return set(re.findall(r"^(\S+/\S+\.json)\n", attempt.said.out, re.MULTILINE))
+
+
+def keeps(_: Project, attempt: Try) -> Iterator[str]:
+    """Nothing comes and nothing goes."""
+    if attempt.before != attempt.after:
+        yield f"{attempt.gone} profiles are gone and {attempt.new} came"
+
+
+def replaces(_: Project, attempt: Try) -> Iterator[str]:
+    """All of the profiles became new versions, or none."""
+    if attempt.new != attempt.gone or attempt.new not in (0, 3):
+        yield f"{attempt.gone} profiles are gone and {attempt.new} came"
+    if "stored 3 new versions" in attempt.said.out and attempt.new != 3:
+        yield "3 new versions were reported"
+
+
+def removes(_: Project, attempt: Try) -> Iterator[str]:
+    """Those that were named are gone, or none."""
+    if attempt.new or attempt.gone not in (0, 5):
+        yield f"{attempt.gone} profiles are gone and {attempt.new} came"
+    told = set(re.findall(r"^removed (\S+)$", attempt.said.out, re.MULTILINE))
+    if told & attempt.after:
+        yield "a profile was reported as removed and is there"
+
+
+def accepts(project: Project, attempt: Try) -> Iterator[str]:
+    """The register is whole, and has what it had and what was reported."""
+    yield from keeps(project, attempt)
+    text = (project.root / "perf-accepted.toml").read_text()
+    try:
+        jobs = {table["benchmark"] for table in tomllib.loads(text).values()}
+    except (tomllib.TOMLDecodeError, LookupError) as error:
+        yield f"perf-accepted.toml is broken: {error}"
+        return
+    yield from (f"the acceptance of {job} is gone" for job in SLOWER[:3] if job not in jobs)
+    if attempt.said.out.startswith("accepted ") and SLOWER[3] not in jobs:
+        yield "an acceptance was reported and is not there"
+    if attempt.said.out.startswith("not accepted any more") and SLOWER[3] in jobs:
+        yield "an acceptance was reported as taken back and is there"
+
+
+def whole_init(project: Project, attempt: Try) -> Iterator[str]:
+    """The file of exclusions keeps its lines, and perf.toml is whole where it is."""
+    yield from keeps(project, attempt)
+    root = project.out / f"new-{attempt.number}"
+    lines = (root / ".git/info/exclude").read_text()
+    if not lines.startswith(EXCLUDED) or lines.removeprefix(EXCLUDED) not in ("", "/.perf/\n", "/.perf\n"):
+        yield f".git/info/exclude is {lines!r}"
+    written, whole = root / "perf.toml", project.out / "perf.toml"
+    if attempt.said.code == 0 and written.exists() and not whole.exists():
+        whole.write_bytes(written.read_bytes())
+    if written.exists() and whole.exists() and written.read_bytes() != whole.read_bytes():
+        yield f"perf.toml has {written.stat().st_size} bytes of {whole.stat().st_size}"
+    if "wrote perf.toml" in attempt.said.out and not written.exists():
+        yield "perf.toml was reported and is not there"
+
+
+def whole_page(project: Project, attempt: Try) -> Iterator[str]:
+    """A page that is there is whole."""
+    yield from keeps(project, attempt)
+    for page in [*project.out.glob("*.html"), *(project.home / "pages").glob("*.html")]:
+        if not page.read_bytes().rstrip().endswith(b"</html>"):
+            yield f"{page} is there by half"
+    for path in re.findall(r"^wrote (\S+\.html)$", attempt.said.out, re.MULTILINE):
+        if not Path(path).exists():
+            yield f"{path} was reported and is not there"
+
+
+def whole_files(project: Project, attempt: Try) -> Iterator[str]:
+    """Files of an export are whole."""
+    from perfvcs.profile import Malformed, decode
+
+    yield from keeps(project, attempt)
+    found = list((project.out / f"export-{attempt.number}").glob("*.json"))
+    for path in found:
+        try:
+            decode(path.read_bytes())
+        except Malformed as error:
+            yield f"{path} is there by half: {error}"
+    if (match := re.match(r"wrote (\d+) profiles", attempt.said.out)) and int(match[1]) != len(found):
+        yield f"{match[1]} files were reported and {len(found)} are there"
+
+
+def whole_table(project: Project, attempt: Try) -> Iterator[str]:
+    """A table of an export is whole."""
+    yield from keeps(project, attempt)
+    path = project.out / f"table-{attempt.number}.csv"
+    if path.exists() and path.read_bytes().count(b"\n") != 11:
+        yield f"{path} is there by half"
+    if attempt.said.out.startswith("wrote ") and not path.exists():
+        yield f"{path} was reported and is not there"
+
+
+def whole_site(project: Project, attempt: Try) -> Iterator[str]:
+    """No page of the site is there by half."""
+    yield from keeps(project, attempt)
+    site = project.out / "site"
+    for page in site.rglob("*.html"):
+        if not page.read_bytes().rstrip().endswith(b"</html>"):
+            yield f"{page} is there by half"
+    if "wrote" in attempt.said.out and not (site / "index.html").exists():
+        yield "a site was reported and is not there"
+
+
+def whole_hooks(project: Project, attempt: Try) -> Iterator[str]:
+    """The hook that was there before is called as ever: by its name, or by ours."""
+    yield from keeps(project, attempt)
+    hook = project.root / ".git/hooks/post-commit"
+    kept = hook.with_name("post-commit.before-perfvcs")
+    places = [path for path in (hook, kept) if path.exists() and path.read_text() == OWN_HOOK]
+    if not places:
+        yield "the hook that was there before is gone"
+    elif not hook.exists():
+        yield "the hook that was there before is switched off"
+    elif hook not in places and "perfvcs" not in hook.read_text():
+        yield "the hook that calls the one that was there before is there by half"
+    if "post-commit: installed" in attempt.said.out and hook in places:
+        yield "a hook was reported as installed and is not there"
+
+
+# -- what they need ------------------------------------------------------------------------------------------------------------------
+
+
+def _fixed(*words: str) -> Callable[[Project, int], Sequence[str]]:
+    return lambda _project, _number: words
+
+
+def _importing(project: Project, number: int) -> Sequence[str]:
+    folder = project.out / f"import-{number}"
+    folder.mkdir()
+    for file in range(FILES):
+        profile = timed(project.commits[file % 3], "foreign", 1000 * number + file)
+        (folder / f"{file}.json").write_bytes(profile.encode())
+    return ("import", str(folder))
+
+
+def _adding(_: Project, number: int) -> Sequence[str]:
+    return (str(number + 100_000),)  # numbers below 0 repeat a try
+
+
+def _processing(project: Project, number: int) -> Sequence[str]:
+    fresh = [sized(project.commits[0], f"model{number}", 10 * number + part) for part in range(3)]
+    project.store.add(fresh, "To be processed")
+    return ("process", project.commits[0], "regression", "--job", f"model{number}")
+
+
+def _removing(project: Project, number: int) -> Sequence[str]:
+    fresh = [timed(project.commits[1], f"away{number}", 10 * number + part) for part in range(5)]
+    project.store.add(fresh, "To be removed")
+    return ("rm", project.commits[1], "--job", f"away{number}")
+
+
+def _accepting(*words: str) -> Callable[[Project, int], Sequence[str]]:
+    """With a register of three, or of all four where one is to be taken back."""
+
+    def prepare(project: Project, _: int) -> Sequence[str]:
+        path, three, four = (project.root / "perf-accepted.toml", project.out / "three", project.out / "four")
+        if not four.exists():
+            three.write_bytes(path.read_bytes())
+            project.must("accept", SLOWER[3], "--reason", "wanted")
+            four.write_bytes(path.read_bytes())
+        path.write_bytes((four if "--remove" in words else three).read_bytes())
+        if "--remove" not in words:
+            return words
+        tables = tomllib.loads(four.read_text())
+        return (*words, next(name for name, table in tables.items() if table["benchmark"] == SLOWER[3]))
+
+    return prepare
+
+
+def _beginning(project: Project, number: int) -> Sequence[str]:
+    root = project.out / f"new-{number}"
+    root.mkdir()
+    project.git("-C", str(root), "init", "--quiet")
+    (root / "Makefile").write_text("all:\n\ttrue\n")
+    (root / ".git/info/exclude").write_text(EXCLUDED)
+    return ("-C", str(root), "init")
+
+
+def _hooking(project: Project, _: int) -> Sequence[str]:
+    hook = project.root / ".git/hooks/post-commit"
+    for left in hook.parent.glob("*"):
+        left.unlink()
+    hook.write_text(OWN_HOOK)
+    hook.chmod(0o755)
+    return ("hook", "install")
+
+
+def _unhooking(project: Project, number: int) -> Sequence[str]:
+    project.must(*_hooking(project, number))
+    return ("hook", "uninstall")
+
+
+def _without_index(*words: str) -> Callable[[Project, int], Sequence[str]]:
+    def prepare(project: Project, _: int) -> Sequence[str]:
+        for path in [*project.home.glob("index.db*"), *project.home.glob("steps.db*")]:
+            path.unlink()
+        return words
+
+    return prepare
+
+
+def _checking(project: Project, _: int) -> Sequence[str]:
+    for path in project.home.glob("verdicts.db*"):
+        path.unlink()
+    return ("check", "HEAD~1", "HEAD")
+
+
+def _writing(suffix: str, *words: str) -> Callable[[Project, int], Sequence[str]]:
+    return lambda project, number: (*words, "-o", str(project.out / f"{suffix.replace('#', str(number))}"))
+
+
+def _publishing(project: Project, number: int) -> Sequence[str]:
+    """The whole site, or in every other try what one more profile changes."""
+    if number % 2:
+        shutil.rmtree(project.out / "site", ignore_errors=True)
+    project.store.add([timed(project.commits[2], "job0", 5000 + number)], "One more")
+    return ("publish", "../out/site")
+
+
+def _exporting_table(project: Project, number: int) -> Sequence[str]:
+    path = project.store.paths(project.commits[2])[0]
+    return ("export", path, "--format", "csv", "-o", str(project.out / f"table-{number}.csv"))
+
+
+COMMANDS = (
+    Command("collect A B", _fixed("collect", "--json", "HEAD~1", "HEAD"), adds(4), partial=True),
+    Command("collect", _fixed("collect"), adds(2), partial=True),
+    Command("collect -- COMMAND", _fixed("collect", "-n", "3", "--", "sleep", "0.005"), adds(1), partial=True),
+    Command("check --measure", _fixed("check", "--measure", "-n", "3", "HEAD~1", "HEAD"), adds(4), (0, 3, 4), partial=True),
+    Command("check --audit", _fixed("check", "--audit", "-n", "5"), adds(4), partial=True),
+    Command("check", _checking, keeps, (3,)),
+    Command("import", _importing, adds(FILES)),
+    Command("Store.add", _adding, adds(*accumulate(BATCHES)), program=(sys.executable, str(ADDING))),
+    Command("process", _processing, replaces),
+    Command("rm", _removing, removes),
+    Command("gc", _fixed("gc"), keeps),
+    Command("fsck", _fixed("fsck"), keeps),
+    Command("log (no index)", _without_index("log"), keeps),
+    Command("status (no index)", _without_index("status"), keeps),
+    Command("history (no index)", _without_index("history"), keeps),
+    Command("accept", _accepting("accept", SLOWER[3], "--reason", "wanted"), accepts),
+    Command("accept --remove", _accepting("accept", "--remove"), accepts),
+    Command("init", _beginning, whole_init),
+    Command("hook install", _hooking, whole_hooks),
+    Command("hook uninstall", _unhooking, whole_hooks),
+    Command("publish", _publishing, whole_site),
+    Command("show", _fixed("show", "--no-open"), whole_page),
+    Command("show -o", _writing("page.html", "show"), whole_page),
+    Command("export", _writing("export-#", "export", "HEAD"), whole_files),
+    Command("export -o FILE", _exporting_table, whole_table),
+)
+
+
+def chosen(names: Sequence[str]) -> list[Command]:
+    """The commands of these names, or all."""
+    unknown = set(names) - {command.name for command in COMMANDS}
+    if unknown:
+        raise SystemExit(f"there is no command {sorted(unknown)}; there are: {', '.join(command.name for command in COMMANDS)}")
+    return [command for command in COMMANDS if not names or command.name in names]
