@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 from pathlib import Path
+from threading import get_native_id
 
 # what opening and naming a file without a name end with where the file system knows no such files, or no second names
 UNKNOWN = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EPERM, errno.EMLINK, errno.ENOSYS)
@@ -48,7 +49,7 @@ def _place(number: int, folder: int, part: str, name: str) -> bool:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(part, dir_fd=folder)
         except FileNotFoundError:
-            return False  # there is no /proc
+            return False  # there is no /proc, or another writer took the link away, and then there is no second one
         except OSError as error:
             if error.errno not in UNKNOWN:
                 raise
@@ -62,9 +63,9 @@ def _place(number: int, folder: int, part: str, name: str) -> bool:
 
 
 def _write_named(folder: int, name: str, content: bytes, mode: int | None) -> None:
-    part = f".{name[:60]}.{os.getpid()}.part"
+    part = f".{name[:60]}.{get_native_id()}.part"  # of this thread alone
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(part, dir_fd=folder)  # a killed process of this number left it, or somebody put a link there
+        os.unlink(part, dir_fd=folder)  # a killed thread of this number left it, or somebody put a link there
     number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
     try:
         try:

@@ -71,7 +71,7 @@ def test_what_cannot_be_written_whole_leaves_the_old_file_alone(tmp_path: Path, 
 def test_no_link_is_written_through(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_bytes(b"mine")
-    for name in (".file.part", f".file.{os.getpid()}.part", "file"):
+    for name in (".file.part", f".file.{threading.get_native_id()}.part", "file"):
         (tmp_path / name).symlink_to(precious)
     wholefile.write(tmp_path / "file", b"new")
     assert precious.read_bytes() == b"mine"
