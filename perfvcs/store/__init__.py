@@ -40,7 +40,7 @@ CAUSES = (  # what git says -> what it was
     ("Disk quota exceeded", errno.EDQUOT),
     (f"File too large|died of signal {signal.SIGXFSZ:d}", errno.EFBIG),
     ("Read-only file system", errno.EROFS),
-    ("[Pp]ermission denied|insufficient permission", errno.EACCES),
+    ("permission denied|insufficient permission", errno.EACCES),
 )
 
 
@@ -180,7 +180,7 @@ class Store:
 
     def remove(self, paths: Iterable[str], message: str) -> list[str]:
         """Take profiles out of the newest state in one commit; returns those that were there. The store's history keeps them."""
-        unwanted: dict[str, str | None] = {path: None for path in paths if path != "format"}
+        unwanted: dict[str, str | None] = {path: None for path in paths if path != "format" and _possible(path)}
         if not unwanted:
             return []
         self._tip()
@@ -209,7 +209,7 @@ class Store:
             try:
                 stream.finish()
             except GitFailed as error:
-                if not re.search(rf"Not updating refs/heads/main|but expected|{LOCKED}", str(error)):
+                if not _says(error, rf"not updating refs/heads/main|but expected|{LOCKED}"):
                     raise
                 self._break_stale_locks()
                 return None
@@ -234,9 +234,7 @@ class Store:
         return found
 
     def _raw(self, path: str, at: str | None = None) -> bytes | Fault:
-        # what git itself would not take as a path in a tree is not in ours
-        possible = not {"", ".", ".."} & set(path.split("/")) and "\0" not in path and len(path) <= MAX_PATH
-        blob = next((entry.new for entry in self.entries(path, at=at) if entry.path == path), None) if possible else None
+        blob = next((entry.new for entry in self.entries(path, at=at) if entry.path == path), None) if _possible(path) else None
         if blob is None:
             raise UsageError(f"there is no profile {path!a:.250} in the store: `perf log` shows what there is")
         return next(self._git.objects([blob], MAX_BYTES))
@@ -345,7 +343,7 @@ class Store:
         try:
             self._git.run("gc", "--quiet", "--force", "--prune=2.weeks.ago")
         except GitFailed as error:
-            if not re.search(LOCKED, str(error)):
+            if not _says(error, LOCKED):
                 self._explain(error)
             return False
         return True
@@ -391,13 +389,22 @@ class Store:
             yield
 
     def _explain(self, error: GitFailed) -> NoReturn:
-        text = str(error)
         for pattern, code in CAUSES:
-            if re.search(pattern, text):
+            if _says(error, pattern):
                 raise _unwritable(self.path, OSError(code, os.strerror(code))) from None
-        if re.search(UNWRITTEN, text) and disk_is_full(self.path.parent):
+        if _says(error, UNWRITTEN) and disk_is_full(self.path.parent):
             raise _unwritable(self.path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from None
         raise Damaged(f"git cannot work on {self.path} ({error.reason}): run `perf fsck`") from None
+
+
+def _possible(path: str) -> bool:
+    """Whether git takes this as a path in a tree; any other is not in ours."""
+    return not {"", ".", ".."} & set(path.split("/")) and "\0" not in path and len(path) <= MAX_PATH
+
+
+def _says(error: GitFailed, pattern: str) -> bool:
+    """Whether git said this; its newer versions begin messages with small letters."""
+    return re.search(pattern, str(error), re.IGNORECASE) is not None
 
 
 def _unwritable(path: Path, error: OSError) -> Unwritable:

@@ -165,11 +165,12 @@ class Project:
                 git_dir, common_dir, bare = _ask(folder, wanted[:3])
                 root = git_dir if bare == "true" else _ask(folder, wanted[3:])[0]
         except GitError as error:
-            if "not a git repository" in str(error):
+            said = str(error).lower()  # git's versions differ in the first letters
+            if "not a git repository" in said:
                 raise NoRepository(f"{folder} is not in a git repository: run `git init`, or go to one (`perf -C DIR`)") from None
-            if "must be run in a work tree" in str(error):
+            if "must be run in a work tree" in said:
                 raise NoRepository("this is git's own folder: go to the working tree") from None
-            if "dubious ownership" in str(error):
+            if "dubious ownership" in said:
                 cure = "if you trust it: git config --global --add safe.directory"
                 raise NoRepository(f"{folder} belongs to another user: {cure} {shlex.quote(str(folder))}") from None
             raise NoRepository(str(error).removeprefix("git rev-parse failed: ")) from None
