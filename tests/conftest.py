@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
+import sysconfig
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 import pytest
 
+LACK = "missing here: "  # how the reason begins of a test that is skipped for what the machine lacks
 UNUSUAL = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")  # set in many containers, seldom where people work
 
 
@@ -101,13 +106,48 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return found
 
 
+def lack(what: str) -> None:
+    """Skip a test for what this machine lacks; where PERFVCS_NO_SKIP is 1 it fails instead."""
+    if os.environ.get("PERFVCS_NO_SKIP") == "1":
+        pytest.fail(f"{LACK}{what}, and skipping is forbidden")
+    pytest.skip(f"{LACK}{what}")
+
+
+def need(*tools: str) -> None:
+    """Skip a test unless these are here: commands, or headers of Python such as ``Python.h``."""
+    for tool in tools:
+        found = Path(sysconfig.get_path("include"), tool).exists() if tool.endswith(".h") else shutil.which(tool)
+        if not found:
+            lack(tool)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("needs"):
-        for tool in mark.args:
-            if shutil.which(tool) is None:
-                if os.environ.get("PERFVCS_NO_SKIP") == "1":
-                    pytest.fail(f"{tool} is missing and skipping is forbidden")
-                pytest.skip(f"needs {tool}")
+        need(*mark.args)
+    for mark in item.iter_markers("unless"):
+        if mark.args[0]:
+            lack(mark.args[0])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line for each reason how much was skipped; `make test` learns it too, whose bound of coverage is for a whole run."""
+    reports = [report.longrepr for report in terminalreporter.stats.get("skipped", []) if isinstance(report.longrepr, tuple)]
+    reasons = Counter(reason.removeprefix("Skipped: ") for _, _, reason in reports)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"SKIPPED [{count}] {reason}")
+    lacking = sum(count for reason, count in reasons.items() if reason.startswith(LACK))
+    if lacking and "COVERAGE_FILE" in os.environ:
+        Path(f"{os.environ['COVERAGE_FILE']}-skipped").write_text(f"{lacking}\n")
+
+
+def running(folder: Path) -> list[list[str]]:
+    """The command lines of all other processes that work below a folder; one that ended and waits for its parent is none."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid != os.getpid() and f"{process.cwd()}/".startswith(f"{folder}/"):
+                found.append(process.cmdline())
+    return found
 
 
 @pytest.fixture

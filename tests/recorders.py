@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from conftest import need
 
 from perfvcs.collectors import Observations, Run
 from perfvcs.collectors.complexity import Complexity
@@ -61,7 +62,7 @@ class Recorder:
         return self.collect([sys.executable, "program.py"], [f"program:{one}" for one in functions], **options)
 
 
-@pytest.fixture(params=["rewrite-c/1", "rewrite/1"])
+@pytest.fixture(params=[pytest.param("rewrite-c/1", marks=pytest.mark.needs("cc", "Python.h")), "rewrite/1"])
 def recorder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """With the recorder in C, and with that in Python."""
     if request.param == "rewrite/1":
@@ -73,6 +74,7 @@ def recorder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
 
 @pytest.fixture
 def compiled(tmp_path: Path) -> Recorder:
+    need("cc", "Python.h")
     folder = tmp_path / "program"
     folder.mkdir()
     return Recorder(folder, "rewrite-c/1")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Project, Said, need
 
 from perfvcs.complexity import parse
 from perfvcs.errors import UsageError
@@ -80,8 +80,8 @@ collectors = [{{ name = "complexity", functions = {functions} }}]
 
 @pytest.fixture(params=["c", "python"])
 def language(request: pytest.FixtureRequest) -> str:
-    if request.param == "c" and shutil.which("cc") is None:
-        pytest.skip("needs cc")
+    if request.param == "c":
+        need("cc")
     return str(request.param)
 
 

@@ -19,6 +19,7 @@ from perfvcs import plugins
 from perfvcs.check.methods import names
 
 ROOT = Path(__file__).resolve().parents[1]
+NEEDS = re.compile(r"<!-- needs: ([^>]+?) -->")
 BLOCK = re.compile(r"(?P<skip><!-- not replayed: [^>]+-->\s*\n)?```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 300  # for one document
 END = "end-of-the-output"
@@ -106,7 +107,14 @@ def documents() -> list[Path]:
     return [page for page in pages if page.exists() and steps(page.read_text())]
 
 
-@pytest.mark.parametrize("page", documents(), ids=lambda page: page.name)
+def needed(page: Path) -> list[str]:
+    """The tools that a document needs for its blocks: it names them in ``<!-- needs: gcc, Python.h -->``."""
+    return [tool for found in NEEDS.findall(page.read_text()) for tool in found.split(", ")]
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.name, marks=pytest.mark.needs(*needed(page))) for page in documents()]
+)
 def test_a_document_shows_what_happens(page, documented):
     for command, expected, actual in replay(steps(page.read_text()), documented.root):
         assert matches(expected, actual), f"{page.name} says about `{command}`:\n{expected}\nbut it prints:\n{actual}"

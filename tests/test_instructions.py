@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from conftest import need
 
 from perfvcs import plugins
 from perfvcs.collectors import CollectError, Observations, Run
@@ -91,8 +92,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not shutil.which("gcc") or not shutil.which("valgrind"):
-        pytest.skip("needs gcc and valgrind")
+    need("gcc", "valgrind")
     folder = tmp_path_factory.mktemp("programs")
     (folder / "work.c").write_text(WORK)
     for name, flags in (("work", ()), ("static", ("-static",))):

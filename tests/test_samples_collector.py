@@ -25,16 +25,9 @@ from perfvcs.profile import decode
 from perfvcs.repository import Repository
 from perfvcs.sampling import DEEPEST, LEFT_OUT, TRUNCATED, Folded, attach, frames, linux, pyspy, recording
 
-NO_PERF = linuxperf.find() is None or linux.LinuxPerf().missing()
+NO_PERF = linux.LinuxPerf().missing()
 NO_PYSPY = pyspy.PySpy().missing()
-
-
-def needed(reason: str | bool | None) -> pytest.MarkDecorator:
-    """Skip for a missing tool, unless that is forbidden."""
-    return pytest.mark.skipif(bool(reason) and os.environ.get("PERFVCS_NO_SKIP") != "1", reason=str(reason))
-
-
-PERF, PYSPY = needed(NO_PERF), needed(NO_PYSPY)
+PERF, PYSPY = pytest.mark.unless(NO_PERF), pytest.mark.unless(NO_PYSPY)
 BUSY = """
 import time
 
@@ -466,12 +459,11 @@ def test_a_perf_that_writes_nothing_of_use_is_told(
         Samples(unwind="fp").collect(run("/bin/true"))
 
 
+@PERF
 def test_a_program_that_the_system_cannot_start_is_told(run: Callable[..., Run]) -> None:
     prepared = run("")
     (prepared.cwd / "data").write_bytes(b"\x7fELF nothing")
     (prepared.cwd / "data").chmod(0o755)
-    if NO_PERF:
-        pytest.skip(str(NO_PERF))
     with pytest.raises(CollectError, match="data"):
         Samples().collect(replace(prepared, argv=(str(prepared.cwd / "data"),)))
 
