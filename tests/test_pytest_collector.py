@@ -399,6 +399,7 @@ def test_a_module_whose_end_fails_fails_its_last_test_as_ever(measure: Measure) 
     assert found.warnings == ["1 test failed and is not measured: test_a.py::test_last (RuntimeError: at the end of all)"]
 
 
+@pytest.mark.needs("cc")  # without the compiled launcher there is a variable by which daemons are found
 def test_tests_see_the_environment_as_it_is_and_nothing_is_left(measure: Measure, tmp_path: Path) -> None:
     files = {
         "test_a.py": """

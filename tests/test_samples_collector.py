@@ -248,6 +248,7 @@ else:
 """
 
 
+@pytest.mark.needs("cc")  # without the compiled launcher there is a variable by which daemons are found
 @pytest.mark.parametrize("language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)])
 def test_environment_descriptors_signals_and_children_are_the_programs_own(
     python: Callable[[str], Run], language: str
