@@ -40,7 +40,7 @@ def collector(name: str) -> Collector:
 def working(name: str, collector: Collector) -> Collector:
     """A member that can run here; the others are skipped with their own reason, where that is allowed."""
     if reason := collector.available():
-        lack(f"{name}: {reason}")
+        lack(reason)
     return collector
 
 
