@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -141,13 +142,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def running(folder: Path) -> list[list[str]]:
-    """The command lines of all other processes that work below a folder; one that ended and waits for its parent is none."""
+    """The command lines of all other processes that work below a folder, but of those that are killed and about to end."""
     found = []
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.pid != os.getpid() and f"{process.cwd()}/".startswith(f"{folder}/"):
+        with contextlib.suppress(psutil.Error, OSError):
+            below = f"{process.cwd()}/".startswith(f"{folder}/")
+            if process.pid != os.getpid() and below and not _killed(process.pid):
                 found.append(process.cmdline())
     return found
+
+
+def _killed(pid: int) -> bool:
+    pending = re.findall(r"^S\w+Pnd:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), flags=re.MULTILINE)
+    return any(int(signals, 16) & 1 << signal.SIGKILL - 1 for signals in pending)
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def collector(name: str) -> Collector:
 
 
 @pytest.fixture
-def working(name: str, collector: Collector) -> Collector:
+def working(collector: Collector) -> Collector:
     """A member that can run here; the others are skipped with their own reason, where that is allowed."""
     if reason := collector.available():
         lack(reason)
