@@ -141,7 +141,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         Path(f"{os.environ['COVERAGE_FILE']}-skipped").write_text(f"{lacking}\n")
 
 
-def running(folder: Path) -> list[list[str]]:
+def processes_in(folder: Path) -> list[list[str]]:
     """The command lines of all other processes that work below a folder, but of those that are killed and about to end."""
     found = []
     for process in psutil.process_iter():

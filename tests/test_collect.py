@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said, running
+from conftest import Project, Said, processes_in
 
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
@@ -194,7 +194,7 @@ def test_gigabytes_of_output_are_dropped_and_daemons_are_stopped(project: Projec
     said = perf("collect", "-n", "1")
     assert "stored 1 profile" in said.out
     assert "note: work:" in said.out
-    assert running(project.root) == []
+    assert processes_in(project.root) == []
 
 
 def test_generated_workloads_give_sizes(project: Project, perf: Perf) -> None:
@@ -297,7 +297,7 @@ def test_a_stop_leaves_no_process_no_worktree_and_no_half_profile(project: Proje
     _, err = process.communicate(timeout=30)
     assert process.returncode == 128 + stop
     assert "Traceback" not in err
-    _until(lambda: not running(project.root))
+    _until(lambda: not processes_in(project.root))
     assert worktrees(project) == 1
     assert stored("HEAD") == []
 
@@ -312,7 +312,7 @@ def test_a_kill_leaves_nothing_that_the_next_command_does_not_clean(project: Pro
     _until(lambda: any(project.root.glob(".perf/worktrees/*/started")))
     process.kill()
     process.wait()
-    _until(lambda: not running(project.root))
+    _until(lambda: not processes_in(project.root))
     perf("log")
     assert worktrees(project) == 1
     assert not any(project.root.glob(".perf/tmp/*"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import Project, running
+from conftest import Project, processes_in
 
 from perfvcs.repository import Repository
 
@@ -61,7 +61,7 @@ def test_an_interrupt_leaves_nothing_behind(
     assert process.returncode == 130, (out, err)
     assert err.splitlines()[-1] == "perf: interrupted"
     assert "Traceback" not in err
-    assert running(staged.root) == []
+    assert processes_in(staged.root) == []
     assert len(staged.git("worktree", "list").splitlines()) == 1
     assert list((staged.root / ".perf" / "worktrees").glob("*")) == []
     assert list((staged.root / ".perf" / "tmp").glob("*")) == []
