@@ -194,7 +194,7 @@ def _symbol(character: str) -> str:
 
 def printable(text: str) -> str:
     """A text of several lines, made visible; what ``shorten`` has put around names that are written from right to left stays."""
-    if text.isascii() and text.replace("\n", "").isprintable():
+    if not any(hidden(character) for character in set(text) - {"\n"}):
         return text
     return "\n".join(_line(line) for line in text.split("\n"))
 
