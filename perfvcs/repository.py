@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import gate
-from perfvcs.descriptors import entries, make_folder, remove
+from perfvcs.descriptors import NotPlain, entries, make_folder, remove
 from perfvcs.errors import UsageError, nearest
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
@@ -94,6 +94,8 @@ class Repository:
         """Where the page about these names is written, in a folder that is made now: ``.perf/pages``; raises UsageError."""
         try:
             folder = make_folder(self.home / "pages").resolve()
+        except NotPlain as error:
+            raise UsageError(f"{error}, or name a file with -o") from None
         except OSError as error:
             raise UsageError(f"cannot make {self.home / 'pages'}: {error.strerror}: name a file with -o") from None
         return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"

@@ -28,6 +28,8 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
     """
     if len(items) < LEAST or _processors() < 2 or threading.active_count() > 1:
         return [work(item) for item in items]
+    import pickle  # before the fork, which would come too late otherwise
+
     turns = _turns(len(items))
     source, sink = os.pipe()
     parent = os.getpid()
@@ -55,8 +57,6 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
         os.close(turns)
         status = os.waitpid(fork, 0)[1]
     if status == 0:
-        import pickle
-
         found |= pickle.loads(told)
     return [found[number] if number in found else work(items[number]) for number in range(len(items))]
 
@@ -90,7 +90,7 @@ def _answer(work: Callable[[Item], Result], items: Sequence[Item], turns: int, s
     status = 1
     with suppress(BaseException):
         import ctypes
-        import pickle
+        import pickle  # it is loaded
 
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:  # it was faster

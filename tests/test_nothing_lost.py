@@ -23,6 +23,12 @@ PERF = (sys.executable, "-P", "-m", "perfvcs")
 REPORT = b'{"changes": []}'
 
 
+@pytest.fixture(autouse=True)
+def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage fails loudly on a full disk, and leaves half a file where it is killed."""
+    monkeypatch.delenv("COVERAGE_PROCESS_START", raising=False)
+
+
 def attacked(*words: str) -> str:
     """What an attack prints; it must find nothing."""
     done = subprocess.run([sys.executable, str(ATTACKS), *words], capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def where(item: int) -> tuple[int, int]:
-    sleep(0.0005)
+    sleep(0.005 if item < 20 else 0.0005)  # the fork may take a while to begin
     return item, os.getpid()
 
 

@@ -18,7 +18,7 @@ from perfvcs import wholefile
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.errors import UsageError, nearest
 from perfvcs.foreign import toml
-from perfvcs.quantity import escaped
+from perfvcs.quantity import hidden
 
 FILE = "perf-accepted.toml"
 LARGEST = 1 << 24  # bytes
@@ -82,7 +82,7 @@ def parse(text: str, name: str = FILE) -> list[Acceptance]:
 def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
     """Write to the file, which is made where there is none, in place of those with the same ids; whole or not at all.
 
-    Raises BadRegister for a file that is damaged.
+    Raises BadRegister for a file that is damaged, and UnicodeEncodeError for a text that no file in UTF-8 can have.
     """
     text, new = read(path), list(acceptances)
     kept = parse(text, path.name)
@@ -141,8 +141,12 @@ def _value(value: Any) -> str:
         return value.isoformat(timespec="seconds").replace("+00:00", "Z")
     if isinstance(value, date):
         return value.isoformat()
-    # JSON's strings are TOML's, but for DEL; a float of Python is one of TOML
-    return escaped(json.dumps(value, ensure_ascii=False)) if isinstance(value, str) else repr(value)
+    if not isinstance(value, str):
+        return repr(value)  # a float of Python is one of TOML
+    value.encode()  # TOML has no halves of characters
+    # JSON's strings are TOML's, but for DEL; of what nobody sees the number is written
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(f"\\U{ord(character):08x}" if hidden(character) else character for character in text)
 
 
 def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Acceptance], list[Acceptance]]:

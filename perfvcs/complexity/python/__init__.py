@@ -107,7 +107,8 @@ def check_started(run: Run, notes: Notes) -> None:
     if not notes.interpreters:
         raise CollectError(
             f"{name_command(run.argv)} started no Python that loads the recorder: leave out the options -I, -E and -S, do not clear "
-            "PYTHONPATH, and use Python 3.9 or newer"
+            "PYTHONPATH, and use Python 3.9 or newer",
+            lasting=True,
         )
 
 

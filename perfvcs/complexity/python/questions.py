@@ -21,7 +21,9 @@ def check_defined(places: Sequence[Place], notes: Notes) -> None:
     """Raises CollectError for the first function that no interpreter met, with the nearest that there is."""
     for number, place in enumerate(places):
         if number not in notes.defined:
-            raise CollectError(_why_not(place, notes, [other for one, other in enumerate(places) if one in notes.defined]))
+            raise CollectError(
+                _why_not(place, notes, [other for one, other in enumerate(places) if one in notes.defined]), lasting=True
+            )
 
 
 def _why_not(place: Place, notes: Notes, met: Sequence[Place]) -> str:
