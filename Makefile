@@ -58,10 +58,11 @@ demo/skiplist/built: examples/building.py examples/skiplist/build.py $(wildcard 
 	@sh .ci/venv .venv-demo . $(PYTHON)
 	@touch $@
 
-# The .pth file starts coverage in every Python process of the tests, above all in the console scripts that they start.
+# The .pth file starts coverage in every Python process of the tests, above all in the console scripts that they start. In a folder that was
+# deleted coverage cannot start, and would say so on the standard error that a test reads.
 .venv-test/installed: .ci/venv setup.cfg pyproject.toml
 	@sh .ci/venv .venv-test '.[dev]' $(PYTHON)
-	@echo 'import os; "COVERAGE_PROCESS_START" in os.environ and __import__("coverage").process_startup()' \
+	@echo 'import os; "COVERAGE_PROCESS_START" in os.environ and not os.readlink("/proc/self/cwd").endswith(" (deleted)") and __import__("coverage").process_startup()' \
 	  >"$$(.venv-test/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/coverage_of_tests.pth"
 	@touch $@
 

@@ -16,6 +16,10 @@ from typing import NamedTuple
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("load", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # others may use the machine too
+settings.load_profile("load")
 
 LACK = "missing here: "  # how the reason begins of a test that is skipped for what the machine lacks
 UNUSUAL = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")  # set in many containers, seldom where people work

@@ -302,7 +302,6 @@ def test_a_stop_leaves_no_process_no_worktree_and_no_half_profile(project: Proje
     assert stored("HEAD") == []
 
 
-@pytest.mark.needs("cc")  # without the compiled launcher the command goes on
 def test_a_kill_leaves_nothing_that_the_next_command_does_not_clean(project: Project, perf: Perf) -> None:
     project.configure('cmd = "sh work.sh"')
     project.commit("one", **{"work.sh": "touch started; sleep 1000.75"})

@@ -1,6 +1,7 @@
 """Executions that fail are repeated, counted and reported; what fails for good is missing, and all else is stored."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,7 +100,7 @@ def test_every_collector_survives_a_failure(project: Project, perf: Perf, turns:
         "complexity": '{ name = "complexity", functions = ["test_work:work"] }',
         "samples": '{ name = "samples", rate = 200 }',
     }
-    command = "python3 -m pytest -q -p no:cacheprovider" if collector == "pytest" else "python3 test_work.py"
+    command = f"{sys.executable} {'-m pytest -q -p no:cacheprovider' if collector == 'pytest' else 'test_work.py'}"
     project.configure(f'cmd = "{command}"\nexecutions = 2\ncollectors = [{options.get(collector, json.dumps(collector))}]')
     program = (
         "import os, pathlib, sys, time\n"
