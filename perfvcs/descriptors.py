@@ -78,8 +78,13 @@ def remove(path: Path) -> None:
         if not stat.S_ISDIR(os.lstat(path.name, dir_fd=parent).st_mode):
             os.unlink(path.name, dir_fd=parent)
             return
-        _open_up(path.name, parent)
-        shutil.rmtree(path.name, ignore_errors=True, dir_fd=parent)
+        with contextlib.suppress(RecursionError):
+            _open_up(path.name, parent)
+            shutil.rmtree(path.name, ignore_errors=True, dir_fd=parent)
+        if os.path.lexists(path):  # deeper than Python goes down
+            import subprocess
+
+            subprocess.run(["rm", "-rf", "--", path.name], cwd=path.parent, stderr=subprocess.DEVNULL, check=False)
 
 
 def _open_up(name: str, parent: int) -> None:

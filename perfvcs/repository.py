@@ -15,9 +15,10 @@ import msgspec
 from perfvcs import gate
 from perfvcs.descriptors import NotPlain, entries, make_folder, remove
 from perfvcs.errors import UsageError, nearest
+from perfvcs.foreign import content
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
-from perfvcs.rules import FILE, Rules
+from perfvcs.rules import FILE, LARGEST, Rules
 from perfvcs.store import Store
 from perfvcs.store.place import fold
 from perfvcs.vcs import Project, UnknownRevision
@@ -159,7 +160,7 @@ class Repository:
     def changes(self) -> Changes:
         """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out as it is now."""
         path = self.project.root / FILE
-        if self.project.bare or not path.is_file() or b"dirty" not in path.read_bytes():
+        if self.project.bare or not self._configures(b"dirty"):
             return Changes(self.project)
         from perfvcs.jobs.config import BadConfig, load
 
@@ -289,12 +290,18 @@ class Repository:
     @cached_property
     def rules(self) -> Rules:
         """The ``[[check]]`` tables of perf.toml as it is now; none where there is no such file. Raises BadConfig."""
-        path = self.project.root / FILE
-        if not path.is_file() or b"check" not in path.read_bytes():
+        if not self._configures(b"check"):
             return Rules()
         from perfvcs.jobs.config import load  # takes longer than a comparison
 
-        return load(path).rules
+        return load(self.project.root / FILE).rules
+
+    def _configures(self, word: bytes) -> bool:
+        """Whether perf.toml has a word; where it cannot be read, whoever needs it says so."""
+        try:
+            return word in content(self.project.root / FILE, LARGEST)
+        except OSError:
+            return False
 
     # -- verdicts --------------------------------------------------------------------------------------------------------------------
 

@@ -203,8 +203,8 @@ def test_what_a_pull_brings_later_is_refused_too(
     assert "git tracks `.perf/tmp`" in perf("status", code=10).err
     assert victim.untouched()
     subprocess.run(["git", "rm", "-r", "--quiet", "--cached", ".perf"], check=True)
-    assert ".perf/tmp is a symbolic link" in perf("status", code=10).err
-    (victim.clone / ".perf" / "tmp").unlink()
+    assert "run `perf init --adopt`" in perf("status", code=10).err
+    assert "dropped .perf/tmp: a symbolic link" in perf("init", "--adopt").out
     assert "1 profile" in perf("status").out
 
 
@@ -289,6 +289,160 @@ def test_a_bare_repository_inside_a_clone_is_refused(
     assert victim.untouched()
 
 
+def planted(folder: Path, **files: str) -> None:
+    """Files below a folder, such as those of a git folder that can be committed; ``__`` stands for a slash."""
+    for name, text in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_a_repository_in_a_bare_one_in_a_clone_is_refused(
+    tmp_path: Path, victim: Victim, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attacker = Project(tmp_path / "attacker")
+    head = {"HEAD": "ref: refs/heads/main\n", "objects__info__keep": "", "refs__heads__keep": ""}
+    planted(attacker.root / "outer", config="[core]\n\trepositoryformatversion = 0\n\tbare = true\n", **head)
+    settings = f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = 'touch {victim.pwned}; false'\n"
+    planted(attacker.root / "outer" / "inner", config=settings, **head)
+    attacker.git("add", "--force", ".")
+    attacker.commit("a trap")
+    subprocess.run(["git", "clone", "--quiet", attacker.root, victim.clone], check=True)
+    for place in ("outer", "outer/inner"):
+        monkeypatch.chdir(victim.clone / place)
+        for command in COMMANDS:
+            said = perf(*command, code=10)
+            assert "came with the repository around it" in said.err or "this is git's own folder" in said.err
+    assert victim.untouched()
+
+
+def test_a_git_folder_that_borrows_the_clones_own_is_refused(
+    tmp_path: Path, victim: Victim, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attacker = Project(tmp_path / "attacker")
+    settings = f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = 'touch {victim.pwned}; false'\n"
+    planted(attacker.root / "sub", HEAD="ref: refs/heads/main\n", commondir="../.git\n", **{"config.worktree": settings})
+    attacker.commit("a trap")
+    subprocess.run(["git", "clone", "--quiet", attacker.root, victim.clone], check=True)
+    subprocess.run(["git", "config", "extensions.worktreeConfig", "true"], cwd=victim.clone, check=True)
+    monkeypatch.chdir(victim.clone)
+    perf("collect", "--", "true")
+    monkeypatch.chdir(victim.clone / "sub")
+    for command in COMMANDS:
+        assert "came with the repository around it" in perf(*command, code=10).err
+    assert victim.untouched()
+
+
+@pytest.mark.parametrize("place", ["objects/pack", "objects/00", "refs/heads", "refs/heads/main"])
+def test_links_deeper_in_the_store_are_refused(tmp_path: Path, project: Project, perf: Perf, place: str) -> None:
+    project.commit()
+    perf("collect", "--", "true")
+    path = project.root / ".perf" / "store" / place
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    path.symlink_to(tmp_path)
+    assert str(path) in perf("status", code=10).err
+    assert (
+        "a symbolic link" in perf("init", "--adopt", code=None).out + perf("init", "--adopt", code=None).err
+        or not path.is_symlink()
+    )
+    assert not path.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["refs/heads/main", "objects/ab/" + 38 * "c", "refs/tags/x"])
+def test_pipes_and_depths_in_a_store_keep_no_adoption_waiting(project: Project, name: str) -> None:
+    project.commit()
+    store = Repository.find(create=True).store.path
+    (project.root / ".git" / "perfvcs").unlink()
+    (store / name).parent.mkdir(parents=True, exist_ok=True)
+    (store / name).unlink(missing_ok=True)
+    os.mkfifo(store / name)
+    deep = "d/" * 1500
+    for top in (store / "objects", project.root / ".perf" / "tmp"):
+        top.mkdir(exist_ok=True)
+        subprocess.run(["mkdir", "-p", deep], cwd=top, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "perfvcs", "init", "--adopt"], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (12 if name == "refs/heads/main" else 0), done
+    assert not (store / name).exists()
+    assert not (store / "objects" / "d").exists()
+
+
+def test_a_deep_folder_of_scratch_is_swept(project: Project, perf: Perf) -> None:
+    project.commit()
+    perf("collect", "--", "true")
+    scratch = project.root / ".perf" / "tmp"
+    scratch.mkdir(exist_ok=True)
+    subprocess.run(["mkdir", "-p", "d/" * 1900], cwd=scratch, check=True)
+    assert "1 profile" in perf("status").out
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("target", ["/proc/self/mem", "/proc/self/pagemap", "/dev/zero"])
+@pytest.mark.parametrize("name", ["perf.toml", "perf-accepted.toml", "Cargo.toml"])
+def test_links_to_files_that_cannot_be_read_are_one_line_at_most(project: Project, perf: Perf, name: str, target: str) -> None:
+    project.commit()
+    perf("collect", "--", "true")
+    (project.root / name).symlink_to(target)
+    for command in ("status", "log", "check", "history", "plan", "init"):
+        said = perf(command, code=None)
+        assert said.err.count("\n") <= 1, said
+
+
+@pytest.mark.parametrize("goal", [".git/commondir", ".perf/index.db-journal", "../outside"])
+def test_an_acceptance_is_not_written_where_git_or_we_keep_data(project: Project, goal: str) -> None:
+    from perfvcs.check import register
+
+    project.commit()
+    Repository.find(create=True)
+    path = project.root / register.FILE
+    path.symlink_to(goal)
+    with pytest.raises(register.BadRegister, match="is not written to"):
+        register._replace(path, "text")
+    assert not (project.root / goal).exists()
+
+
+def test_commits_whose_names_are_not_utf_8_can_be_listed_as_json(project: Project, perf: Perf) -> None:
+    project.commit()
+    tree = project.git("rev-parse", "HEAD^{tree}")
+    text = b"tree %s\nauthor A\xff\x1f <a@x> 1700000000 +0000\ncommitter C <c@x> 1700000000 +0000\n\nt\xff\n" % tree.encode()
+    made = subprocess.run(["git", "hash-object", "-t", "commit", "-w", "--stdin"], input=text, capture_output=True, check=True)
+    project.git("reset", "--quiet", "--hard", made.stdout.decode().strip())
+    perf("collect", "--", "true")
+    for command in (("log", "--json"), ("log",), ("status", "--json"), ("status",)):
+        assert "2023-11-14" in perf(*command).out or command[0] == "status"
+
+
+def test_a_gitignore_that_shows_the_folder_to_git_changes_nothing(project: Project, perf: Perf) -> None:
+    project.commit(**{".gitignore": "!/.perf\n"})
+    perf("collect", "--", "true")
+    assert "with uncommitted changes" not in perf("status").out
+
+
+@pytest.mark.parametrize("name", [b"st\xff", b"a" * 300, b"/proc/nothing"])
+def test_a_folder_that_cannot_be_made_is_not_remembered(project: Project, perf: Perf, name: bytes) -> None:
+    project.commit()
+    place = os.fsdecode(name if name.startswith(b"/") else os.fsencode(project.root.parent) + b"/" + name)
+    assert perf("init", "--store", place, code=2).err.count("\n") == 1
+    perf("collect", "--", "true")
+    assert "1 profile" in perf("status").out
+
+
+@pytest.mark.parametrize("first", ["main tree", "linked tree"])
+def test_all_working_trees_share_one_folder_whatever_the_layout(tmp_path: Path, project: Project, perf: Perf, first: str) -> None:
+    project.commit()
+    separate, bare = tmp_path / "separate", tmp_path / "bare"
+    subprocess.run(["git", "clone", "--quiet", f"--separate-git-dir={tmp_path}/gd", project.root, separate], check=True)
+    subprocess.run(["git", "clone", "--quiet", "--bare", project.root, bare / ".git"], check=True)
+    for main in (separate, bare):
+        tree = tmp_path / f"{main.name}-tree"
+        subprocess.run(["git", "worktree", "add", "--quiet", tree], cwd=main, check=True, capture_output=True)
+        one, other = (main, tree) if first == "main tree" else (tree, main)
+        perf("-C", str(one), "collect", "HEAD", "--", "true")
+        assert "1 profile" in perf("-C", str(other), "log").out
+
+
 def test_links_to_files_of_the_project_are_not_written_through(tmp_path: Path, project: Project, perf: Perf) -> None:
     outside = tmp_path / "outside"
     (project.root / "perf.toml").symlink_to(outside)
@@ -370,7 +524,7 @@ def test_profiles_can_be_on_another_disk_by_request_only(tmp_path: Path, project
     link.unlink()  # it is for people
     assert "the store holds 1 profile" in perf("status").out
     link.symlink_to(tmp_path)
-    assert "is a symbolic link" in perf("status", code=10).err
+    assert "is not used" in perf("status", code=10).err
     link.unlink()
     disk.rename(tmp_path / "away")
     assert "mount it" in perf("status", code=10).err
@@ -389,7 +543,7 @@ def test_a_store_on_another_disk_is_moved_and_never_left_behind(tmp_path: Path, 
     (project.root / ".perf").rename(disk)
     perf("init", "--store", str(disk))
     assert "the store holds 1 profile" in perf("status").out
-    assert "in the working tree" in perf("init", "--store", str(project.root / "data"), code=2).err
+    assert "which git works on" in perf("init", "--store", str(project.root / "data"), code=2).err
     assert "not a folder" in perf("init", "--store", str(project.write("../file", "")), code=2).err
     other = Project(tmp_path / "other")
     other.commit()
@@ -437,7 +591,7 @@ def test_a_store_is_adopted_by_two_at_once(project: Project, perf: Perf) -> None
     assert "the store holds 3 profiles" in perf("status").out
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"token":"x"}', '{"token":"' + 64 * "a" + '","store":"relative"}', 70000 * "x"])
+@pytest.mark.parametrize("text", ["", "{", '{"token":"x"}', '{"token":"' + 64 * "a" + '","store":""}', 70000 * "x"])
 def test_a_damaged_record_is_named_with_its_cure(project: Project, perf: Perf, text: str) -> None:
     project.commit()
     perf("collect", "--", "true")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
@@ -17,11 +16,11 @@ import msgspec
 from perfvcs import wholefile
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.errors import UsageError, nearest
-from perfvcs.foreign import toml
+from perfvcs.foreign import content, toml
 from perfvcs.quantity import hidden
 
 FILE = "perf-accepted.toml"
-LARGEST = 1 << 24  # bytes
+LARGEST = 2_000_000  # bytes; thousands of acceptances
 TOP = """\
 # Degradations that this project has accepted: `perf check` lists them apart, and does not fail for them.
 # Written by `perf accept`; edit it as you like, and commit it with the code.
@@ -49,19 +48,16 @@ def load(path: Path) -> list[Acceptance]:
 def read(path: Path) -> str:
     """The text of the file, empty where there is none; raises BadRegister."""
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):  # a pipe would wait for its writer
-            raise BadRegister(f"{path.name} cannot be read: it is not a plain file, move it away")
-        if about.st_size > LARGEST:
+        found = content(path, LARGEST + 1)
+        if len(found) > LARGEST:
             raise BadRegister(f"{path.name} has more than {LARGEST:,} bytes: remove what is over with `git checkout {path.name}`")
-        with path.open(encoding="utf-8-sig", newline="") as file:  # some editors begin with a mark
-            return file.read()
+        return found.decode("utf-8-sig")  # some editors begin with a mark
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
         raise BadRegister(f"{path.name} is not UTF-8 ({error.reason} at byte {error.start}): save it as UTF-8") from None
     except OSError as error:
-        raise BadRegister(f"{path.name} cannot be read: {error.strerror}") from None
+        raise BadRegister(f"{path.name} cannot be read ({error.strerror}): move it away") from None
 
 
 def parse(text: str, name: str = FILE) -> list[Acceptance]:
@@ -178,7 +174,8 @@ def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Accept
 
 def _replace(path: Path, text: str) -> None:
     goal = path.resolve()  # a symbolic link stays one, as long as it stays in the project: it may have come with a clone
-    if not goal.is_relative_to(path.parent.resolve()):
+    home = path.parent.resolve()
+    if not goal.is_relative_to(home) or {".git", ".perf"}.intersection(goal.relative_to(home).parts):
         raise BadRegister(f"{path.name} is a link to {goal}, outside the project, and is not written to: put a file in its place")
     try:
         wholefile.write(goal, text.encode(), goal.stat().st_mode & 0o777 if goal.exists() else None)

@@ -9,7 +9,18 @@ from pathlib import Path
 
 from perfvcs.descriptors import plain, remove
 from perfvcs.errors import UsageError
-from perfvcs.gate.inspection import FOLDER, Untrusted, beside, empty, inspect, token_in, untracked
+from perfvcs.gate.inspection import (
+    FOLDER,
+    Untrusted,
+    beside,
+    beside_git,
+    empty,
+    inspect,
+    is_elsewhere,
+    place,
+    token_in,
+    untracked,
+)
 from perfvcs.gate.record import BEGUN, TOKEN, Record, read, write
 from perfvcs.lock import alone_in
 from perfvcs.vcs import NoRepository, Project
@@ -21,8 +32,8 @@ def enter(project: Project) -> Path:
     """The folder that holds a project's profiles, after every check; raises NoRepository where nothing was measured yet, Untrusted."""
     record = read(project)
     home = place(project, record)
-    if home == beside(project) and empty(home):
-        untracked(project)
+    if not is_elsewhere(record) and empty(home):
+        untracked(project, home)
         raise nothing(project)
     inspect(project, record, home)
     return home
@@ -30,11 +41,13 @@ def enter(project: Project) -> Path:
 
 def make(project: Project) -> Path:
     """The same folder, made with a new token where there is none; raises Untrusted, and UsageError where it cannot be made."""
-    home = place(project, read(project))
-    if home == beside(project) and empty(home):
+    record = read(project)
+    home = place(project, record)
+    if not is_elsewhere(record) and empty(home):
         with alone_in(project.common_dir):
             _begin(project, home)
-    inspect(project, read(project), home)
+        record = read(project)
+    inspect(project, record, home)
     return home
 
 
@@ -44,12 +57,12 @@ def nothing(project: Project) -> NoRepository:
 
 
 def _begin(project: Project, home: Path) -> None:
-    untracked(project)
+    untracked(project, home)
     record = read(project)
     if place(project, record) != home or not empty(home):  # another process was faster
         return
     if record is None:
-        record = Record.new()
+        record = Record.new(beside_git(project, home))
         write(project, record)
     stamp(home, record)
 
@@ -66,7 +79,7 @@ def stamp(home: Path, record: Record) -> None:
             file.write(f"{record.token}\n")
         part.replace(home / TOKEN)
     except OSError as error:
-        raise UsageError(f"cannot make {home} ({error.strerror}): make {home.parent} writable for you") from None
+        raise UsageError(f"cannot make {home} ({error.strerror}): see who may write to {home.parent}") from None
 
 
 def made(project: Project) -> bool:
@@ -75,36 +88,27 @@ def made(project: Project) -> bool:
     return record is not None and not empty(place(project, record))
 
 
-def place(project: Project, record: Record | None) -> Path:
-    """Where ``.perf`` is: beside ``.git``, or where `perf init --store` has put it."""
-    return Path(record.store) if record is not None and record.store is not None else beside(project)
-
-
 def settle(project: Project, folder: Path, *, adopt: bool = False) -> None:
     """Keep the profiles in ``folder`` from now on, and link ``.perf`` to it; raises UsageError, Untrusted.
 
     The folder must be new, empty, or what was ``.perf`` of this repository; any other needs ``adopt``, and adoption after it.
     """
-    untracked(project)
     link = beside(project)
-    wanted = link if folder.absolute() == link else folder.resolve()
-    if wanted != link and wanted.exists() and not wanted.is_dir():
-        raise UsageError(f"{wanted} is not a folder: name one, or a path where none is yet")
-    if wanted != link and wanted.is_relative_to(project.root.resolve()):
-        raise UsageError(f"{wanted} is in the working tree, where git could track it: name a folder outside {project.root}")
+    untracked(project, link)
+    wanted = _wanted(project, folder, link)
     with alone_in(project.common_dir):
-        record = read(project) or Record.new()
+        record = read(project) or Record.new(beside_git(project, link))
         current = place(project, record)
         if current != wanted and current.is_dir() and not current.is_symlink() and not empty(current):
             move = f"mv {shlex.quote(str(current))} {shlex.quote(str(wanted))}"
             raise UsageError(f"the profiles are in {current}: move them first (`{move}`), then run this again")
-        if not adopt and not empty(wanted) and token_in(wanted) != record.token:
-            cure = "name an empty folder, or add --adopt if the profiles in it are yours"
-            raise Untrusted(f"{wanted} is not empty, and was not made for this repository: {cure}")
-        record = Record(record.token, None if wanted == link else str(wanted))
-        write(project, record)
-        if empty(wanted):
-            stamp(wanted, record)
+        if not empty(wanted):
+            if not adopt and token_in(wanted) != record.token:
+                cure = "name an empty folder, or add --adopt if the profiles in it are yours"
+                raise Untrusted(f"{wanted} is not empty, and was not made for this repository: {cure}")
+        elif wanted != link:
+            stamp(wanted, record)  # a folder that cannot be made is not remembered
+        write(project, Record(record.token, beside_git(project, link) if wanted == link else str(wanted)))
         with suppress(OSError):  # the link is for people, and some file systems have none
             if link.is_symlink():
                 link.unlink()
@@ -112,3 +116,21 @@ def settle(project: Project, folder: Path, *, adopt: bool = False) -> None:
                 remove(link)
             if wanted != link:
                 link.symlink_to(wanted)
+
+
+def _wanted(project: Project, folder: Path, link: Path) -> Path:
+    """The folder that `perf init --store` names, without links on the way; raises UsageError where it cannot be one."""
+    try:
+        str(folder).encode()
+        wanted = link if folder.absolute() == link else folder.resolve()
+        is_file = wanted != link and wanted.exists() and not wanted.is_dir()
+    except UnicodeEncodeError:
+        raise UsageError("the path of the folder has bytes that are not UTF-8: name another one") from None
+    except OSError as error:
+        raise UsageError(f"that cannot be the path of a folder ({error.strerror}): name another one") from None
+    if is_file:
+        raise UsageError(f"{wanted} is not a folder: name one, or a path where none is yet")
+    for inside in (project.root, project.home, project.common_dir):
+        if wanted != link and wanted.is_relative_to(inside.resolve()):
+            raise UsageError(f"{wanted} is in {inside}, which git works on: name a folder outside, or {link} for the usual place")
+    return wanted

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 
 from perfvcs.descriptors import entries, remove
-from perfvcs.gate import place, stamp
-from perfvcs.gate.inspection import check_owner, check_place, untracked
+from perfvcs.gate import stamp
+from perfvcs.gate.inspection import beside, beside_git, check_owner, check_place, is_elsewhere, place, untracked
 from perfvcs.gate.record import TOKEN, Record, read, write
 from perfvcs.lock import alone_in, hold
 from perfvcs.store import Store, layout
@@ -36,10 +36,10 @@ def adopt(project: Project) -> Adoption:
     Kept are the profiles that are whole, logs, pages and what failed measurements put aside. Everything that is derived is made
     anew later. A kill at any moment leaves what can be adopted again.
     """
-    untracked(project)
     with alone_in(project.common_dir):
         record = read(project)
         home = place(project, record)
+        untracked(project, beside(project) if is_elsewhere(record) else home)
         check_place(project, record, home)
         dropped = _without_links(home)
         with hold(home / "lock"):
@@ -47,7 +47,7 @@ def adopt(project: Project) -> Adoption:
             dropped += layout.restore(home / "store") if (home / "store").is_dir() else []
             kept, broken = _profiles(Store(home / "store"))
             if record is None:
-                record = Record.new()
+                record = Record.new(beside_git(project, home))
                 write(project, record)
             stamp(home, record)
     return Adoption(home, kept, dropped + broken)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from perfvcs.descriptors import NotPlain, plain
-from perfvcs.gate.record import BEGUN, TOKEN, Record
+from perfvcs.errors import PerfError
+from perfvcs.gate.record import BEGUN, TOKEN, Record, read, write
 from perfvcs.store import layout
 from perfvcs.vcs import GitError, NoRepository, Project, git
 
@@ -24,9 +26,30 @@ def beside(project: Project) -> Path:
     return project.home / FOLDER
 
 
+def beside_git(project: Project, home: Path) -> str:
+    """A place as the record has it: every working tree of a repository finds it there, also where git's layout does not tell."""
+    return os.path.relpath(home, project.common_dir)
+
+
+def is_elsewhere(record: Record | None) -> bool:
+    """Whether `perf init --store` has put the profiles somewhere."""
+    return record is not None and record.elsewhere
+
+
+def place(project: Project, record: Record | None) -> Path:
+    """Where ``.perf`` is: where it was made, or beside ``.git`` if it was moved there with its working tree."""
+    usual = beside(project)
+    if record is None:
+        return usual
+    recorded = Path(os.path.normpath(project.common_dir / record.store))
+    if not record.elsewhere and recorded != usual and empty(recorded) and token_in(usual) == record.token:
+        return usual
+    return recorded
+
+
 def inspect(project: Project, record: Record | None, home: Path) -> None:
     """Check everything that a command could open or follow; raises Untrusted with the cure."""
-    untracked(project)
+    untracked(project, beside(project) if is_elsewhere(record) else home)
     check_place(project, record, home)
     if record is None or token_in(home) != record.token:
         raise Untrusted(f"{home} was not made by this repository on this machine (a copy, a clone, or an older perfvcs): {ADOPT}")
@@ -36,17 +59,23 @@ def inspect(project: Project, record: Record | None, home: Path) -> None:
         raise Untrusted(f"{problem}: run `perf init --adopt`, which checks it and takes out what is not ours")
 
 
-def untracked(project: Project) -> None:
-    """Raises Untrusted where git tracks ``.perf`` or anything below it: such files came with a commit."""
-    if project.bare or project.home == project.common_dir:  # nothing is checked out around it
+def untracked(project: Project, home: Path) -> None:
+    """Raises Untrusted where git tracks ``.perf`` or anything below it: such files came with a commit.
+
+    From then on the folder has to be adopted, even after git has let go of it: who knows what else came.
+    """
+    if home.parent == project.common_dir:  # nothing is checked out around it
         return
     try:
-        tracked = git(project.home, "--literal-pathspecs", "ls-files", "-z", "--", FOLDER)
+        tracked = git(home.parent, "ls-files", "-z", "--", f":(icase){FOLDER}")
     except GitError as error:
-        raise Untrusted(f"cannot see whether git tracks {beside(project)}: {error}") from None
+        raise Untrusted(f"cannot see whether git tracks {home}: {error}") from None
     if tracked:
+        with suppress(PerfError):
+            if (record := read(project)) is not None:
+                write(project, Record.new(record.store))
         first = tracked.partition("\0")[0]
-        cure = f"run `git rm -r --cached {FOLDER}`, then delete the folder, or `perf init --adopt` if its profiles are yours"
+        cure = f"run `git rm -r --cached {FOLDER}`, then `perf init --adopt`, or delete {FOLDER}"
         raise Untrusted(f"git tracks `{first}`, and what comes with a commit is not trusted: {cure}")
 
 
@@ -75,17 +104,17 @@ def token_in(home: Path) -> str | None:
 
 def check_place(project: Project, record: Record | None, home: Path) -> None:
     """Raises Untrusted unless the folder itself is one, is yours, and is where the record says."""
-    link = beside(project)
-    if home != link and not os.path.lexists(home / TOKEN):
-        raise Untrusted(
-            f"{home}, where `perf init --store` has put the profiles, is not there or empty: mount it, or run it again"
-        )
-    leads_home = home != link and link.is_symlink() and link.resolve() == home.resolve()
-    if link.is_symlink() and not leads_home:
-        raise Untrusted(f"{link} is a symbolic link, which is not followed: delete it, or run `perf init --store FOLDER`")
-    if home != link and not leads_home and link.exists():
-        cure = f"delete it, or move it away and run `perf init --store {link}`"
-        raise Untrusted(f"{link} is not used, since the profiles are in {home}: {cure}")
+    if is_elsewhere(record):
+        link = beside(project)
+        if not home.is_dir() or not any(home.iterdir()):
+            raise Untrusted(
+                f"{home}, where `perf init --store` has put the profiles, is not there or empty: mount it, or run it again"
+            )
+        if link.exists() and link.resolve() != home.resolve():
+            cure = f"delete it, or move it away and run `perf init --store {link}`"
+            raise Untrusted(f"{link} is not used, since the profiles are in {home}: {cure}")
+    if home.is_symlink():
+        raise Untrusted(f"{home} is a symbolic link, which is not followed: delete it, or run `perf init --store FOLDER`")
     about = os.lstat(home)
     if not stat.S_ISDIR(about.st_mode):
         raise Untrusted(f"{home} is not a folder, and perfvcs keeps its profiles there: move it away")

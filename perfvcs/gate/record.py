@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from pathlib import Path
 
 import msgspec
 
@@ -24,16 +23,24 @@ class Unreadable(NoRepository):
     """The record in the git folder cannot be read, so that no ``.perf`` can be trusted."""
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The token that ``.perf`` must have too; ``store`` is its absolute path where it is not beside ``.git``."""
+class Record(msgspec.Struct, frozen=True):
+    """The token that ``.perf`` must have too, and its place.
+
+    ``store`` is a path relative to the git folder, so that a repository can be moved as a whole; `perf init --store` makes it absolute.
+    """
 
     token: str
-    store: str | None = None
+    store: str
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether somebody chose the place."""
+        return self.store.startswith("/")
 
     @classmethod
-    def new(cls) -> Record:
+    def new(cls, store: str) -> Record:
         """A record with a token that nobody can guess."""
-        return cls(secrets.token_hex(32))
+        return cls(secrets.token_hex(32), store)
 
 
 def read(project: Project) -> Record | None:
@@ -48,7 +55,7 @@ def read(project: Project) -> Record | None:
         raise Unreadable(f"cannot read {path} ({error.strerror}), which says whose .perf is: make it readable for you") from None
     except (NotPlain, *UNDECODABLE):
         found = None
-    if found is None or not HEX.fullmatch(found.token) or not Path(found.store or "/").is_absolute():
+    if found is None or not HEX.fullmatch(found.token) or not found.store or "\0" in found.store:
         raise Unreadable(f"{path} is damaged: delete it, and run `perf init --adopt` if the profiles in .perf are yours")
     return found
 

@@ -12,11 +12,10 @@ import msgspec
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.foreign import content, toml
-from perfvcs.rules import FILE, Rule, Rules
+from perfvcs.rules import FILE, LARGEST, Rule, Rules
 
 DEFAULT = 10  # executions
 MAX_COMMAND = 20_000  # characters
-LARGEST = 1 << 20  # bytes of the file
 AUTO = "auto"
 MOST_PATTERNS = 30_000  # characters of all patterns; git takes them as arguments
 COUNTS = 'a whole number, "auto", or a table such as { find = "5%", most = 50 }'

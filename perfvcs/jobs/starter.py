@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfvcs.foreign import content
+from perfvcs.rules import LARGEST
+
 TEMPLATE = """\
 # What perfvcs measures. It is versioned with the project; the results in .perf/ are not.
 # {found}
@@ -116,10 +119,18 @@ def _python(root: Path, script: str) -> Kind | None:
                 python=True)  # fmt: skip
 
 
+def _text(path: Path) -> str:
+    """The beginning of a file that anybody may have written; empty where it cannot be read."""
+    try:
+        return content(path, LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def _rust(root: Path, script: str) -> Kind | None:
     if not (root / "Cargo.toml").is_file():
         return None
-    name = re.search(r'^name\s*=\s*"([^"]+)"', (root / "Cargo.toml").read_text("utf-8", "replace"), re.M)
+    name = re.search(r'^name\s*=\s*"([^"]+)"', _text(root / "Cargo.toml"), re.M)
     binary = name[1] if name else _named(root)
     return Kind(
         "a Rust project",

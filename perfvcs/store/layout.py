@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 from perfvcs.descriptors import NotPlain, entries, folder, plain, remove
@@ -15,6 +15,7 @@ from perfvcs.store.plumbing import clean_environment
 CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 HEAD = b"ref: refs/heads/main\n"
 LARGEST = 1 << 20  # bytes of a configuration
+DEEPEST = 8  # levels of folders that are looked into; what is deeper is not ours as a whole
 # What git reads to find settings, objects or code elsewhere, with a store's path as its root.
 REDIRECTIONS = (
     "commondir",
@@ -27,6 +28,7 @@ REDIRECTIONS = (
 FILES = frozenset({"HEAD", "config", "packed-refs", "perfvcs-write.lock", "perfvcs-gc.lock"})
 FOLDERS = frozenset({"objects", "refs"})
 OBJECTS = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx|rev|mtimes)")
+OF_OBJECTS = re.compile(r"[0-9a-f]{2}|pack|info")
 REFS = re.compile(r"heads/main")
 # What git and its killed processes leave, and what git makes again: not worth a word.
 USUAL = re.compile(
@@ -48,6 +50,15 @@ def problem(store: Path) -> str | None:
     for name in REDIRECTIONS:
         if os.path.lexists(store / name):
             return f"{store / name} could lead git elsewhere"
+    folders = [store / name for name in ("refs", "refs/heads", "objects")]
+    with contextlib.suppress(OSError, NotPlain):
+        folders += [store / "objects" / name for name in entries(store / "objects")]
+    for path in folders:
+        if os.path.lexists(path) and not stat.S_ISDIR(os.lstat(path).st_mode) and not path.name.startswith("tmp_"):
+            return f"{path} is not a folder"
+    main = store / "refs/heads/main"
+    if os.path.lexists(main) and not stat.S_ISREG(os.lstat(main).st_mode):
+        return f"{main} is not a plain file"
     return None
 
 
@@ -63,9 +74,12 @@ def restore(store: Path) -> list[str]:
         kind = stat.S_IFMT(os.lstat(store / name).st_mode)
         if kind != (stat.S_IFDIR if name in FOLDERS else stat.S_IFREG if name in FILES else None):
             dropped += _dropped(store, name)
+    for name in entries(store / "objects"):
+        if not OF_OBJECTS.fullmatch(name):
+            dropped += _dropped(store, f"objects/{name}")
     for top, allowed in (("objects", OBJECTS), ("refs", REFS)):
         for name in list(_below(store / top)):
-            if not allowed.fullmatch(name):
+            if not allowed.fullmatch(name) or not stat.S_ISREG(os.lstat(store / top / name).st_mode):
                 dropped += _dropped(store, f"{top}/{name}")
     if (text := _content(store / "packed-refs")) is not None:
         kept = b"".join(line for line in text.splitlines(keepends=True) if line.endswith(b" refs/heads/main\n"))
@@ -91,18 +105,20 @@ def _dropped(store: Path, name: str) -> list[str]:
     return [] if silent else [f"store/{name}: {kind}"]
 
 
-def _below(top: Path, prefix: str = "") -> Iterator[str]:
+def _below(top: Path) -> list[str]:
     """The paths of everything below a folder that is not a folder itself, relative to it; links are not entered."""
-    try:
-        names = entries(top)
-    except NotPlain:
-        return
-    for name in names:
-        path = top / name
-        if path.is_dir() and not path.is_symlink():
-            yield from _below(path, f"{prefix}{name}/")
-        else:
-            yield f"{prefix}{name}"
+    found, waiting = [], [""]
+    while waiting:
+        folder_name = waiting.pop()
+        with contextlib.suppress(NotPlain):
+            for name in entries(top / folder_name):
+                path = f"{folder_name}/{name}" if folder_name else name
+                is_folder = stat.S_ISDIR(os.lstat(top / path).st_mode)
+                if is_folder and path.count("/") < DEEPEST:
+                    waiting.append(path)
+                else:
+                    found.append(path)
+    return found
 
 
 def _foreign_keys(config: Path) -> list[str]:

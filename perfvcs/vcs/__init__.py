@@ -47,13 +47,14 @@ class Fixed(str):
     __slots__ = ()
 
 
-_FIELDS = "%H%x1f%P%x1f%an%x1f%aI%x1f%s"
+_FIELDS = "%H%x1f%P%x1f%aI%x1f%an%x1f%s"  # what anybody can write comes last
 
 
 def _commits(listed: str) -> Iterator[Commit]:
     """The commits in the output of ``git log -z`` with ``_FIELDS``."""
     for entry in filter(None, listed.split("\0")):
-        commit, parents, author, when, title = entry.split("\x1f", 4)
+        readable = entry.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        commit, parents, when, author, title = readable.split("\x1f", 4)
         yield Commit(commit, tuple(parents.split()), author, when, title)
 
 
@@ -127,18 +128,23 @@ def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
     return found if len(found) == len(wanted) else [git(folder, *ask, option) for option in wanted]
 
 
-def _not_embedded(common_dir: Path) -> None:
-    """Raises NoRepository where the repository around a git folder tracks it: a clone brought it, with settings that git obeys.
+def _not_embedded(git_folder: Path) -> None:
+    """Raises NoRepository where a repository around a git folder tracks it: a clone brought it, with settings that git obeys.
 
-    Git itself never lets anything called ``.git`` into a commit, so that only other names need a look.
+    Git itself never lets anything called ``.git`` into a commit, so that only other names need a look, and only there is one around it.
     """
-    if ".git" in common_dir.parts:
+    if ".git" in git_folder.parts:
         return
-    with contextlib.suppress(GitError):  # there is none around it
-        if git(common_dir.parent, "--literal-pathspecs", "ls-files", "-z", "--", common_dir.name):
-            raise NoRepository(
-                f"{common_dir} came with the repository around it, so its settings are not trusted: clone it elsewhere"
-            )
+    for around in git_folder.parents:
+        if os.path.lexists(around / ".git"):
+            try:
+                tracked = git(around, "--literal-pathspecs", "ls-files", "-z", "--", str(git_folder.relative_to(around)))
+            except GitError as error:
+                raise NoRepository(f"cannot see whether {around} tracks {git_folder}: {error}") from None
+            if tracked:
+                raise NoRepository(
+                    f"{git_folder} came with the repository around it, so its settings are not trusted: clone it elsewhere"
+                )
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,8 @@ class Project:
                 cure = "if you trust it: git config --global --add safe.directory"
                 raise NoRepository(f"{folder} belongs to another user: {cure} {shlex.quote(str(folder))}") from None
             raise NoRepository(str(error).removeprefix("git rev-parse failed: ")) from None
-        _not_embedded(Path(common_dir))
+        for place in dict.fromkeys((git_dir, common_dir)):
+            _not_embedded(Path(place))
         return cls(Path(root), Path(git_dir), Path(common_dir), bare == "true")
 
     def git(self, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:

@@ -68,8 +68,11 @@ class Changes:
             found += [f"?? {name}" for name in others if name]
         else:
             found = self.project.git(*ask, "--untracked-files=all").split("\0")
-        # with a slash at its end: a repository of its own
-        yield from ((entry[:2], entry[3:]) for entry in found if entry and not entry.endswith("/"))
+        for entry in filter(None, found):
+            code, name = entry[:2], entry[3:]
+            # with a slash at its end: a repository of its own; and .perf never counts, even where a .gitignore lets git see it
+            if not name.endswith("/") and name.partition("/")[0] != ".perf":
+                yield code, name
 
 
 def difference(project: Project, old: str, new: str) -> str | None:
