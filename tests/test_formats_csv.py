@@ -140,8 +140,8 @@ def test_every_name_becomes_one_that_a_metric_can_have(name):
         ("", "the table is empty"),
         ("\n\n", "the table is empty"),
         ("uid,wall\n", "no rows below its heading"),
-        ("uid,wall\na,x\n", "line 2, column `wall`: `x` is no number"),
-        ("uid,wall\na,1e999\n", "line 2, column `wall`: `1e999` is no finite number"),
+        ("uid,wall\na,x\n", "line 2, column `wall`: `x` is not a number"),
+        ("uid,wall\na,1e999\n", "line 2, column `wall`: `1e999` is not a finite number"),
         ("uid,wall\na,1\nb,-inf\n", "line 3, column `wall`"),
         ("uid,wall\na,nan\n", "line 2, column `wall`"),
         ("uid,wall\na,1_0\n", "line 2, column `wall`"),
@@ -200,7 +200,7 @@ def test_an_option_that_makes_no_sense_is_refused(options):
 
 
 def test_a_table_that_is_no_text_is_refused(monkeypatch):
-    with pytest.raises(Malformed, match="line 3 is no UTF-8"):
+    with pytest.raises(Malformed, match="line 3 is not UTF-8"):
         Csv().decode(b"uid,wall\na,1\n\xff,1\n")
     monkeypatch.setattr("perfvcs.formats._foreign.MAX_FOREIGN", 10)
     with pytest.raises(Malformed, match="over the limit"):

@@ -123,7 +123,7 @@ def test_install_writes_both_hooks_and_status_says_where(project):
 
 def test_before_init_it_says_that_the_hooks_wait_for_it(project):
     project.commit()
-    assert "note: there is no .perf here yet, and until then the hooks do nothing: run `perf init`" in perf("install")
+    assert "note: there is no .perf here yet, so the hooks do nothing: run `perf init`" in perf("install")
     prepare(project.root)
     assert "note" not in perf("status")
 

@@ -57,7 +57,7 @@ def test_a_table_goes_to_head_and_says_so(project: Project, perf: Perf, commits:
     said = perf("import", table("results.csv", [1.0, 2.0]))
     assert said.out.splitlines() == [
         "stored 1 profile",
-        "1 profile names no commit: taken for HEAD; --commit names another",
+        "1 profile names no commit: stored for HEAD; choose another with --commit",
         "named after the file: results; only benchmarks of one name are compared, --name gives it",
     ]
     (profile,) = stored()
@@ -175,7 +175,7 @@ def test_a_profile_of_perun_brings_its_commit(perf: Perf, commits: list[str]) ->
     said = perf("import", "here.perf", "elsewhere.perf", "nowhere.perf")
     assert said.out.splitlines() == [
         "stored 3 profiles",
-        "1 profile names no commit: taken for HEAD; --commit names another",
+        "1 profile names no commit: stored for HEAD; choose another with --commit",
         f"not commits of this repository: {ELSEWHERE[:10]}",
     ]
     assert {profile.commit for profile in stored()} == {*commits, ELSEWHERE}
@@ -212,7 +212,7 @@ def test_a_broken_file_is_named_and_the_rest_is_stored(perf: Perf) -> None:
     Path("bad.csv").write_text("uid,wall\na,fast\n")
     said = perf("import", "bad.csv", table("a.csv", [1.0]), "none.csv", code=12)
     assert said.err.splitlines() == [
-        "perf: bad.csv: line 2, column `wall`: `fast` is no number; "
+        "perf: bad.csv: line 2, column `wall`: `fast` is not a number; "
         "--format csv --option ignore= passes over a column that holds none",
         "perf: cannot read none.csv: No such file or directory",
     ]
@@ -359,7 +359,7 @@ def test_many_files_show_how_far_it_is_and_quiet_does_not(perf: Perf) -> None:
     files = [table(f"in/{number}.csv", [float(number)]) for number in range(30)]
     said = perf("import", *files)
     assert said.err.count("%") == 10
-    assert said.out.startswith("stored 30 profiles\n30 profiles name no commit: taken for HEAD")
+    assert said.out.startswith("stored 30 profiles\n30 profiles name no commit: stored for HEAD")
     assert perf("import", "in", "--quiet") == Said(0, "", "")
 
 
@@ -418,7 +418,7 @@ def test_an_object_of_perun_that_no_index_lists_goes_to_head(perf: Perf, commits
     for index in perun_store(Path("store"), commits):
         index.unlink()
     objects = sorted(map(str, Path("store").glob("*/*")))
-    assert "4 profiles name no commit: taken for HEAD" in perf("import", *objects).out
+    assert "4 profiles name no commit: stored for HEAD" in perf("import", *objects).out
     assert "store has no files that end with" in perf("import", "store", code=2).err
 
 

@@ -809,7 +809,7 @@ def test_two_at_once_are_refused(perf: Perf) -> None:
     descriptor = os.open("site", os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
-        assert "another process is publishing to site: wait for it" in refused(perf, code=11)
+        assert "another process is publishing to site: run the command again" in refused(perf, code=11)
     finally:
         os.close(descriptor)
 

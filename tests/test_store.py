@@ -24,7 +24,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.profile import Job, Malformed, Profile
 from perfvcs.store import Contended, Store, Unwritable, plumbing
 from perfvcs.store.place import PLACE, Damaged, fold, place
-from perfvcs.store.plumbing import GitMissing, blob_id
+from perfvcs.store.plumbing import GitEnded, GitMissing, blob_id
 
 TESTS = str(Path(__file__).parent)
 COMMIT = sample_profile().commit
@@ -639,3 +639,17 @@ def test_an_enormous_document_is_not_loaded(store: Store, monkeypatch: pytest.Mo
     with pytest.raises(Damaged, match="over the limit of 2,000"):
         list(store.read_many([large, small]))
     assert store.read(small) == sample_profile([1.0])
+
+
+def test_a_git_that_somebody_ended_is_no_sign_of_damage(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.add([sample_profile()], "One")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\nkill -KILL $$\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    with monkeypatch.context() as path:
+        path.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+        with pytest.raises(GitEnded, match=r"git was ended by SIGKILL .* run the command again"):
+            store.head()
+        with pytest.raises(GitEnded):
+            store.add([sample_profile(wall=(0.5,))], "Two")
+    assert len(store.paths()) == 1

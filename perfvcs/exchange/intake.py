@@ -117,7 +117,7 @@ class Intake:
         if self.versions:
             lines.append(f"left out {self.versions}: the same measurement is there in another version, see `perf process`")
         if self.placed:
-            lines.append(f"{_named(self.placed)} no commit: taken for HEAD; --commit names another")
+            lines.append(f"{_named(self.placed)} no commit: stored for HEAD; choose another with --commit")
         if self.moved:
             lines.append(f"{_named(self.moved)} another commit than --commit")
         if self.titles:

@@ -81,7 +81,7 @@ class _Resources:
             if all(value is None or isfinite(value) for value in found):
                 return found
         row = next(row for row, value in enumerate(column) if not _is_number(value))
-        raise self.wrong(row, key, "is no finite number")
+        raise self.wrong(row, key, "is not a finite number")
 
     def integers(self, key: str) -> list[int] | None:
         """A column of integers from 0 on; None where no resource has one, 0 where one has none."""

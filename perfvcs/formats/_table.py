@@ -82,7 +82,7 @@ class Table:
         except csv.Error as error:
             raise Malformed(f"line {reader.line_num}: {error}") from None
         except UnicodeDecodeError:
-            raise Malformed(f"line {_line(self._document)} is no UTF-8: save the table as UTF-8") from None
+            raise Malformed(f"line {_line(self._document)} is not UTF-8: save the table as UTF-8") from None
 
 
 def number(cell: str) -> float | None:
@@ -95,9 +95,9 @@ def number(cell: str) -> float | None:
         cure = "; decimals are written with a point" if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", cell) else ""
         if not re.search(r"\d", cell):
             cure = "; --format csv --option ignore= passes over a column that holds none"
-        raise ValueError(f"`{cell[:80]}` is no number{cure}") from None
+        raise ValueError(f"`{cell[:80]}` is not a number{cure}") from None
     if not isfinite(found) or "_" in cell:
-        raise ValueError(f"`{cell[:80]}` is no finite number; leave the cell empty where there is none")
+        raise ValueError(f"`{cell[:80]}` is not a finite number; leave the cell empty where there is none")
     return found
 
 

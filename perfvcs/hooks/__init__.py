@@ -118,7 +118,7 @@ def notes(project: Project) -> list[str]:
             'Python; a hook for everybody calls `perf hook run pre-push "$@"`'
         )
     if not made(project):
-        found.append("there is no .perf here yet, and until then the hooks do nothing: run `perf init`")
+        found.append("there is no .perf here yet, so the hooks do nothing: run `perf init`")
     return found
 
 

@@ -23,6 +23,7 @@ from perfvcs.measure.turns import ORDER
 from perfvcs.measure.unfinished import choose, intact, unfinished
 from perfvcs.measure.virtualenv import prune
 from perfvcs.profile import Profile
+from perfvcs.quantity import escaped
 from perfvcs.repository import Repository, State
 
 PYTHONS = 20  # virtual environments that are kept
@@ -48,7 +49,7 @@ class Outcome:
         ]  # fmt: skip
         failures = [{"job": failure.label, "version": failure.version, "reason": failure.reason} for failure in self.failures]
         found = {"stored": rows, "failed": failures, "warnings": self.warnings, "seeds": self.seeds}
-        return msgspec.json.format(msgspec.json.encode(found)).decode()
+        return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
     def raise_failures(self) -> None:
         """Raise CollectFailed when anything could not be measured; what and why was told when it happened."""

@@ -176,7 +176,7 @@ def opened(path: Path) -> Iterator[Folder]:
         try:
             fcntl.flock(top, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Busy(f"another process is publishing to {path}: wait for it") from None
+            raise Busy(f"another process is publishing to {path}: run the command again when it has finished") from None
         manifest = _manifest(path, top)
         _sweep(top)
         if manifest is None:  # noted before anything else is made: what a full disk or a kill leaves is known as ours

@@ -19,6 +19,7 @@ BRANCH = "refs/heads/main"
 LARGE = 1 << 19
 WINDOW = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
 CHUNK = 1 << 20
+ENDED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)  # what somebody sends; others are git's own failures
 FAST = ("-c", "pack.compression=1")  # of large documents, most of the time goes into compressing; 6 % more bytes
 # Nothing that git finds in a store makes it start a program or reach another place, and it does nothing unasked.
 SETTINGS = (
@@ -29,6 +30,10 @@ SETTINGS = (
 
 class GitMissing(PerfError):
     """There is no git on PATH."""
+
+
+class GitEnded(PerfError):
+    """Somebody ended git: a signal of a user's, or the system, which was short of memory. The store is as it was."""
 
 
 class GitFailed(Exception):
@@ -141,7 +146,7 @@ class Git:
                         content = _content(process.stdout, limit)
                         if content is None:  # git gave up on this one; a fresh process reads the others
                             process.wait()
-                            yield Fault(_reason(_text(stderr)))
+                            yield Fault(_reason(_complaint(process, stderr)))
                             break
                         yield content
             waiting = waiting[answered:]
@@ -241,7 +246,7 @@ class Import:
     def close(self) -> None:
         """End the stream in good order, without a commit where ``finish`` was not called."""
         if not self._process.stdin.closed:  # type: ignore[union-attr]
-            with contextlib.suppress(GitFailed):
+            with contextlib.suppress(GitFailed, GitEnded):
                 self.write(b"done\n")
             self._end()
         self._stderr.close()
@@ -279,7 +284,10 @@ def _scratch() -> IO[bytes]:
 
 
 def _complaint(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
-    """What git wrote, and what it cannot write: that the system ended it at a limit on files."""
+    """What git wrote, and what it cannot write: that the system ended it at a limit on files. Raises GitEnded."""
+    if -process.returncode in ENDED_BY:
+        name = signal.Signals(-process.returncode).name
+        raise GitEnded(f"git was ended by {name} while it worked on the store, which is as it was: run the command again")
     return f"{_text(stderr)}\nFile too large" if process.returncode == -signal.SIGXFSZ else _text(stderr)
 
 

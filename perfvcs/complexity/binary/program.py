@@ -174,7 +174,7 @@ def _width(type_: Type) -> int:
         return type_.width | (SIGNED_FLAG if type_.signed else 0)
     if type_.kind == "float" and type_.width in (4, 8):
         return type_.width | REAL_FLAG
-    raise Unresolved(f"{type_.name} is no number: add a member such as .n, or .size() where it is a container of std")
+    raise Unresolved(f"{type_.name} is not a number: add a member such as .n, or .size() where it is a container of std")
 
 
 def _name(operand: Operand) -> str:

@@ -90,7 +90,7 @@ def remarks(places: Sequence[Place], notes: Notes, records: Records) -> list[str
         elif not calls:
             found.append(f"{place.uid} was never called: leave it out, or have the command call it")
         if without and place.size is not None:
-            error = notes.errors.get(number, "it is no number")
+            error = notes.errors.get(number, "it is not a number")
             found.append(f"{place.uid}: its size {place.size} failed in {without} of {calls} calls: {error}")
         if place.size is None:
             found += _guessed(place, notes.guesses.get(number, {}), without, calls)
