@@ -77,6 +77,9 @@ class Spoken:
     def step(self, what: str) -> None:
         """Nothing."""
 
+    def drop(self, steps: int) -> None:
+        """Nothing."""
+
     def say(self, line: str) -> None:
         """A line."""
         if self.reporter is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -263,3 +263,13 @@ def ambiguous(pairs: Iterable[tuple[Name, str]]) -> set[Name]:
     """
     first: dict[Name, str] = {}
     return {name for name, word in pairs if first.setdefault(name, word) != word}
+
+
+def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
+    """Names of benchmarks, given as label and collector: with the collector in brackets where a label has several of these.
+
+    >>> named([("sort", "time"), ("sort", "memory"), ("parse", "time")])
+    ['sort (time)', 'sort (memory)', 'parse']
+    """
+    several = ambiguous(benchmarks)
+    return [f"{label} ({collector})" if label in several else label for label, collector in benchmarks]

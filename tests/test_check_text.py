@@ -69,6 +69,7 @@ def test_what_stays_open_after_measuring_is_not_told_to_be_measured_alike_again(
         "Open after 30 pairs; four times as many halve an interval: perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b -n 120"
     )
     assert max(map(len, last)) <= 80
+    assert "Open after 1 pair; four" in text(report(change("inconclusive")), pairs=1)
 
 
 def test_a_size_that_the_name_ends_in_is_not_told_twice() -> None:

@@ -9,13 +9,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from conftest import Project, Said
 
+from perfvcs.errors import UsageError
 from perfvcs.measure.turns import turns
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
+from perfvcs.store import Store
 
 Perf = Callable[..., Said]
 PERF = [sys.executable, "-P", "-m", "perfvcs"]
@@ -172,7 +175,10 @@ def test_a_machine_that_changed_is_refused_before_anything_runs(perf: Perf, orde
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     count = len(executions(order))
     monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
-    assert "the machine or its software changed" in perf("collect", "--continue", code=2).err
+    said = perf("collect", "--continue", code=2)
+    assert "the machine or its software changed" in said.err
+    (name,) = (path.stem for path in sessions())
+    assert f"`perf rm {name}`" in said.err
     assert len(executions(order)) == count
     monkeypatch.delenv("MALLOC_ARENA_MAX")
     perf("collect", "--continue")
@@ -187,6 +193,7 @@ def test_of_several_the_newest_is_continued_or_the_one_named(perf: Perf, order: 
     interrupt(order, begun + 4, signal.SIGINT, "collect", "-n", "4", "--", "sh", "work.sh", "x y")
     said = perf("status").out
     assert "perf collect --continue -- sh work.sh 'x y'" in said
+    assert all(f"interrupted: session {path.stem} on " in said for path in sessions()), "what `perf rm` takes"
     assert f"perf collect --continue {older}" in said
     assert "measured another command" in perf("collect", "--continue", code=2).err
     perf("collect", "--continue", "--", "sh", "work.sh", "x y")
@@ -203,6 +210,67 @@ def test_a_session_can_be_given_up(perf: Perf, order: Path) -> None:
     assert sessions() == []
     assert len(stored()) == 2, "its profiles stay"
     assert "interrupted" not in perf("status").out
+
+
+def test_what_rm_cannot_do_leaves_the_session(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    (name,) = (path.stem for path in sessions())
+    assert "`nosuch` is not a revision" in perf("rm", name, "nosuch", code=2).err
+    assert "a session is given up as a whole" in perf("rm", name, "-j", "one", code=2).err
+    assert [path.stem for path in sessions()] == [name]
+    said = perf("rm", "HEAD", name).out.splitlines()
+    assert said[-1] == f"gave up session {name}"
+    assert [len(said), len(stored()), len(stored("HEAD~1")), sessions()] == [3, 0, 2, []]
+
+
+def test_a_session_where_a_revision_is_expected_is_recognised(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    (path,) = sessions()
+    name, begin = path.stem, path.stem[: len("20261122T220428")]
+    for words in [("collect", name), ("check", name), ("collect", f"{begin}..HEAD")]:
+        said = perf(*words, code=2).err
+        assert "`perf collect --continue SESSION`" in said
+        assert "git log" not in said
+    other = path.with_name(f"{begin}-{'000000' if name[-6:] != '000000' else 'ffffff'}.jsonl")
+    first, rest = path.read_bytes().split(b"\n", 1)
+    header = first[9:].replace(name.encode(), other.stem.encode())
+    other.write_bytes(b"%08x %b\n" % (crc32(header), header) + rest)
+    said = perf("rm", begin, code=2).err
+    assert name in said
+    assert other.stem in said
+    perf("rm", other.stem)
+    assert perf("rm", begin).out == f"gave up session {name}\n"
+    assert "`perf status` names those" in perf("rm", begin, code=2).err
+
+
+def test_a_command_does_not_continue_a_session_of_the_jobs(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    assert (
+        "measured the jobs of perf.toml: leave out `-- ls 'a b'`" in perf("collect", "--continue", "--", "ls", "a b", code=2).err
+    )
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), UsageError("no room")])
+def test_what_is_measured_but_not_stored_is_stored_later(
+    perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    def fail(*_: object) -> None:
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "replace", fail)
+        said = perf(*COLLECT, code=None)
+    assert said.code == (130 if isinstance(fault, KeyboardInterrupt) else 2)
+    assert said.err.splitlines()[-2] == "everything was measured; to store it: perf collect --continue"
+    count = len(executions(order))
+    assert "stored 4 profiles" in perf("collect", "--continue").out
+    assert len(executions(order)) == count
+    assert sessions() == []
+
+
+def test_one_execution_is_told_as_one(order: Path) -> None:
+    said = interrupt(order, 2 + 2 + 1, signal.SIGINT, *COLLECT, "--job", "one")
+    assert "kept what was complete: 2 profiles of 1 execution\n" in said.err
 
 
 def test_a_design_cannot_be_changed_on_the_way(perf: Perf, order: Path) -> None:
@@ -270,6 +338,8 @@ def test_a_running_session_is_not_unfinished(perf: Perf, order: Path) -> None:
         time.sleep(0.05)
     assert len(sessions()) == 1
     assert json.loads(perf("status", "--json").out)["unfinished"] == []
+    (name,) = (path.stem for path in sessions())
+    assert f"session {name} is running" in perf("rm", name, code=2).err
     order.with_name("order.wait").unlink()
     process.communicate(timeout=60)
     assert process.returncode == 0

@@ -67,6 +67,30 @@ def test_what_fails_too_often_is_missing_and_the_other_version_is_stored(project
     assert len((turns / "order").read_text().splitlines()) == 3 + 2, "the version that was given up is not run again"
 
 
+@pytest.mark.usefixtures("turns")
+def test_notes_of_several_collectors_say_whose_they_are(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "sh work.sh"\ncollectors = ["time", "memory"]\nexecutions = 2')
+    project.commit(**{"work.sh": FLAKY.format(then='if mkdir "$TURNS/odd" 2>/dev/null; then exit 1; fi; rmdir "$TURNS/odd"')})
+    said = perf("collect")
+    for name in ("work (time)", "work (memory)"):
+        assert said.err.count(f"repeated: {name} on ") == 2
+        assert f"note: {name} on " in said.out
+    project.commit(**{"work.sh": "exit 1"})
+    said = perf("collect", "--json", code=5)
+    assert {line.split(" on ")[0] for line in said.err.splitlines()[:-1]} == {"failed: work (time)", "failed: work (memory)"}
+    found = {(row["job"], row["collector"]) for row in json.loads(said.out)["failed"]}
+    assert found == {("work", "time"), ("work", "memory")}
+
+
+def test_what_is_given_up_is_not_waited_for(project: Project, perf: Perf, turns: Path) -> None:
+    project.configure('cmd = "sh work.sh"\nretries = 0\nexecutions = 10')
+    project.commit("good", **{"work.sh": FLAKY.format(then="true")})
+    project.commit("bad", **{"work.sh": FLAKY.format(then="exit 9")})
+    said = perf("collect", "HEAD~1", "HEAD", code=5)
+    assert "100 %" in said.err
+    assert len((turns / "order").read_text().splitlines()) == 11
+
+
 def test_retries_can_be_switched_off_for_a_job(project: Project, perf: Perf, turns: Path) -> None:
     project.configure('cmd = "sh work.sh"\nretries = 0')
     project.commit(**{"work.sh": FLAKY.format(then=FAILING)})

@@ -214,7 +214,7 @@ def _ending(report: Report, width: int, pairs: int) -> list[str]:
         named = here if new.endswith("+") else f" {old.rstrip('+')} {new}"
         series = {change.series for change in report.changes if change.word in dict(MEANINGS) and change.accepted is None}
         if pairs:
-            lines += [f"Open after {pairs} pairs; four times as many halve an interval:"]
+            lines += [f"Open after {pairs} pair{'s' * (pairs != 1)}; four times as many halve an interval:"]
             lines += wrap(f"perf check --measure{named} -n {4 * pairs}", width, initial_indent="  ", subsequent_indent="    ")
         elif series - {*report.foreign}:
             lines.append(f"To settle it: perf check --measure{named}".rstrip())

@@ -60,7 +60,7 @@ def command(revisions: tuple[str, ...], goes_on: bool, quiet: bool, as_json: boo
         session = _session(revisions, request)
         repository = Repository.find()
         with shown(quiet=quiet or as_json) as progress:
-            outcome = resume(repository, config, progress, session, wait=request.wait)
+            outcome = resume(repository, config, progress, session, wait=request.wait, command=words)
     else:
         commits = project.expand(revisions or ("HEAD",))  # what is wrong is told before .perf is made
         repository = Repository.find(create=True)

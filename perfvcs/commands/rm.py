@@ -16,18 +16,20 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], dry_run: bool) -> Non
 
     They stay in the store's own history. Of an interrupted session, which `perf status` names, the rest is given up, and its profiles stay.
     """
-    from perfvcs.measure.unfinished import forget, unfinished
+    from perfvcs.measure.unfinished import forget, named
     from perfvcs.repository import Repository
 
     repository = Repository.find()
-    sessions = [header.session for header in unfinished(repository.home) if header.session in names]
-    for name in sessions:
-        if not dry_run:
-            forget(repository.home, name)
-        echo(f"{'would give up' if dry_run else 'gave up'} session {name}")
-    paths = [path for name in names if name not in sessions for path in repository.select(name, jobs)]
-    paths = list(dict.fromkeys(paths))
+    sessions = {name: header for name in names if (header := named(repository.home, name)) is not None}
+    if sessions and jobs:
+        raise click.UsageError("-j goes with revisions: a session is given up as a whole")
+    revisions = [name for name in names if name not in sessions]
+    paths = list(dict.fromkeys(path for name in revisions for path in repository.select(name, jobs)))
     if not dry_run:
-        paths = repository.store.remove(paths, f"Remove {', '.join(names)}")
+        paths = repository.store.remove(paths, f"Remove {', '.join(revisions)}") if paths else []
     for path in paths:
         echo(f"{'would remove' if dry_run else 'removed'} {path}")
+    for header in {header.session: header for header in sessions.values()}.values():
+        if not dry_run:
+            forget(repository.home, header)
+        echo(f"{'would give up' if dry_run else 'gave up'} session {header.session}")

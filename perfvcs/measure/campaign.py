@@ -47,7 +47,10 @@ class Outcome:
              "executions": one.design.executions, "failed": one.design.failed, "session": one.collected.session}
             for path, one in zip(self.paths, self.profiles, strict=True)
         ]  # fmt: skip
-        failures = [{"job": failure.label, "version": failure.version, "reason": failure.reason} for failure in self.failures]
+        failures = [
+            {"job": one.label or one.name, "collector": one.collector, "version": one.version, "reason": one.reason}
+            for one in self.failures
+        ]
         found = {"stored": rows, "failed": failures, "warnings": self.warnings, "seeds": self.seeds}
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
@@ -106,14 +109,17 @@ def collect(
         return _measure(repository, measured, cells, header, progress)
 
 
-def resume(repository: Repository, config: Config, progress: Progress, name: str = "", *, wait: bool = False) -> Outcome:
+def resume(
+    repository: Repository, config: Config, progress: Progress, name: str = "", *, wait: bool = False, command: Sequence[str] = ()
+) -> Outcome:
     """Finish the newest interrupted session, or the one whose name begins with ``name``, and those that were to follow it.
 
-    It goes on with the design and the seed that it began with. Raises UsageError where something of that has changed.
+    It goes on with the design and the seed that it began with. ``command`` is what the configuration was made from, if not from
+    perf.toml. Raises UsageError where something of that has changed.
     """
     with repository.measuring(wait=wait):
         header = choose(repository.home, name)
-        cells, measured = intact(repository, header, config)
+        cells, measured = intact(repository, header, config, tuple(command))
         return _measure(repository, measured, cells, header, progress)
 
 
@@ -128,7 +134,7 @@ def _measure(repository: Repository, config: Config, cells: list[Cell], header: 
             if outcome.paths:
                 journal.begin()  # the rest of a range is worth continuing, even before any of it is measured
             with Session(sites, progress, header.identity, journal) as session, _kept(repository, session, outcome):
-                progress.begin(session.steps(blocks))
+                session.begin(blocks)
                 session.warm_up(blocks)
                 session.run(blocks)
             journal.forget()
@@ -159,7 +165,12 @@ def _kept(repository: Repository, session: Session, outcome: Outcome) -> Iterato
             for line in session.left(outcome.profiles):
                 session.progress.say(line)
         raise
-    _keep(repository, session, outcome)
+    try:
+        _keep(repository, session, outcome)
+    except BaseException:
+        for line in session.unstored():
+            session.progress.say(line)
+        raise
 
 
 def _planned(repository: Repository, cells: list[Cell], commits: Sequence[str], progress: Progress) -> list[Cell]:
@@ -201,7 +212,7 @@ def settle(
         with Session(sites, progress, Identity.new(request.seed)) as session, _kept(repository, session, outcome):
             pending, done, history = set(range(len(cells))), 0, repository.history(pair[1])
             most = dict.fromkeys(pending, looks[-1])
-            progress.begin(session.steps(most))
+            session.begin(most)
             session.warm_up(most)
             for pairs in looks:
                 session.run(dict.fromkeys(pending, pairs - done))

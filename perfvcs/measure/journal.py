@@ -205,6 +205,18 @@ def header_of(path: Path) -> Header | None:
     return header if sound else None
 
 
+def running(path: Path) -> bool:
+    """Whether the session of a journal is running."""
+    try:
+        with _opened(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except (NotPlain, OSError):
+        pass
+    return False
+
+
 def _is_possible(header: Header) -> bool:
     """Whether we could have written it: its words become paths and words of git's commands."""
     states = [state for states in (header.versions, *header.waiting) for state in states]

@@ -28,6 +28,10 @@ class Progress(Protocol):
         """One of them is done; ``what`` is the job and version."""
         ...
 
+    def drop(self, steps: int) -> None:
+        """So many steps are not ahead any more."""
+        ...
+
     def say(self, line: str) -> None:
         """A line worth reading: a preparation, a warning."""
         ...
@@ -44,6 +48,9 @@ class Silent:
         """Ignored."""
 
     def step(self, what: str) -> None:
+        """Ignored."""
+
+    def drop(self, steps: int) -> None:
         """Ignored."""
 
     def say(self, line: str) -> None:
@@ -70,6 +77,10 @@ class Lines:
         if self.total >= 10 and self.done * 10 // self.total > (self.done - 1) * 10 // self.total:
             self.say(f"{self.done * 100 // self.total:3} %  {what}")
 
+    def drop(self, steps: int) -> None:
+        """Shorten the way."""
+        self.total -= steps
+
     def say(self, line: str) -> None:
         """Print a line."""
         print(printable(line), file=sys.stderr, flush=True)
@@ -84,14 +95,21 @@ class Terminal:
 
     def __init__(self, bar: Bar, doing: str) -> None:
         self.bar, self.task, self.doing = bar, bar.add_task("preparing", total=None), doing
+        self.total = 0
 
     def begin(self, total: int) -> None:
         """Start the bar anew."""
+        self.total = total
         self.bar.reset(self.task, total=total, description=self.doing)
 
     def step(self, what: str) -> None:
         """Move the bar."""
         self.bar.update(self.task, advance=1, description=shorten(what, WIDTH))
+
+    def drop(self, steps: int) -> None:
+        """Shorten the bar."""
+        self.total -= steps
+        self.bar.update(self.task, total=self.total)
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
@@ -21,8 +21,8 @@ class Series:
     ``before`` has those of the blocks from before the session was continued.
     """
 
-    def __init__(self, sites: Sites) -> None:
-        self.sites = sites
+    def __init__(self, sites: Sites, names: Sequence[str], session: str) -> None:
+        self.sites, self.names, self.session = sites, names, session
         self.before: Mapping[tuple[int, int], tuple[str, str]] = {}
         self._known: dict[tuple[int, int, str], tuple[str, str]] = {}
 
@@ -40,8 +40,8 @@ class Series:
             if before != found:
                 what = "its files, options or engine" if before[0] != found[0] else "the machine or its software"
                 raise Changed(
-                    f"{self.sites.cells[number].label} on {self.sites.versions[position].name}: {what} changed since the session was "
-                    "interrupted: undo that, or measure anew with `perf collect`; what is stored stays"
+                    f"{self.names[number]} on {self.sites.versions[position].name}: {what} changed since the session was interrupted: "
+                    f"undo that, or give it up with `perf rm {self.session}` (its profiles stay) and measure anew"
                 )
             self._known[place] = found
         return self._known[place]

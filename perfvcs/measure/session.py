@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Kind, Sites
 from perfvcs.measure.turns import luck, turns
 from perfvcs.profile import Collected, Design, Profile
+from perfvcs.quantity import named
 
 WARM_UP = -1  # the block of executions whose results are dropped
 
@@ -35,14 +37,16 @@ class CollectFailed(PerfError):
 
 @dataclass(frozen=True)
 class Failure:
-    """A job that was given up on a version, and why, in one line."""
+    """A job that was given up on a version, and why, in one line; ``name`` is what listings call it."""
 
-    label: str
+    name: str
     version: str
     reason: str
+    label: str = ""
+    collector: str = ""
 
     def __str__(self) -> str:
-        return f"{self.label} on {self.version}: {self.reason}" if self.label else self.reason
+        return f"{self.name} on {self.version}: {self.reason}" if self.name else self.reason
 
 
 class Session:
@@ -55,13 +59,15 @@ class Session:
     def __init__(self, sites: Sites, progress: Progress, identity: Identity, journal: Journal | None = None) -> None:
         self.sites, self.progress, self.identity, self.journal = sites, progress, identity, journal
         self.cells, self.versions = sites.cells, sites.versions
+        self.names = named([(cell.label, cell.collector_name) for cell in self.cells])
         self.failures: list[Failure] = []
         self.warnings: dict[str, None] = {}
         self.blocks = Blocks()
         self._begun = 0  # blocks that ``run`` was asked for
         self._stack = ExitStack()
         self._alive: set[tuple[int, int]] = set()
-        self._series = Series(sites)
+        self._series = Series(sites, self.names, identity.session)
+        self._left: Counter[tuple[int, int]] = Counter()  # executions ahead
         self._unnoted: list[Block | Lost] = []
         self._runs = 0
 
@@ -115,7 +121,7 @@ class Session:
                 self.blocks.add(entry)
             elif (entry.job, entry.version) in self._alive:
                 self._alive.discard((entry.job, entry.version))
-                self._fail(self.cells[entry.job].label, self.versions[entry.version], entry.reason)
+                self._lose(entry.job, entry.version, entry.reason)
         self._series.before = self.blocks.series()
         for number, position in sorted(self._alive.intersection(self._series.before)):
             self._series.of(number, position, self.blocks.of(number, position)[-1].seen[position].engine)
@@ -128,13 +134,13 @@ class Session:
                     for position in range(len(self.versions)):
                         self._execute(number, position, binary, WARM_UP)
 
-    def steps(self, blocks: Mapping[int, int]) -> int:
-        """How many executions ``warm_up`` and ``run`` with that many blocks per cell number are."""
-        found = 0
-        for number, _ in self._alive:
+    def begin(self, blocks: Mapping[int, int]) -> None:
+        """Show how many executions ``warm_up`` and ``run`` with that many blocks per cell number are."""
+        self._left.clear()
+        for number, position in self._alive:
             if ahead := len(self._ahead(number, blocks)):
-                found += ahead + self.cells[number].warmup * self.cells[number].binaries
-        return found
+                self._left[number, position] = ahead + self.cells[number].warmup * self.cells[number].binaries
+        self.progress.begin(self._left.total())
 
     def _ahead(self, number: int, blocks: Mapping[int, int]) -> set[int]:
         return self.blocks.missing(number, range(self._begun, self._begun + blocks.get(number, 0)))
@@ -176,7 +182,7 @@ class Session:
         """One execution, after how many that failed; None where the job is given up on the version."""
         if (number, position) not in self._alive:
             return 0, None
-        cell, version, failed, reason = self.cells[number], self.versions[position], 0, ""
+        cell, name, version, failed, reason = self.cells[number], self.names[number], self.versions[position], 0, ""
         while True:
             try:
                 seen = self._attempt(number, position, binary, block, failed)
@@ -189,10 +195,11 @@ class Session:
                     often = f" (failed {failed} times in a row)" if failed > 1 else ""
                     self._give_up(number, position, reason + often + self._kept_aside(number, position, binary, error))
                     return failed, None
-        self.warnings |= dict.fromkeys(f"{cell.label}: {warning}" for warning in seen.warnings)
+        self.warnings |= dict.fromkeys(f"{name}: {warning}" for warning in seen.warnings)
         if failed:
-            self.progress.say(f"repeated: {cell.label} on {version.name}: {reason}")
-        self.progress.step(f"{cell.label} {version.name}")
+            self.progress.say(f"repeated: {name} on {version.name}: {reason}")
+        self._left[number, position] -= 1
+        self.progress.step(f"{name} {version.name}")
         return failed, seen
 
     def _attempt(self, number: int, position: int, binary: int, block: int, attempt: int) -> Observations:
@@ -222,12 +229,19 @@ class Session:
     def _give_up(self, number: int, position: int, reason: str) -> None:
         """Measure a job no more on a version; the others go on."""
         self._alive.discard((number, position))
-        self._fail(self.cells[number].label, self.versions[position], reason)
+        self._lose(number, position, reason)
         self._note(Lost(number, position, reason))
-        self.progress.step(f"{self.cells[number].label} {self.versions[position].name}")
+        self.progress.drop(self._left.pop((number, position), 0))
 
-    def _fail(self, label: str, version: Version, reason: str) -> None:
-        failure = Failure(label, version.name, reason)
+    def _lose(self, number: int, position: int, reason: str) -> None:
+        """Say that a job was given up on a version."""
+        cell = self.cells[number]
+        self._tell(Failure(self.names[number], self.versions[position].name, reason, cell.label, cell.collector_name))
+
+    def _fail(self, name: str, version: Version, reason: str) -> None:
+        self._tell(Failure(name, version.name, reason))
+
+    def _tell(self, failure: Failure) -> None:
         self.failures.append(failure)
         self.progress.fail(str(failure))
 
@@ -242,9 +256,16 @@ class Session:
         if kept:
             counts = sorted({profile.design.executions for profile in kept})
             many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-            yield f"kept what was complete: {len(kept)} profile{'s' * (len(kept) != 1)} of {many} executions"
+            many += f" execution{'s' * (counts[-1] != 1)}"
+            yield f"kept what was complete: {len(kept)} profile{'s' * (len(kept) != 1)} of {many}"
             if self.journal is not None:
                 yield f"to measure the rest: {self.journal.header.continued}"
+
+    def unstored(self) -> Iterator[str]:
+        """What to say where storing is interrupted after all was measured."""
+        if self.journal is not None and len(self.blocks):
+            rest = " and measure the rest" if self.journal.header.waiting else ""
+            yield f"everything{' of this session' if rest else ''} was measured; to store it{rest}: {self.journal.header.continued}"
 
     def sides(self, number: int) -> tuple[list[Profile], list[Profile]] | None:
         """What two versions of one cell gave so far; None when one of them was given up."""
@@ -259,14 +280,14 @@ class Session:
     def _profile(self, number: int, position: int, ended: datetime, after: Noise) -> Profile:
         profile = self._raw(number, position, self.blocks.recording(number, position), ended, after)
         if profile.design.failed:
-            cell, version = self.cells[number].label, self.versions[position].name
+            name, version = self.names[number], self.versions[position].name
             many = f"{profile.design.failed} execution{'s' * (profile.design.failed != 1)}"
-            self.warnings[f"{cell} on {version}: {many} failed and had to be repeated"] = None
+            self.warnings[f"{name} on {version}: {many} failed and had to be repeated"] = None
         for postprocessor in self.cells[number].postprocessors:
             try:
                 profile = postprocessor.apply(profile)
             except PerfError as error:  # what was measured is worth more than what could be computed from it
-                self.warnings[f"{self.cells[number].label}: not processed: {error}"] = None
+                self.warnings[f"{self.names[number]}: not processed: {error}"] = None
         return profile
 
     def _raw(self, number: int, position: int, recording: Recording, ended: datetime, after: Noise) -> Profile:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.descriptors import entries
 from perfvcs.errors import UsageError, nearest
-from perfvcs.measure.journal import FOLDER, Header, Journal, header_of
+from perfvcs.measure.journal import FOLDER, Header, Journal, header_of, running
 from perfvcs.measure.request import digest
 from perfvcs.measure.turns import ORDER
 from perfvcs.rules import FILE
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from perfvcs.jobs import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.repository import Repository
+
+LIKE = re.compile(r"\d{8}T\d{6}(-[0-9a-f]{0,6})?")  # the name of a session, or a beginning that nothing else has
+MOST = 5  # sessions that a message lists
 
 
 def unfinished(home: Path) -> list[Header]:
@@ -36,22 +41,42 @@ def choose(home: Path, name: str = "") -> Header:
     return wanted[0]
 
 
-def forget(home: Path, name: str) -> bool:
-    """Give up the unfinished session of that name; whether there was one."""
-    found = [header for header in unfinished(home) if header.session == name]
-    for header in found:
-        Journal(home, header).forget()
-    return bool(found)
+def named(home: Path, name: str) -> Header | None:
+    """The unfinished session that a name, or the beginning of one, stands for; None where it stands for none.
+
+    Raises UsageError where it stands for several, or for one that is running.
+    """
+    if not LIKE.fullmatch(name):
+        return None
+    found = [header for header in unfinished(home) if header.session.startswith(name)]
+    if len(found) > 1:
+        raise UsageError(
+            f"several sessions begin with `{name}`: name one: {', '.join(header.session for header in found[:MOST])}"
+        )
+    if found:
+        return found[0]
+    for entry in entries(home / FOLDER):
+        if entry.startswith(name) and running(home / FOLDER / entry):
+            raise UsageError(f"session {Path(entry).stem} is running: end it first, Ctrl-C keeps what is complete")
+    return None
 
 
-def intact(repository: Repository, header: Header, config: Config) -> tuple[list[Cell], Config]:
+def forget(home: Path, header: Header) -> None:
+    """Give up an unfinished session."""
+    Journal(home, header).forget()
+
+
+def intact(repository: Repository, header: Header, config: Config, command: tuple[str, ...]) -> tuple[list[Cell], Config]:
     """The cells of a session and the configuration with its knobs; raises UsageError where these are not as they were."""
     given_up = f"or give it up with `perf rm {header.session}` (its profiles stay) and measure anew"
-    if header.config != digest(config):
+    if header.command != command:
         if header.command:
             raise UsageError(f"session {header.session} measured another command: {header.continued_by_name}")
+        raise UsageError(f"session {header.session} measured the jobs of {FILE}: leave out `-- {shlex.join(command)}`")
+    same = header.config == digest(config)
+    if not same and not command:
         raise UsageError(f"{FILE} changed since session {header.session} began: put it back as it was, {given_up}")
-    if header.order != ORDER:
+    if header.order != ORDER or not same:
         raise UsageError(f"session {header.session} was begun by another version of perfvcs: install that one, {given_up}")
     for state in header.versions:
         if (state.dirty or header.here) and repository.current(state.commit) != state:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.quantity import ambiguous, counted, escaped, metric_name, metric_rank, quantity, shorten
+from perfvcs.quantity import counted, escaped, metric_name, metric_rank, named, quantity, shorten
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
@@ -128,12 +128,6 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[Trend]:
     keys.sort(key=lambda key: (key[0], key[1] != FIRST, key[1], metric_rank(key[2])))
     order = list(reversed(commits))
     return [Trend(*key, units[key], [found[key].get(commit) for commit in order]) for key in keys]
-
-
-def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
-    """Names of benchmarks, given as label and collector: with the collector in brackets where a label has several of these."""
-    several = ambiguous(benchmarks)
-    return [f"{label} ({collector})" if label in several else label for label, collector in benchmarks]
 
 
 def leading(measured: Measured) -> list[tuple[str, Summary]]:

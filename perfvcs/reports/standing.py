@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -88,8 +87,7 @@ class Standing:
     def _unfinished(self) -> Iterator[str]:
         """Interrupted sessions, and how each is continued: the newest by default, the others by name."""
         for number, header in enumerate(self.unfinished[:SESSIONS]):
-            when = f"{datetime.fromisoformat(header.started).astimezone():%Y-%m-%d %H:%M}"
-            yield f"interrupted: the session of {when} on {shorten(header.names, 36)}"
+            yield f"interrupted: session {header.session} on {shorten(header.names, 33)}"
             yield f"  finish it with `{header.continued if number == 0 else header.continued_by_name}`"
         if len(self.unfinished) > SESSIONS:
             yield f"  and {len(self.unfinished) - SESSIONS} more"

@@ -7,8 +7,7 @@ from statistics import geometric_mean
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.quantity import metric_name, metric_rank, quantity, shorten
-from perfvcs.reports.chronicle import named
+from perfvcs.quantity import metric_name, metric_rank, named, quantity, shorten
 from perfvcs.summary import summarise
 
 if TYPE_CHECKING:

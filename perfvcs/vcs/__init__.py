@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,8 @@ from pathlib import Path
 from perfvcs import wholefile
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.vcs.lineage import Lineage
+
+SESSION = re.compile(r"\d{8}T\d{6}(-[0-9a-f]*)?")  # what measure.journal calls sessions, or a beginning
 
 
 class NoRepository(PerfError):
@@ -219,6 +222,11 @@ class Project:
             raise NoRepository("the repository has no commits yet: make the first one with `git commit`")
         if revision == "HEAD":
             raise UnknownRevision("this branch has no commits yet: make the first one with `git commit`, or name a revision")
+        if SESSION.fullmatch(revision):
+            raise UnknownRevision(
+                f"`{revision}` is not a revision here, but looks like a session: `perf status` names those that can be finished "
+                "(`perf collect --continue SESSION`) or given up (`perf rm SESSION`)"
+            )
         cure = (
             "; the clone is shallow: `git fetch --unshallow`" if self.shallow else ": see `git log`, `git branch -a`, `git tag`"
         )
