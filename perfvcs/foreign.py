@@ -24,7 +24,7 @@ def content(path: Path | str, most: int) -> bytes:
     # O_NONBLOCK: a named pipe must not keep us waiting before we can see that it is one
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+            raise OSError(errno.EINVAL, "it is not a plain file", str(path))
         return at_most(file, most)
 
 
