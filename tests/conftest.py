@@ -70,6 +70,11 @@ class Said(NamedTuple):
     err: str
 
 
+def children() -> set[int]:
+    """The processes that this one started and that are there, ended ones that nobody waited for too."""
+    return {process.pid for process in psutil.Process().children()}
+
+
 @pytest.fixture
 def perf() -> Callable[..., Said]:
     """Run a command of the group in this process: ``perf("log", "-n1")``; a traceback fails the test."""

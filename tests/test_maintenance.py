@@ -98,10 +98,10 @@ def test_a_store_that_cannot_be_written_is_told_in_one_line(project: Project, pe
     project.configure('cmd = "true"')
     project.commit()
     perf("init")
-    # the tests may run as root, whom permissions do not stop: a file where git needs a folder does
+    # the tests may run as root, whom permissions do not stop: a store without its objects does
     objects = project.root / ".perf" / "store" / "objects"
     objects.rename(objects.with_name("kept"))
-    objects.write_text("")
+    objects.mkdir()
     said = perf("collect", code=12)
     assert "is not a whole store" in said.err
     assert [line for line in said.err.splitlines() if line.startswith("perf: ")] == said.err.splitlines()[-1:]

@@ -569,4 +569,7 @@ def sources() -> list[bytes]:
 def records() -> list[bytes]:
     """The record of a store, beside the project and elsewhere."""
     token = "0" * 64
-    return [json.dumps(one).encode() + b"\n" for one in ({"token": token}, {"token": token, "store": "/elsewhere/.perf"})]
+    return [
+        json.dumps(one).encode() + b"\n"
+        for one in ({"token": token, "store": "../.perf"}, {"token": token, "store": "/elsewhere/.perf"})
+    ]
