@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -123,7 +124,9 @@ def _wanted(project: Project, folder: Path, link: Path) -> Path:
     try:
         str(folder).encode()
         wanted = link if folder.absolute() == link else folder.resolve()
-        is_file = wanted != link and wanted.exists() and not wanted.is_dir()
+        is_file = wanted != link and not stat.S_ISDIR(wanted.stat().st_mode)
+    except FileNotFoundError:
+        is_file = False
     except UnicodeEncodeError:
         raise UsageError("the path of the folder has bytes that are not UTF-8: name another one") from None
     except OSError as error:
