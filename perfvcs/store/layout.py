@@ -54,12 +54,18 @@ def problem(store: Path) -> str | None:
     with contextlib.suppress(OSError, NotPlain):
         folders += [store / "objects" / name for name in entries(store / "objects")]
     for path in folders:
-        if os.path.lexists(path) and not stat.S_ISDIR(os.lstat(path).st_mode) and not path.name.startswith("tmp_"):
+        if _kind(path) not in (None, stat.S_IFDIR) and not path.name.startswith("tmp_"):
             return f"{path} is not a folder"
     main = store / "refs/heads/main"
-    if os.path.lexists(main) and not stat.S_ISREG(os.lstat(main).st_mode):
-        return f"{main} is not a plain file"
-    return None
+    return f"{main} is not a plain file" if _kind(main) not in (None, stat.S_IFREG) else None
+
+
+def _kind(path: Path) -> int | None:
+    """What is at a path, links not followed; None where nothing is, or where git has just taken it away."""
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def restore(store: Path) -> list[str]:
@@ -71,15 +77,14 @@ def restore(store: Path) -> list[str]:
     if foreign := _foreign_keys(store / "config"):
         dropped.append(f"store/config: {', '.join(foreign)}")
     for name in entries(store):
-        kind = stat.S_IFMT(os.lstat(store / name).st_mode)
-        if kind != (stat.S_IFDIR if name in FOLDERS else stat.S_IFREG if name in FILES else None):
+        if _kind(store / name) != (stat.S_IFDIR if name in FOLDERS else stat.S_IFREG if name in FILES else None):
             dropped += _dropped(store, name)
     for name in entries(store / "objects"):
         if not OF_OBJECTS.fullmatch(name):
             dropped += _dropped(store, f"objects/{name}")
     for top, allowed in (("objects", OBJECTS), ("refs", REFS)):
-        for name in list(_below(store / top)):
-            if not allowed.fullmatch(name) or not stat.S_ISREG(os.lstat(store / top / name).st_mode):
+        for name in _below(store / top):
+            if not allowed.fullmatch(name) or _kind(store / top / name) != stat.S_IFREG:
                 dropped += _dropped(store, f"{top}/{name}")
     if (text := _content(store / "packed-refs")) is not None:
         kept = b"".join(line for line in text.splitlines(keepends=True) if line.endswith(b" refs/heads/main\n"))
