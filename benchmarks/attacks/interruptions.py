@@ -156,9 +156,9 @@ class Attack:
             reasons = [reason for reason in reasons if "came, instead of" not in reason]
         self._blame("lost", [*reasons, *inspection.unreadable(project)])
 
-    def _files(self, project: Project) -> list[str]:
-        """Scratch files, each blamed once: those beside the user's own files may stay until the same command runs again."""
-        found = inspection.files(project)
+    def _files(self, project: Project, *, repeated: bool = False) -> list[str]:
+        """Scratch files, each blamed once: those in a published site may stay until it is published again (``repeated``)."""
+        found = [name for name in inspection.files(project) if repeated or not Path(name).is_relative_to(project.out)]
         for name in found:
             path = Path(name)
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
@@ -170,6 +170,7 @@ class Attack:
         self._blame("tracebacks", inspection.tracebacks(said))
         if said.code not in self.command.codes:
             self._blame("wrong exits", [f"the same command ended with {said.code} afterwards: {said.err or said.out}"])
+        self._blame("files", self._files(project, repeated=True))
 
     def _sweep(self, project: Project) -> None:
         """`perf gc` deletes what git's killed processes have left, when it is old."""
