@@ -85,7 +85,7 @@ def steps(series: ArrayLike) -> list[Step]:
     likeliest = settle(clipped, [places for places, _ in agreed])
     settled = {where[0]: (*where, names) for where, (_, names) in zip(likeliest, agreed, strict=True)}
     inner = [place for place in sorted(settled) if EDGE <= place <= len(y) - EDGE]
-    found = _describe(clipped, [settled[place] for place in _confirm(clipped, inner)])
+    found = describe(clipped, [settled[place] for place in _confirm(clipped, inner)])
     return [
         replace(step, place=int(there[step.place]), first=int(there[step.first]), last=int(there[step.last]))
         for step in join(ramps(clipped, found))
@@ -122,7 +122,8 @@ def _inflation(series: NDArray[np.float64], places: Sequence[int]) -> float:
     return float(autocorrelation(residuals(series, places)[None], 1).inflation()[0])
 
 
-def _describe(series: NDArray[np.float64], settled: Sequence[tuple[int, int, int, tuple[str, ...]]]) -> list[Step]:
+def describe(series: NDArray[np.float64], settled: Sequence[tuple[int, int, int, tuple[str, ...]]]) -> list[Step]:
+    """The steps at places with their first, last and detectors, between each one's neighbours."""
     import numpy as np
 
     from perfvcs.statistics.changepoints.drift import residuals
