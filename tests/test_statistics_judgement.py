@@ -42,8 +42,8 @@ def test_a_step_settled_in_turns_is_a_step_however_short_the_series() -> None:
 
 
 def test_a_step_that_is_settled_and_found_is_one() -> None:
-    (step,) = judge(noisy(2, (60, 0.0), (60, 0.05), spread=0.02), evidence=[61]).steps
-    assert step.place == step.first == step.last == 61
+    (step,) = judge(noisy(4, (60, 0.0), (60, 0.05), spread=0.02), evidence=[59]).steps
+    assert step.place == step.first == step.last == 59
     assert step.detectors[-1] == "turns"
     assert len(step.detectors) > 1
 
