@@ -142,6 +142,13 @@ class Reached(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     units: dict[str, list[int]]
 
 
+class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The turn of each execution in its block, as columns: its number, and its ``place`` (0 = first)."""
+
+    execution: list[int]
+    place: list[int]
+
+
 class Processed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One postprocessor that was run, with its parameters."""
 
@@ -192,6 +199,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     dirty: str | None = None
     stacks: Stacks | None = None
     reached: Reached | None = None
+    turns: Turns | None = None
     models: list[dict[str, Any]] = []
     postprocessors: list[Processed] = []
     origin: str | None = None
@@ -216,6 +224,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             document["stacks"] = self.stacks
         if self.reached is not None:
             document["reached"] = self.reached
+        if self.turns is not None:
+            document["turns"] = self.turns
         document |= {"models": self.models, "postprocessors": self.postprocessors}
         if self.origin is not None:  # what was stored before there were origins stays as it is
             document["origin"] = self.origin
@@ -249,6 +259,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     dirty: str | None = None
     stacks: Stacks | None = None
     reached: Reached | None = None
+    turns: Turns | None = None
     models: list[dict[str, Any]] = []
     postprocessors: list[Processed] = []
     origin: str | None = None
@@ -360,6 +371,8 @@ def _check(profile: Profile) -> None:
         _require(valid, "$.reached.units points outside $.reached.functions")
         named = all(len(name) <= MAX_NAME for names in (profile.reached.functions, profile.reached.units) for name in names)
         _require(named, f"$.reached has a name over {MAX_NAME} characters")
+    if profile.turns is not None:
+        _check_turns(profile.turns)
     _require(rows.size is None or len(rows.size) == count, "$.resources.size has another length than uid")
     for name in ("binaries", "executions", "warmup", "version", "failed"):
         _require(0 <= getattr(profile.design, name) <= MAX_INTEGER, f"$.design.{name} is not between 0 and {MAX_INTEGER}")
@@ -373,6 +386,17 @@ def _check(profile: Profile) -> None:
     for name, values in rows.metrics.items():
         _require(METRIC_NAME.fullmatch(name) and name not in RESERVED, f"$.metrics has the unusable name {name[:80]!r}")
         _require(len(values) == count, f"$.resources.{name} has {len(values)} rows, uid has {count}")
+
+
+def _check_turns(turns: Turns) -> None:
+    columns = {name: getattr(turns, name) for name in turns.__struct_fields__}
+    for name, column in columns.items():
+        _require(
+            len(column) == len(turns.execution), f"$.turns.{name} has {len(column)} rows, execution has {len(turns.execution)}"
+        )
+        valid = all(0 <= value <= MAX_INTEGER for value in column)
+        _require(valid, f"$.turns.{name} has a value that is not between 0 and {MAX_INTEGER}")
+    _require(len(set(turns.execution)) == len(turns.execution), "$.turns.execution repeats a number")
 
 
 def _require(holds: object, message: str) -> None:

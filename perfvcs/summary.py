@@ -66,17 +66,19 @@ class Header(msgspec.Struct, frozen=True):
 class Measured(msgspec.Struct, frozen=True):
     """A header with its summaries: all that ``check`` looks at.
 
-    ``paces``: the machine's pace in each execution, in s, by build and number; of those where it was read.
+    ``paces``: the machine's pace in each execution, in s, by build and number; of those where it was read. ``turns``: the place (0 =
+    first) that each execution had among the versions in its block; empty where that is not known.
     """
 
     header: Header
     summaries: list[Summary]
     paces: dict[Place, float] = {}
+    turns: dict[Place, int] = {}
 
     @classmethod
     def of(cls, profile: Profile, path: str = "") -> Measured:
         """Header and summaries of a profile."""
-        return cls(Header.of(profile, path), summarise(profile), paces(profile))
+        return cls(Header.of(profile, path), summarise(profile), paces(profile), turns(profile))
 
 
 def paces(profile: Profile) -> dict[Place, float]:
@@ -89,6 +91,15 @@ def paces(profile: Profile) -> dict[Place, float]:
         if value is not None and value > 0 and mark != REPEATED:
             found[binary, execution].append(log(value))
     return {place: exp(fmean(values)) for place, values in found.items()}
+
+
+def turns(profile: Profile) -> dict[Place, int]:
+    """The place that each execution had in its block, by build and number; empty where the profile does not say."""
+    if profile.turns is None:
+        return {}
+    rows, places = profile.resources, dict(zip(profile.turns.execution, profile.turns.place, strict=True))
+    executions = sorted(set(zip(rows.integers("binary"), rows.execution, strict=True)))
+    return {place: places[place[1]] for place in executions if place[1] in places}
 
 
 def summarise(profile: Profile) -> list[Summary]:

@@ -66,7 +66,7 @@ def at_workload(profile: Profile) -> Profile:
     taken = Resources(
         names=rows.names, uid=[rows.uid[row] for row in places], size=[bound(profile)] * len(places), metrics=values, **columns
     )
-    return replace(profile, resources=taken, metrics=metrics, stacks=None, reached=None, models=[], postprocessors=[])
+    return replace(profile, resources=taken, metrics=metrics, stacks=None, reached=None, turns=None, models=[], postprocessors=[])
 
 
 def _template(job: Job, n: float) -> Job:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import statistics
 from dataclasses import replace
 
+import pytest
 from samples import WALL, sample_profile
 
-from perfvcs.profile import REPEATED, Metric, Resources
+from perfvcs.profile import REPEATED, Malformed, Metric, Resources, Turns, decode
 from perfvcs.summary import MAX_SIZES, Header, Measured, Summary, summarise
 
 
@@ -49,6 +52,31 @@ def test_few_sizes_are_separate_benchmarks_and_many_are_a_curve() -> None:
     assert whole.sizes > MAX_SIZES
     assert summarise(sample_profile(resources=replace(many, size=sizes[::-1])))[0].sizes == whole.sizes
     assert summarise(sample_profile(resources=replace(many, size=[None, *sizes[1:]])))[0].sizes != whole.sizes
+
+
+def test_the_place_of_an_execution_in_its_block_is_known_by_build_and_number() -> None:
+    rows = Resources(names=["a"], uid=[0] * 4, execution=[0, 0, 1, 3], binary=[0, 0, 1, 1], metrics={"wall": [1.0] * 4})
+    profile = sample_profile(resources=rows, turns=Turns(execution=[0, 1, 2], place=[1, 0, 1]))
+    assert Measured.of(decode(profile.encode())).turns == {(0, 0): 1, (1, 1): 0}
+    old = sample_profile(resources=rows)
+    assert "turns" not in json.loads(old.encode())
+    assert Measured.of(old).turns == {}
+
+
+@pytest.mark.parametrize(
+    ("turns", "message"),
+    [
+        ({"execution": [0, 1], "place": [0]}, "$.turns.place has 1 rows, execution has 2"),
+        ({"execution": [0, 0], "place": [0, 1]}, "$.turns.execution repeats a number"),
+        ({"execution": [0], "place": [-1]}, "$.turns.place has a value that is not between 0 and"),
+        ({"execution": [0], "place": [1 << 63]}, "$.turns.place has a value that is not between 0 and"),
+        ({"execution": [0], "seat": [0]}, "unknown field `seat`"),
+    ],
+)
+def test_turns_that_make_no_sense_are_refused(turns: dict[str, object], message: str) -> None:
+    document = json.loads(sample_profile().encode()) | {"turns": turns}
+    with pytest.raises(Malformed, match=re.escape(message)):
+        decode(json.dumps(document).encode())
 
 
 def test_an_empty_profile_has_no_summaries() -> None:

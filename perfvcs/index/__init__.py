@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.index.database import Database, Result
 from perfvcs.index.entries import PATH, WITHIN, Entry, entries, order
-from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, unpack
+from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, Number, unpack
 from perfvcs.index.findings import Findings
 from perfvcs.index.lines import Course, Line, Spreads, courses, lines, spreads
 from perfvcs.index.verdicts import Verdict, Verdicts
@@ -138,7 +138,7 @@ class Index:
         asked = None if commits is None else list(commits)
         return self._database.attempt(lambda: [header for _, header, _ in self._headers(asked)])
 
-    def _headers(self, commits: list[str] | None) -> list[tuple[int, Header, dict[Place, float]]]:
+    def _headers(self, commits: list[str] | None) -> list[tuple[int, Header, Details]]:
         rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN}", _json(commits))
         job, environment, metrics = _cached(Job), _cached(Environment), _cached(dict[str, Metric])
         details = msgspec.json.Decoder(Details).decode
@@ -147,7 +147,7 @@ class Index:
             detail = details(own)
             where = msgspec.structs.replace(environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings)
             header = Header(path, commit, dirty, job(*shared[:2]), detail.collected, where, detail.design, metrics(*shared[4:]))
-            found.append((number, header, {(binary, execution): pace for binary, execution, pace in detail.paces}))
+            found.append((number, header, detail))
         turn = order(commits)
         found.sort(key=lambda one: (turn(one[1].commit), one[1].collected.started, one[1].path))
         return found
@@ -161,7 +161,10 @@ class Index:
         summaries: dict[int, list[Summary]] = {}
         for profile, *row in self._rows(SUMMARIES, _json(commits)):
             summaries.setdefault(profile, []).append(unpack(*row))
-        return [Measured(header, summaries.get(profile, []), paces) for profile, header, paces in self._headers(commits)]
+        return [
+            Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns))
+            for profile, header, detail in self._headers(commits)
+        ]
 
     def counts(self, commits: Iterable[str]) -> dict[str, int]:
         """How many profiles each of these commits has; those without any are left out."""
@@ -261,6 +264,10 @@ class Index:
 def _mirrored(connection: sqlite3.Connection) -> str | None:
     row = connection.execute("SELECT head FROM mirror").fetchone()
     return row[0] if row and isinstance(row[0], str) and COMMIT.fullmatch(row[0]) else None
+
+
+def _placed(values: Iterable[tuple[int, int, Number]]) -> dict[Place, Number]:
+    return {(binary, execution): value for binary, execution, value in values}
 
 
 def _json(commits: Iterable[str]) -> str:

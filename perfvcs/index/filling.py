@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -11,14 +11,17 @@ from perfvcs.index import levels
 from perfvcs.index.levels import Levels
 from perfvcs.profile import Collected, Design
 from perfvcs.store.place import PLACE, Damaged, verified
-from perfvcs.summary import Measured, Summary
+from perfvcs.summary import Measured, Place, Summary
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping
 
     from perfvcs.store.plumbing import Fault
 
-VERSION = 11
+Number = TypeVar("Number", int, float)
+
+VERSION = 12
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -58,6 +61,7 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     notes: dict[str, str]
     warnings: list[str]
     paces: list[tuple[int, int, float]] = []  # build and number of an execution, and the machine's pace in it
+    turns: list[tuple[int, int, int]] = []  # and its place in its block
 
 
 class Filling:
@@ -90,7 +94,14 @@ class Filling:
             header.dirty,
             header.collected.started,
             msgspec.json.encode(
-                Details(header.collected, header.design, environment.notes, environment.warnings, _listed(measured))
+                Details(
+                    header.collected,
+                    header.design,
+                    environment.notes,
+                    environment.warnings,
+                    _listed(measured.paces),
+                    _listed(measured.turns),
+                )
             ),
             profile.origin,
         )
@@ -155,8 +166,8 @@ class Filling:
         return profile, number, uid, metric, one.size, executions, binaries, one.sizes, medians
 
 
-def _listed(measured: Measured) -> list[tuple[int, int, float]]:
-    return [(*place, pace) for place, pace in measured.paces.items()]
+def _listed(values: Mapping[Place, Number]) -> list[tuple[int, int, Number]]:
+    return [(binary, execution, value) for (binary, execution), value in values.items()]
 
 
 def _text(value: object) -> str:

@@ -103,9 +103,10 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="block"):
-    """One job's part of a block: what each version gave, how many of its executions failed before that, and its series.
+    """One job's part of a block: what each version gave, how many of its executions failed before that, its turn, and its series.
 
-    The keys are places of versions. A series is the job's key and the environment's fingerprint.
+    The keys are numbers of versions. ``places`` are those of the turns, 0 for the first. A series is the job's key and the environment's
+    fingerprint.
     """
 
     job: int
@@ -113,6 +114,7 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="block"
     binary: int
     seen: dict[int, Observations]
     failed: dict[int, int]
+    places: dict[int, int]
     series: dict[int, tuple[str, str]]
 
 
@@ -229,7 +231,7 @@ def _is_possible(header: Header) -> bool:
 
 
 def _is_sound(entry: Entry) -> bool:
-    return isinstance(entry, Lost) or entry.seen.keys() == entry.failed.keys() == entry.series.keys()
+    return isinstance(entry, Lost) or entry.seen.keys() == entry.failed.keys() == entry.places.keys() == entry.series.keys()
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -159,14 +159,16 @@ class Session:
         binary = block % self.cells[number].binaries
         seen: dict[int, Observations] = {}
         failed: dict[int, int] = {}
-        for position in positions:
+        tried = [position for position in positions if (number, position) in self._alive]
+        for position in tried:
             failed[position], found = self._execute(number, position, binary, block)
             if found is not None:
                 seen[position] = found
         if not seen:
             return
         series = {position: self._series.of(number, position, found.engine) for position, found in seen.items()}
-        done = Block(number, block, binary, seen, {position: failed[position] for position in seen}, series)
+        places = {position: place for place, position in enumerate(tried) if position in seen}
+        done = Block(number, block, binary, seen, {position: failed[position] for position in seen}, places, series)
         self.blocks.add(done)
         self._note(done)
 
@@ -218,7 +220,7 @@ class Session:
         if partial is None or not partial.uid:
             return ""
         recording = self.blocks.recording(number, position)
-        recording.add(partial, recording.executions, binary)
+        recording.add(partial, recording.executions, binary, 0)
         path = (
             self.sites.home / "aside" / f"{self.identity.session}-{self.versions[position].commit[:12]}-{number}-{position}.json"
         )
@@ -295,7 +297,7 @@ class Session:
         return Profile(
             commit=version.commit, dirty=version.dirty, job=self._series.job(number, position, recording.engine),
             metrics=recording.metrics, resources=recording.resources(), stacks=recording.stacks(),
-            reached=recording.reached,
+            reached=recording.reached, turns=recording.turns() if len(self.versions) > 1 else None,
             collected=Collected(self.identity.session, self.identity.started, moment(ended), f"perfvcs {__version__}"),
             environment=self.sites.environment(number, position, self.before, after),
             design=Design(

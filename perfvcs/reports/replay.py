@@ -190,7 +190,7 @@ def _blocks(pair: Twins) -> list[int]:
 
 def _part(pair: Twins, chosen: Collection[int]) -> Twins:
     """Both sides with some of their blocks only."""
-    first, last = (Measured(side.header, [_chosen(one, chosen) for one in side.summaries], side.paces) for side in pair)
+    first, last = (msgspec.structs.replace(side, summaries=[_chosen(one, chosen) for one in side.summaries]) for side in pair)
     return first, last
 
 
