@@ -12,21 +12,8 @@ from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
 
-SCALED = (
-    "s",
-    "B",
-    "B/s",
-    "bit",
-    "bit/s",
-    "op/s",
-    "ops/s",
-    "Hz",
-    "J",
-    "W",
-    "V",
-    "A",
-    "items/s",
-)  # others may have a prefix already
+SCALED = ("s", "B", "bit", "Hz", "J", "W", "V", "A")  # others may have a prefix already
+EVENTS = ("op", "ops", "items")  # the same, of so many in some time
 COUNTS = ("", "1", "count")
 PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -70,12 +57,14 @@ def scale(magnitude: float, unit: str) -> Scale:
 @lru_cache(maxsize=1024)
 def _scaled(step: int, unit: str) -> Scale:
     """The scale of magnitudes from 1,000 to the power of ``step`` on; kept, since a site has ten thousand quantities."""
+    upper, per, _ = unit.partition("/")
     fraction = unit in COUNTS or unit.startswith(("B", "bit"))  # a part of a byte or of a count takes no prefix
-    if unit == "s":
+    if upper == "s":
         step = min(step, 0)
     elif fraction and step >= -1:
         step = max(step, 0)
-    if (fraction and step < 0) or unit not in (*SCALED, *COUNTS):
+    scaled = unit in COUNTS or upper in SCALED or (per and upper in EVENTS)
+    if (fraction and step < 0) or not scaled:
         step = step if step >= 3 or step < -1 else 0
         power = f"×10{str(3 * step).translate(SUPERSCRIPT)}" if step else ""
         return Scale(10.0 ** (-3 * step), f"{power} {'' if unit in COUNTS else unit}".strip())

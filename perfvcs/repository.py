@@ -21,6 +21,7 @@ from perfvcs.lock import Locked, hold
 from perfvcs.rules import FILE, LARGEST, Rules
 from perfvcs.store import Store
 from perfvcs.store.place import fold
+from perfvcs.units import in_base_units
 from perfvcs.vcs import Project, UnknownRevision
 from perfvcs.vcs.changes import Changes, committed
 
@@ -240,8 +241,12 @@ class Repository:
         return [one for one in self.index.measured([state.commit]) if one.header.dirty == state.dirty]
 
     def profiles(self, headers: Iterable[Header]) -> list[Profile]:
-        """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them."""
-        return [profile for _, profile in self.store.read_many([header.path for header in headers], at=self.index.head)]
+        """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them.
+
+        Their values are in units without a prefix, unless models were fitted to them as they were.
+        """
+        found = self.store.read_many([header.path for header in headers], at=self.index.head)
+        return [profile if profile.models else in_base_units(profile) for _, profile in found]
 
     def baseline(self, target: State) -> State | None:
         """The nearest ancestor with a comparable profile, else the nearest with any; the commit itself below uncommitted changes."""

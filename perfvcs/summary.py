@@ -12,6 +12,7 @@ from zlib import crc32
 import msgspec
 
 from perfvcs.profile import REPEATED, Collected, Design, Environment, Job, Metric, Profile
+from perfvcs.units import in_base_units
 
 Place = tuple[int, int]  # build and number of an execution
 
@@ -77,8 +78,14 @@ class Measured(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, profile: Profile, path: str = "") -> Measured:
+<<<<<<< HEAD
         """Header and summaries of a profile."""
         return cls(Header.of(profile, path), summarise(profile), paces(profile), turns(profile))
+=======
+        """Header and summaries of a profile, all values in units without a prefix."""
+        profile = in_base_units(profile)
+        return cls(Header.of(profile, path), summarise(profile), paces(profile))
+>>>>>>> 0f6c5e6 (Units: values in ms and in s are one metric, on both sides and along a history)
 
 
 def paces(profile: Profile) -> dict[Place, float]:

@@ -80,7 +80,7 @@ def test_parameters_workloads_and_sizes_keep_benchmarks_apart() -> None:
 @pytest.mark.parametrize(
     ("was", "now", "reason"),
     [
-        (Metric("s"), Metric("ms"), "unit s -> ms"),
+        (Metric("s"), Metric("B"), "unit s -> B"),
         (Metric("s"), Metric("s", better="higher"), "better lower -> higher"),
         (Metric(""), Metric("s", kind="deterministic"), "unit - -> s; kind sampled -> deterministic"),
     ],

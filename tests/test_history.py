@@ -251,10 +251,10 @@ def test_another_command_or_unit_is_another_series(commits: list[str], perf: Per
     faster = Job(name="sort", collector="time", cmd="./sort -O", engine="launcher/1")
     first = measured(commits[:13], [0.010] * 13)
     second = measured(commits[13:26], [0.020] * 13, job=faster)
-    third = measured(commits[26:], [20] * 14, job=faster, metrics={"wall": Metric("ms")})
+    third = measured(commits[26:], [20] * 14, job=faster, metrics={"wall": Metric("B")})
     store(*first, *second, *third)
     reasons = [cut["reason"] for cut in told(perf)["cuts"]]
-    assert reasons == ["unit s -> ms", "cmd './sort' -> './sort -O'"]
+    assert reasons == ["unit s -> B", "cmd './sort' -> './sort -O'"]
 
 
 def test_what_cannot_be_used_is_left_out_and_counted(commits: list[str], perf: Perf) -> None:

@@ -15,7 +15,7 @@ PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
     {"errors", "interruption"},
     {"keeper"},
-    {"profile", "native", "statistics", "quantity", "rules", "descriptors", "wholefile"},
+    {"profile", "native", "statistics", "quantity", "units", "rules", "descriptors", "wholefile"},
     {"lock", "summary", "environment", "process", "plugins", "linuxperf", "interpreter", "twin", "workloads"},
     {"store", "vcs", "launcher"},
     {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}

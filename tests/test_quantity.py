@@ -28,7 +28,7 @@ def test_the_examples_hold() -> None:
         (999.0, "B", "999 B"), (20_480.0, "B", "20.48 kB"), (0.5, "B", "0.5 B"), (5e-8, "B", "50 ×10⁻⁹ B"),
         (3e9, "", "3 G"), (0.0, "s", "0 s"),
         (12.0, "ms", "12 ms"), (1e-7, "ms", "100 ×10⁻⁹ ms"), (7.6e4, "op/s", "76 kop/s"), (-0.02, "s", "-20 ms"),
-        (math.inf, "s", "inf s"), (0.25, "", "0.25"), (1e-5, "", "10 ×10⁻⁶"), (1e20, "s", "1.000e+20 s"),
+        (math.inf, "s", "inf s"), (0.25, "", "0.25"), (1e-5, "", "10 ×10⁻⁶"), (2.5e-8, "s/op", "25 ns/op"), (1e20, "s", "1.000e+20 s"),
     ],
 )  # fmt: skip
 def test_a_value_has_a_prefix_that_suits_it(value: float, unit: str, text: str) -> None:

@@ -734,7 +734,7 @@ def test_values_of_zero_and_below_have_no_logarithmic_axis(tab: Open, site: Path
     )
 
 
-@pytest.mark.parametrize("unit", ["s", "B", "", "op/s", "cycles", "1"])
+@pytest.mark.parametrize("unit", ["s", "B", "", "op/s", "cycles", "1", "s/op"])
 def test_numbers_read_as_everywhere_else(tab: Open, site: Path, unit: str) -> None:
     values = [0, 1.31e-5, 0.0131, 0.5, 3.14159, 200, 999.96, 1234.5, 20_500_000, 7.2e12, -0.25, 2e-9]
     effects = [0, 0.0241, -0.00052, 12.5, 0.99, -0.5, 0.00004]

@@ -153,11 +153,16 @@ def _disregarded(was: Metric | None, about: Metric | None) -> str:
 
 
 def _by_unit(side: Sequence[Measured]) -> dict[Key, Sizes]:
-    """Per unit and metric, per size, the summaries by the place of their profile."""
+    """Per unit and metric, per size, the summaries by the place of their profile.
+
+    A session whose metric meant something else than in the newest one is left out.
+    """
     found: dict[Key, Sizes] = defaultdict(lambda: defaultdict(dict))
+    metrics = _newest(side).header.metrics
     for place, one in enumerate(side):
         for summary in one.summaries:
-            found[summary.uid, summary.metric][summary.size][place] = summary
+            if one.header.metrics[summary.metric] == metrics.get(summary.metric):
+                found[summary.uid, summary.metric][summary.size][place] = summary
     return found
 
 

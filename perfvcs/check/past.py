@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from perfvcs.profile import Metric
     from perfvcs.summary import Header, Measured, Summary
 
 
@@ -41,7 +42,7 @@ def past_of(measured: Iterable[Measured]) -> dict[Unit, Past]:
 
     A session which interleaved several versions counts once, with the last of them: between its versions there is no session's
     difference. A session that held one commit twice gives an A/A effect (difference of log-means). Units with a value of 0 or
-    below have no history.
+    below have no history, and where a metric was redefined (another direction, say) its history begins anew.
     """
     sessions: dict[tuple[str, str, str], list[tuple[Header, list[Summary]]]] = defaultdict(list)
     for one in measured:
@@ -50,11 +51,17 @@ def past_of(measured: Iterable[Measured]) -> dict[Unit, Past]:
     means: dict[Unit, list[float]] = defaultdict(list)
     commits: dict[Unit, list[str]] = defaultdict(list)
     audits: dict[Unit, list[float]] = defaultdict(list)
+    meant: dict[Unit, Metric] = {}
     for (series, environment, _), members in sessions.items():
         members.sort(key=lambda member: member[0].design.version)
         last, found = members[-1]
         centres = _centres(series, environment, found)
         for unit, centre in centres.items():
+            about = last.metrics[unit.metric]
+            if meant.setdefault(unit, about) != about:
+                meant[unit] = about
+                for column in (means, commits, audits):
+                    column.pop(unit, None)
             means[unit].append(centre)
             commits[unit].append(last.commit)
         twins = [summaries for header, summaries in members[:-1] if header.commit == last.commit and header.dirty == last.dirty]

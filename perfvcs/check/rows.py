@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.profile import REPEATED, Profile
+from perfvcs.units import in_base_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Table:
     """The rows of one unit in one profile, in their order; columns of equal length.
 
-    ``size`` and the metrics are NaN where a row has none. Rows whose execution was repeated are left out.
+    ``size`` and the metrics are NaN where a row has none; units have no prefix. Rows whose execution was repeated are left out.
     """
 
     size: NDArray[np.float64]
@@ -73,7 +74,7 @@ class _Opened:
     def __init__(self, profile: Profile) -> None:
         import numpy as np
 
-        rows = profile.resources
+        rows = in_base_units(profile).resources
         codes = np.array(rows.uid, dtype=np.int64)
         used = np.flatnonzero(np.array(rows.integers("mark"), dtype=np.int64) != REPEATED)
         self._order = used[np.argsort(codes[used], kind="stable")]

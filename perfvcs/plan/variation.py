@@ -14,6 +14,7 @@ from perfvcs.plan.outliers import apart as drawn_apart
 from perfvcs.plan.outliers import in_turns as drawn_in_turns
 from perfvcs.profile import Profile
 from perfvcs.summary import Measured, Summary
+from perfvcs.units import in_base_units
 
 ENOUGH = 4  # degrees of freedom from which the differences of real pairs are preferred
 ROUNDING = 1e-24  # a relative variance below is only rounding
@@ -59,6 +60,7 @@ class Variation:
 
 def variations(profiles: Sequence[Profile]) -> list[Variation]:
     """The variations of all judged units and metrics of profiles of one series and environment, oldest first."""
+    profiles = [in_base_units(profile) for profile in profiles]
     found = spreads([Measured.of(profile) for profile in profiles])
     keys = {(one.uid, one.size, one.metric) for one in found if one.difference is not None}
     raw = [runs(profile, keys) for profile in profiles]

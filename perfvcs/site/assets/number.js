@@ -2,7 +2,8 @@
 // Numbers with units as people read them; the same rules as perfvcs/quantity.py, and a test holds both together.
 var perf = globalThis.perf || {};
 perf.number = (() => {
-  const SCALED = new Set(["s", "B", "B/s", "bit", "bit/s", "op/s", "ops/s", "Hz", "J", "W", "V", "A", "items/s"]);
+  const SCALED = new Set(["s", "B", "bit", "Hz", "J", "W", "V", "A"]);
+  const EVENTS = new Set(["op", "ops", "items"]);
   const COUNTS = new Set(["", "1", "count"]);
   const PREFIXES = ["p", "n", "u", "m", "", "k", "M", "G", "T", "P"];
   const UNIT = 24; // characters of a unit
@@ -12,10 +13,11 @@ perf.number = (() => {
     const magnitude = Math.abs(value);
     if (!Number.isFinite(magnitude) || magnitude === 0) return {factor: 1, unit};
     let step = Math.max(-100, Math.floor((Math.log10(magnitude) + 4e-10) / 3));
-    const fraction = COUNTS.has(unit) || /^(B|bit)/.test(unit);
-    if (unit === "s") step = Math.min(step, 0);
+    const [upper, per] = unit.split("/", 2), fraction = COUNTS.has(unit) || /^(B|bit)/.test(unit);
+    if (upper === "s") step = Math.min(step, 0);
     else if (fraction && magnitude >= 1e-3) step = Math.max(step, 0);
-    if ((fraction && step < 0) || !(SCALED.has(unit) || COUNTS.has(unit))) {
+    const scaled = COUNTS.has(unit) || SCALED.has(upper) || (per !== undefined && EVENTS.has(upper));
+    if ((fraction && step < 0) || !scaled) {
       step = step >= 3 || step < -1 ? step : 0;
       const power = step ? "×10" + superscript(String(3 * step)) : "";
       return {factor: 10 ** (-3 * step), unit: `${power} ${COUNTS.has(unit) ? "" : unit}`.trim()};
