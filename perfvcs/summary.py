@@ -78,14 +78,9 @@ class Measured(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, profile: Profile, path: str = "") -> Measured:
-<<<<<<< HEAD
-        """Header and summaries of a profile."""
-        return cls(Header.of(profile, path), summarise(profile), paces(profile), turns(profile))
-=======
         """Header and summaries of a profile, all values in units without a prefix."""
         profile = in_base_units(profile)
-        return cls(Header.of(profile, path), summarise(profile), paces(profile))
->>>>>>> 0f6c5e6 (Units: values in ms and in s are one metric, on both sides and along a history)
+        return cls(Header.of(profile, path), summarise(profile), paces(profile), turns(profile))
 
 
 def paces(profile: Profile) -> dict[Place, float]:
