@@ -48,3 +48,15 @@ def test_help_imports_no_command():
 @pytest.mark.parametrize("command", ["log -n1", "status", "check --help", "hook status"])
 def test_a_frequent_command_imports_nothing_heavy(command):
     assert not imports(*command.split()) & HEAVY
+
+
+@pytest.mark.usefixtures("initialised")
+@pytest.mark.parametrize("chosen", ["", "3"])
+def test_that_numpy_loads_without_threads_is_not_seen_by_measured_programs(project, tmp_path, monkeypatch, chosen):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if chosen:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", chosen)
+    seen = tmp_path / "seen"
+    command = ["collect", "-n", "1", "--", "sh", "-c", f'echo "[$OPENBLAS_NUM_THREADS]" >>{seen}']
+    subprocess.run([sys.executable, "-m", "perfvcs", *command], cwd=project.root, check=True, capture_output=True)
+    assert set(seen.read_text().split()) == {f"[{chosen}]"}

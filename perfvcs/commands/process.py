@@ -12,7 +12,6 @@ from perfvcs.commands._output import echo
 
 SUFFIXES = (".json", ".gz", ".z", ".csv", ".perf")
 HELP = ("-h", "--help")
-THREADS = "OPENBLAS_NUM_THREADS"
 
 
 class Members(click.Group):
@@ -97,7 +96,6 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
     from perfvcs.errors import UsageError
     from perfvcs.reports import processing
 
-    _load_numpy()
     if Path(target).is_file() and target.endswith(SUFFIXES):
         outcomes = [_file(Path(target), name, member, output)]
         stored = f"wrote {output}" if output else "nothing is stored of a file without -o"
@@ -119,20 +117,6 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
     echo(processing.document(outcomes) if as_json else "\n".join([*processing.lines(outcomes), stored]))
     for note in processing.notes(outcomes):
         echo(note, err=True)
-
-
-def _load_numpy() -> None:
-    """Import numpy without the threads of its linear algebra: they take longer to start than what they could save here."""
-    import os
-
-    given = os.environ.get(THREADS)
-    os.environ[THREADS] = "1"
-    import numpy  # noqa: F401
-
-    if given is None:  # git inherits the environment
-        del os.environ[THREADS]
-    else:
-        os.environ[THREADS] = given
 
 
 def _file(path: Path, name: str, member: Any, output: Path | None) -> Any:
