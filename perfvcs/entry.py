@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from perfvcs import interruption
 
 THREADS = "OPENBLAS_NUM_THREADS"
+RARELY = 1_000_000  # new objects between two searches for cycles: most commands end before that, and searching takes a tenth of their time
 
 
 def main() -> None:
     """Run the command line of this process; ``perf``, ``perfvcs`` and ``python -m perfvcs`` start here."""
     interruption.begin()
+    gc.set_threshold(RARELY)
     if THREADS not in os.environ:
         # numpy's threads take longer to start than they save here. `os.environ`, which measured programs inherit, stays as it is.
         os.putenv(THREADS, "1")
