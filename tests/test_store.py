@@ -401,6 +401,18 @@ def test_a_lock_that_a_killed_git_left_is_taken_away(store: Store) -> None:
     assert not lock.exists()
 
 
+@pytest.mark.parametrize("name", ["packed-refs.lock", "objects/info/commit-graph.lock", "gc.pid.lock", "refs/heads/main.lock"])
+def test_a_lock_that_a_killed_git_left_keeps_nobody_from_packing(store: Store, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    store.add([sample_profile()], "One")
+    lock = store.path / name
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    os.utime(lock, (time.time() - 60, time.time() - 60))
+    monkeypatch.setattr(store_module, "PATIENCE", 0.0)
+    assert store.gc()
+    assert not lock.exists()
+
+
 def test_a_lock_that_stays_ends_in_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     (store.path / "refs/heads").mkdir(parents=True, exist_ok=True)
     (store.path / "refs/heads/main.lock").touch()

@@ -30,6 +30,7 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 MAX_PATH = 4096
 BATCH = 5000  # documents that fsck reads through one git process
 PATIENCE = 120.0  # seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
+OUR_LOCKS = "perfvcs-write.lock", "perfvcs-gc.lock"
 STALE_LOCK = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
 STALE_FILE = 3600.0  # seconds after which a half-written pack has no writer any more
 CROWDED_OBJECTS, CROWDED_PACKS = 6700, 50  # from here gc is worth its time, as in git itself
@@ -107,7 +108,7 @@ class Store:
         try:
             self._git.run("-c", "init.defaultBranch=main", "init", "--quiet", "--bare", "--template=", str(self.path.absolute()))
             layout.write_config(self.path)
-            for name in ("perfvcs-write.lock", "perfvcs-gc.lock"):
+            for name in OUR_LOCKS:
                 (self.path / name).touch()
             with contextlib.closing(Import(self._git)) as stream:
                 stream.commit(None, self.who, int(time.time()), "Create the store", {"format": stream.blob(FORMAT)})
@@ -216,11 +217,12 @@ class Store:
         return list(needed)
 
     def _break_stale_locks(self) -> None:
-        for name in ("refs/heads/main.lock", "HEAD.lock", "packed-refs.lock"):
-            lock = self.path / name
-            with contextlib.suppress(FileNotFoundError):
-                if time.time() - lock.stat().st_mtime > STALE_LOCK:
-                    lock.unlink()
+        """Remove the locks of git's killed processes: of the branch, of packed references, of the commit graph, or of whatever comes."""
+        for lock in self.path.rglob("*.lock"):
+            if lock.name not in OUR_LOCKS:
+                with contextlib.suppress(FileNotFoundError):
+                    if time.time() - lock.lstat().st_mtime > STALE_LOCK:
+                        lock.unlink()
 
     def read(self, path: str, *, at: str | None = None) -> Profile:
         """One profile of the newest state, or of the store's commit ``at``; raises Damaged, and UsageError where there is none."""
