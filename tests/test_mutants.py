@@ -55,6 +55,7 @@ REFUSED = {
     ),
     "Perun, half a surrogate pair as a uid": ("perun", b'{"resources": [{"amount": 1, "uid": "\\udfff", "x": NaN}]}'),
     "Perun, nested": ("perun", b'{"header": ' + b'{"a":' * 3000),
+    "pytest, nanoseconds of 400 digits": ("pytest", replaced(seeds.pytest()[0], b'"runs": [[10, 9', b'"runs": [[10, ' + DIGITS[:400])),
     "a table, half a quarter of a million brackets": ("csv", b"[" * 262_144 + b"\na,1\n"),
     "a table, a title of brackets": ("csv", b"uid," + b"x [" * 33_000 + b"\na,1\n"),
     "a table, a title of spaces": ("csv", b'uid,"a' + b" " * 100_000 + b'("\na,1\n'),

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from perfvcs.collectors import CollectError
 from perfvcs.complexity.recording import read_at_most
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.profile import MAX_NAME
+from perfvcs.profile import MAX_INTEGER, MAX_NAME
 
 MAX_BYTES = 1 << 28  # of one file
 MAX_FILES = 1000
 MAX_ID = MAX_NAME - 100  # what is added to a test's name has its place
 
-Reading = tuple[int, int, int | None]
+_Amount = Annotated[int, msgspec.Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+Reading = tuple[_Amount, _Amount, _Amount | None]
 
 
 class _Started(msgspec.Struct, tag_field="kind", tag="started"):
