@@ -109,9 +109,9 @@ def test_the_origin_is_the_first_version_however_many_follow(perf: Perf) -> None
 def test_a_processed_profile_is_counted_once_and_is_the_same_as_before(commit: str, perf: Perf, project: Project) -> None:
     target = project.commit()
     Repository.find().store.add([sized(target, seed=2)], "test")
-    before = perf("check", "--again", commit, target, code=None)
+    before = perf("check", commit, target, code=None)
     perf("process", commit, "regression")
-    after = perf("check", "--again", commit, target, code=None)
+    after = perf("check", commit, target, code=None)
     assert after == before
     assert "1 profile" in perf("log", commit).out
     assert perf("fsck").out.startswith("2 profiles can be read, all whole")

@@ -519,9 +519,9 @@ def test_what_perf_check_settled_of_neighbours_is_what_pages_say(commits: list[s
     assert data(f"series/{url}")["tracks"][0]["words"] == ["new", "degradation", "same", "improvement"]
     (row,) = [row for row in data(f"commits/{commits[1][:10]}.html")["moved"] if row["metric"] == "wall time"]
     assert row["cell"]["word"] == "degradation" and 0.04 < row["cell"]["low"] < row["cell"]["effect"] < row["cell"]["high"] < 0.06
-    perf("check", "--again", commits[0], commits[1], code=3)
+    perf("check", commits[0], commits[1], code=3)
     perf("accept", "sort:wall", "--reason", "checks its input")
-    perf("check", "--again", commits[0], commits[1], code=None)
+    perf("check", commits[0], commits[1], code=None)
     perf("publish", "site", *QUICK)
     assert [word for word, _ in cells()] == ["new", "accepted", "same", "improvement"]
     assert cells()[1][1] == told
