@@ -116,7 +116,8 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 
 
 def test_an_empty_report_says_so() -> None:
-    assert text(Report(baseline="", target="", method="auto", changes=[])) == "nothing -> nothing: nothing to compare\n0 of 0 comparisons settled"
+    empty = Report(baseline="", target="", method="auto", changes=[])
+    assert text(empty) == "nothing -> nothing: nothing to compare\n0 of 0 comparisons settled"
 
 
 def test_names_cannot_break_out_of_a_markdown_table() -> None:

@@ -567,10 +567,22 @@ def test_nothing_else_stops_it_and_what_was_not_checked_is_said_in_one_line(remo
     ("code", "verdict", "said"),
     [
         (0, "9 of 12 comparisons settled", "main: 9 of 12 comparisons settled\n"),
-        (4, "0 of 2 comparisons settled", "main: 0 of 2 comparisons settled; the push goes on, to settle it: perf check --measure "),
+        (
+            4,
+            "0 of 2 comparisons settled",
+            "main: 0 of 2 comparisons settled; the push goes on, to settle it: perf check --measure ",
+        ),
         (4, "0 of 0 comparisons settled", "main is not checked: a reason; the push goes on\n"),
-        (0, "  suspected      wall time\n1 of 2 comparisons settled", "main is suspected to have changed, 1 of 2 comparisons settled; "),
-        (4, "  suspected      wall time\n0 of 1 comparison settled", "main is suspected to have changed, 0 of 1 comparison settled; "),
+        (
+            0,
+            "  suspected      wall time\n1 of 2 comparisons settled",
+            "main is suspected to have changed, 1 of 2 comparisons settled; ",
+        ),
+        (
+            4,
+            "  suspected      wall time\n0 of 1 comparison settled",
+            "main is suspected to have changed, 0 of 1 comparison settled; ",
+        ),
     ],
 )
 def test_a_push_that_goes_on_says_how_much_was_settled(remote, quiet, stub, code, verdict, said):
