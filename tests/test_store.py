@@ -402,7 +402,9 @@ def test_a_lock_that_a_killed_git_left_is_taken_away(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["packed-refs.lock", "objects/info/commit-graph.lock", "gc.pid.lock", "refs/heads/main.lock"])
-def test_a_lock_that_a_killed_git_left_keeps_nobody_from_packing(store: Store, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_lock_that_a_killed_git_left_keeps_nobody_from_packing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     store.add([sample_profile()], "One")
     lock = store.path / name
     lock.parent.mkdir(parents=True, exist_ok=True)
