@@ -162,7 +162,7 @@ class Index:
         for profile, *row in self._rows(SUMMARIES, _json(commits)):
             summaries.setdefault(profile, []).append(unpack(*row))
         return [
-            Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns))
+            Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns), _placed(detail.seeds))
             for profile, header, detail in self._headers(commits)
         ]
 

@@ -62,6 +62,7 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     warnings: list[str]
     paces: list[tuple[int, int, float]] = []  # build and number of an execution, and the machine's pace in it
     turns: list[tuple[int, int, int]] = []  # and its place in its block
+    seeds: list[tuple[int, int, int]] = []  # and its seed
 
 
 class Filling:
@@ -101,6 +102,7 @@ class Filling:
                     environment.warnings,
                     _listed(measured.paces),
                     _listed(measured.turns),
+                    _listed(measured.seeds),
                 )
             ),
             profile.origin,
