@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
-VERSION = 13
+VERSION = 14
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
