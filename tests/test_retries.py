@@ -95,6 +95,21 @@ def test_what_fails_too_often_is_missing_and_the_other_version_is_stored(project
     assert (turns / "order").read_text().count(bad[:12]) == 2, "the version that was given up is not run again"
 
 
+def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(project: Project, perf: Perf, turns: Path) -> None:
+    project.configure('cmd = "sh work.sh"\nexecutions = 3')
+    for number in range(3):
+        project.commit(f"{number}", **{"work.sh": FLAKY.format(then=FAILING if number == 1 else "exit 9" if number else "true")})
+    (turns / "failing").write_text(" ".join(map(str, range(2, 8))))
+    said = perf("collect", "--json", "HEAD~2", "HEAD~1", "HEAD", "--seed", "6", code=5)
+    found = json.loads(said.out)
+    assert [failure["reason"].rpartition("(")[2] for failure in found["failed"]] == ["failed 3 times in a row)"] * len(
+        found["failed"]
+    )
+    assert 1 <= len({failure["version"] for failure in found["failed"]}) == len(found["failed"]) <= 2, "each is given up once"
+    (old,) = stored("HEAD~2")
+    assert old.turns is not None and len(old.turns.place) == 3
+
+
 @pytest.mark.usefixtures("turns")
 def test_notes_of_several_collectors_say_whose_they_are(project: Project, perf: Perf) -> None:
     project.configure('cmd = "sh work.sh"\ncollectors = ["time", "memory"]\nexecutions = 2')

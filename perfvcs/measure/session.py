@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from types import TracebackType
+from typing import NamedTuple
 
 from perfvcs import __version__
 from perfvcs.collectors import CollectError, Observations
@@ -27,8 +28,6 @@ from perfvcs.measure.turns import draw, turns
 from perfvcs.profile import Collected, Design, Profile
 from perfvcs.quantity import named
 
-Failures = defaultdict[int, list[str]]  # the reasons why executions failed, by version
-
 WARM_UP = -1  # the block of executions whose results are dropped
 
 
@@ -36,6 +35,15 @@ class CollectFailed(PerfError):
     """Some jobs could not be measured; the others are stored."""
 
     exit_code = 5
+
+
+class Turned(NamedTuple):
+    """One cell's part of a block: the ``seed``, the versions ``tried`` with it in this order, what they gave, and how often they failed."""
+
+    seed: int
+    tried: Sequence[int]
+    seen: dict[int, Observations]
+    failed: dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -152,32 +160,28 @@ class Session:
         ahead = {number: self._ahead(number, blocks) for number in blocks}
         begin, self._begun = self._begun, self._begun + max(blocks.values(), default=0)
         for block in range(begin, self._begun):
-            for number, positions in turns(
-                self.identity.seed, block, [self._versions(number) for number in range(len(self.cells))]
-            ):
+            alive = [self._versions(number) for number in range(len(self.cells))]
+            for number, positions in turns(self.identity.seed, block, alive):
                 if block in ahead.get(number, ()):
                     binary = block % self.cells[number].binaries
-                    seed, seen, failures = self._turn(number, positions, block, binary)
-                    if seen:
-                        self._complete(number, block, binary, seed, positions, seen, failures)
+                    self._complete(number, block, binary, self._turn(number, positions, block, binary))
 
     def _versions(self, number: int) -> list[int]:
         """The versions on which a cell was not given up."""
         return [position for position in range(len(self.versions)) if (number, position) in self._alive]
 
-    def _turn(
-        self, number: int, positions: Sequence[int], block: int, binary: int
-    ) -> tuple[int, dict[int, Observations], Failures]:
-        """One cell's part of a block: the seed that all versions shared, what they gave, and the failures before that.
+    def _turn(self, number: int, positions: Sequence[int], block: int, binary: int) -> Turned:
+        """One cell's part of a block: all its versions with one seed.
 
-        Before the last repetition of an execution the seed is given up, and all versions begin again with another one.
+        Before the last repetition of an execution that fails, the seed is given up, and all begin again with another one.
         """
-        failures: Failures = defaultdict(list)
+        failures: defaultdict[int, list[str]] = defaultdict(list)
         stepped: set[int] = set()
         for attempt in count():
             seed = 0 if self.cells[number].exact else draw(self.identity.seed, block, number, attempt)
+            tried = [position for position in positions if (number, position) in self._alive]
             seen: dict[int, Observations] = {}
-            for position in positions:
+            for position in tried:
                 found = self._execute(number, position, binary, seed, failures[position])
                 if found is not None:
                     seen[position] = found
@@ -191,18 +195,16 @@ class Session:
         for position in seen:
             if failures[position]:
                 self.progress.say(f"repeated: {self.names[number]} on {self.versions[position].name}: {failures[position][-1]}")
-        return seed, seen, failures
+        return Turned(seed, tried, seen, {position: len(failures[position]) for position in seen})
 
-    def _complete(
-        self, number: int, block: int, binary: int, seed: int, positions: Sequence[int], seen: dict[int, Observations],
-        failures: Failures,
-    ) -> None:  # fmt: skip
-        """A block counts when every version had its turn."""
-        series = {position: self._series.of(number, position, found.engine) for position, found in seen.items()}
-        places = {position: place for place, position in enumerate(positions) if position in seen}
-        done = Block(number, block, binary, seed, seen, {position: len(failures[position]) for position in seen}, places, series)
-        self.blocks.add(done)
-        self._note(done)
+    def _complete(self, number: int, block: int, binary: int, turned: Turned) -> None:
+        """A block counts when every version had its turn, if any gave something."""
+        if turned.seen:
+            series = {position: self._series.of(number, position, found.engine) for position, found in turned.seen.items()}
+            places = {position: place for place, position in enumerate(turned.tried) if position in turned.seen}
+            done = Block(number, block, binary, turned.seed, turned.seen, turned.failed, places, series)
+            self.blocks.add(done)
+            self._note(done)
 
     def _note(self, entry: Block | Lost) -> None:
         """Note a block, or from the first block on, with what was lost before it, what is lost."""
@@ -230,7 +232,7 @@ class Session:
                     often = f" (failed {len(failures)} times in a row)" if len(failures) > 1 else ""
                     self._give_up(number, position, str(error) + often + self._kept_aside(number, position, binary, error))
                     return None
-                if len(failures) == cell.retries:
+                if len(failures) == cell.retries and not cell.exact:
                     return None
         self.warnings |= dict.fromkeys(f"{self.names[number]}: {warning}" for warning in seen.warnings)
         return seen
