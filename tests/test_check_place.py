@@ -29,7 +29,9 @@ def check(
     profiles = interleaved(COMMITS, [wall.tolist() for wall in walls])
     if known:
         profiles = [
-            replace(profile, turns=Turns(list(range(len(later))), [int(which == bool(side)) for which in later]))
+            replace(
+                profile, turns=Turns(list(range(len(later))), [int(which == bool(side)) for which in later], [0] * len(later))
+            )
             for side, profile in enumerate(profiles)
         ]
     old, new = map(Measured.of, profiles)
@@ -81,6 +83,6 @@ def test_with_one_side_always_first_nothing_is_settled(place: float) -> None:
 
 def test_an_execution_without_a_place_leaves_the_order_unknown() -> None:
     profiles = interleaved(COMMITS, [[0.01, 0.0101, 0.0102, 0.0101, 0.01], [0.0105, 0.0106, 0.0107, 0.0106, 0.0105]])
-    places = Turns([0, 1, 2], [0, 1, 0]), Turns([0, 1, 2, 3, 4], [1, 0, 1, 0, 1])
+    places = Turns([0, 1, 2], [0, 1, 0], [1, 2, 3]), Turns([0, 1, 2, 3, 4], [1, 0, 1, 0, 1], [1, 2, 3, 4, 5])
     old, new = (Measured.of(replace(profile, turns=each)) for profile, each in zip(profiles, places, strict=True))
     assert compare([old], [new]).changes[0].word == "suspected"
