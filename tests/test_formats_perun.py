@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import formats
+from perfvcs.formats._written import written
 from perfvcs.formats.perun import Perun
 from perfvcs.profile import MAX_INTEGER, Malformed, Metric, Processed, Profile, Resources, Stacks
 
@@ -205,6 +206,17 @@ def test_amounts_may_be_texts_with_or_without_a_unit(amounts, units, unit, value
     profile = read(found)
     assert profile.metrics["duration"].unit == unit
     assert profile.resources.metrics["duration"] == pytest.approx(values)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["", "s", "ms", "µs", " kB", "%"]))
+def test_a_number_that_is_written_is_read(value, unit):
+    assert written(f"{value!r}{unit}") == (value, unit.strip())
+
+
+@given(st.text() | st.from_regex(r"[-+0-9.eE_ a-z]{0,450}") | st.integers() | st.none() | st.booleans())
+def test_whatever_is_written_is_a_finite_number_or_none(value):
+    found = written(value)
+    assert found is None or (abs(found.value) < float("inf") and len(found.unit) <= 32)
 
 
 def test_other_numbers_may_be_texts_too():
