@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs import gate
 from perfvcs.descriptors import NotPlain, entries, make_folder, remove
-from perfvcs.errors import UsageError, nearest
+from perfvcs.errors import NO_SPACE, UsageError, nearest
 from perfvcs.foreign import content
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
@@ -99,6 +99,8 @@ class Repository:
         except NotPlain as error:
             raise UsageError(f"{error}, or name a file with -o") from None
         except OSError as error:
+            if error.errno in NO_SPACE:
+                raise
             raise UsageError(f"cannot make {self.home / 'pages'}: {error.strerror}: name a file with -o") from None
         return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
 

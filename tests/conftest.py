@@ -95,8 +95,9 @@ def perf() -> Callable[..., Said]:
 
 @pytest.fixture(scope="session", autouse=True)
 def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No global git settings, a fixed identity, a cache folder of the test run's own, and Ctrl-C as in a terminal."""
+    """No global git settings, a fixed identity, a cache folder of the test run's own, and signals as in a terminal."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts with & ignores it, and hands that on
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as does nohup with this one
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
     for name in [name for name in os.environ if name.startswith("GIT_") or name in UNUSUAL]:

@@ -177,3 +177,14 @@ def test_a_full_disk_hides_no_verdicts(tmp_path: Path) -> None:
     again.close()
     assert found is not None
     assert found.report == REPORT
+
+
+def test_a_full_disk_is_not_a_git_folder_that_is_not_ours(project: Project) -> None:
+    before = sorted((project.root / ".git").iterdir())
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' XFSZ; ulimit -f 0; exec '{sys.executable}' -m perfvcs init"],
+        cwd=project.root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "raise the limit" in done.stderr
+    assert sorted((project.root / ".git").iterdir()) == before

@@ -110,6 +110,7 @@ def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(pro
     assert old.turns is not None and len(old.turns.place) == 3
 
 
+@pytest.mark.needs("cc")  # the recorder of memory
 @pytest.mark.usefixtures("turns")
 def test_notes_of_several_collectors_say_whose_they_are(project: Project, perf: Perf) -> None:
     project.configure('cmd = "sh work.sh"\ncollectors = ["time", "memory"]\nexecutions = 2')
@@ -207,6 +208,7 @@ def test_a_slip_of_the_pen_is_named(project: Project, perf: Perf) -> None:
     assert "`retries` is -1, but must be 0 to 1,000" in perf("collect", code=2).err
 
 
+@pytest.mark.needs("cc")  # the recorder of memory
 @pytest.mark.usefixtures("turns")
 def test_a_check_says_that_the_target_fails_more_often(project: Project, perf: Perf) -> None:
     project.configure('cmd = "sh work.sh"\nexecutions = 6')

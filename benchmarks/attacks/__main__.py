@@ -36,6 +36,7 @@ def main() -> int:
     options = parser.parse_args()
     processes.adopt_orphans()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts with & ignores it, and hands that on
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as does nohup with this one
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through all that unmounts and deletes
     count = options.count or MODES[options.mode]
     chosen = commands.chosen(options.only)

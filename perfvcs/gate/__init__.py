@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from perfvcs.descriptors import plain, remove
-from perfvcs.errors import UsageError
+from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.gate.inspection import (
     FOLDER,
     Untrusted,
@@ -69,7 +69,7 @@ def _begin(project: Project, home: Path) -> None:
 
 
 def stamp(home: Path, record: Record) -> None:
-    """Write the token into ``.perf``, made where it is not: from now on it is this repository's own. Raises UsageError."""
+    """Write the token into ``.perf``, made where it is not: from now on it is this repository's own. Raises UsageError, OSError."""
     if token_in(home) == record.token:
         return
     part = home / BEGUN
@@ -80,6 +80,8 @@ def stamp(home: Path, record: Record) -> None:
             file.write(f"{record.token}\n")
         part.replace(home / TOKEN)
     except OSError as error:
+        if error.errno in NO_SPACE:
+            raise
         raise UsageError(f"cannot make {home} ({error.strerror}): see who may write to {home.parent}") from None
 
 

@@ -8,8 +8,9 @@ import secrets
 
 import msgspec
 
+from perfvcs import wholefile
 from perfvcs.descriptors import NotPlain, plain
-from perfvcs.errors import UsageError
+from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.vcs import NoRepository, Project
 
@@ -61,14 +62,12 @@ def read(project: Project) -> Record | None:
 
 
 def write(project: Project, record: Record) -> None:
-    """Keep a record, whole or not at all; raises UsageError where the git folder cannot be written."""
+    """Keep a record, whole or not at all; raises UsageError where the git folder cannot be written, OSError where there is no space."""
     path = project.common_dir / NAME
-    part = path.with_name(f"{NAME}.new-{os.getpid()}")
     try:
-        part.unlink(missing_ok=True)
-        with open(plain(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(record) + b"\n")
-        part.replace(path)
+        wholefile.write(path, msgspec.json.encode(record) + b"\n", 0o600)
     except OSError as error:
+        if error.errno in NO_SPACE:
+            raise
         why = "perfvcs keeps a token there that no clone can bring"
         raise UsageError(f"cannot write {path} ({error.strerror}), and {why}: make the git folder writable for you") from None
