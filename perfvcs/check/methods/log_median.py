@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import expm1, isnan
+from math import exp, expm1, isnan
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.samples.estimate import VETO, Estimate, estimates
+from perfvcs.check.samples.estimate import Estimate, estimates
+from perfvcs.check.samples.level import standing
 from perfvcs.check.samples.pace import at_one_pace
 from perfvcs.check.samples.scale import Scaled, flatten, mean, scale
 from perfvcs.check.statement import UNKNOWN, direction, state
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 
 FEWEST = 5  # executions a side, or pairs
 DISCOVERIES = 0.05
-PLACE = 0.2  # no more than this does the place in a pair do
 
 ALONE = "a single {} has no spread: at least 5, better 10"
 FEW = "only {} {}s a side: at least 5, better 10"
 APART = "measured apart, with no history of how much sessions differ"
-ONE_ORDER = "the same side was measured first in every pair, so that the place may have done it"
-NO_ORDER = "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the place did it"
 WIDE = "the interval reaches beyond ±{:.3g} %"
 FAR = "some executions are far from the others: they may be part of a change"
+SINGLE = 0.999  # confidence of a single value's range
+EARLIER = "against the level of {} earlier commits"
+FEW_EARLIER = "only {} earlier commits are at the present level: at least 10"
 NO_RATIO = "no relative change: the baseline's mean is not above 0"
 
 
@@ -39,8 +40,8 @@ class LogMedian(PairMethod):
     """Student's (pairs measured in turns) or Welch's difference of the log-medians of executions.
 
     A change needs all of: Benjamini and Hochberg at 5 % over all pairs keep it; p <= ``alpha``, so that word and interval never
-    disagree; the permutation p is at most 1 % (apart 3 %), or the smallest that so few executions can reach; the size is at least
-    ``delta``, which is never below the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need 5
+    disagree; the permutation p is at most 1 %, or the smallest that so few executions can reach; the size is at least ``delta``,
+    which is never below the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need 5
     executions a side; and executions taken in turns, or else the variance between sessions, which is added. Without that a change
     is ``suspected``, all else ``inconclusive``: the interval is known to be too narrow. Equal values everywhere are ``same``.
     Where builds were repeated, they take the place of executions: each counts with the mean of its executions.
@@ -48,9 +49,8 @@ class LogMedian(PairMethod):
     else the machine did to one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
     of the executions is an outlier, too, so that ``same`` needs Student's interval of all pairs within ``delta`` as well, that of
     90 %: an equivalence test at 5 %.
-    What the place within a block does is removed where the order is known and the effect evident (``statistics.place``). In pairs of
-    one order alone nothing is settled, and of five to seven pairs in an unknown order a change is ``suspected``, unless it is
-    beyond what a place does, 20 %.
+    A single execution is compared with the level of the history, of which the baseline must be a part: a value that chance explains in 1
+    of 1,000 cases at most is a change, or ``suspected`` where fewer than ten earlier sessions support the level.
     Times are compared as they would have been at one pace of the machine, where that was read.
     Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
     """
@@ -68,7 +68,7 @@ class LogMedian(PairMethod):
         results = [None if one is None else next(found) for one in scaled]
         q = q_values(np.array([np.nan if result is None else result.p for result in results])).tolist()
         return [
-            self._without_ratio(pair) if one is None or result is None else self._judge(one, result, each)
+            self._without_ratio(pair) if one is None or result is None else self._alone(one) or self._judge(one, result, each)
             for pair, one, result, each in zip(pairs, scaled, results, q, strict=True)
         ]
 
@@ -91,6 +91,26 @@ class LogMedian(PairMethod):
             builds=one.counts if one.pair.builds else None,
         )  # fmt: skip
 
+    def _alone(self, one: Scaled) -> Change | None:
+        """The verdict on a side of one execution, by the level of the history; None where that cannot say more than two values do."""
+        chosen, pair = one.pair.case.chosen, one.pair
+        if min(one.counts) > 1 or pair.paired or pair.builds or not one.logarithmic:
+            return None
+        before, after = ({measured.header.commit for measured in side} for side in chosen.sides)
+        found = standing(pair.past, *before, *after) if len(before) == len(after) == 1 else None
+        if found is None or found.word == "usual":
+            return None
+        bar, level = one.bar(self.delta), exp(found.expected)
+        if abs(found.difference) < bar:
+            return None
+        word = direction(pair.about, found.difference) if found.word == "changed" else "suspected"
+        return state(
+            pair, word=word, reason=FEW_EARLIER.format(found.support) if word == "suspected" else "", method=self.name, delta=self.delta,
+            confidence=SINGLE, centres=(level, one.centres[1]),
+            effects=(one.relative(found.difference), one.relative(found.low), one.relative(found.high)), chances=(found.chance, None, None),
+            gate=word == "degradation" and (found.low > bar or found.high < -bar), finding=EARLIER.format(found.support),
+        )  # fmt: skip
+
     def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str]:
         fewest, unit = min(one.counts), "build" if one.pair.builds else "execution"
         vetoed = result.permutation_p > result.veto  # never where nothing was permuted
@@ -104,10 +124,6 @@ class LogMedian(PairMethod):
             return ("suspected" if changed else "inconclusive"), FEW.format(fewest, unit)
         if changed and apart:
             return "suspected", APART
-        if result.order == "one":
-            return ("suspected" if changed else "inconclusive"), ONE_ORDER
-        if changed and result.order == "unknown" and result.veto > VETO and not max(result.low, -result.high) > one.bar(PLACE):
-            return "suspected", NO_ORDER
         if changed:
             return direction(one.pair.about, result.theta), ""
         if -bar <= result.low and result.high <= bar:

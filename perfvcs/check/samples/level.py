@@ -1,0 +1,66 @@
+"""A single execution, judged against the level that the earlier sessions of its benchmark have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.check.past import Past
+
+if TYPE_CHECKING:
+    from perfvcs.statistics.changepoints.newest import Newest
+
+NEAR = 10  # earlier sessions among which a usual value has some above and some below
+SOME = 2
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The newest session's mean against the level of those before, as logarithms: the difference with the range that chance leaves it.
+
+    ``word``: ``changed`` where chance is below 1 in 1,000 and at least ten sessions support the level, ``suspected`` where fewer do, and
+    ``usual``. ``support`` counts them.
+    """
+
+    word: Literal["changed", "suspected", "usual"]
+    expected: float
+    difference: float
+    low: float
+    high: float
+    chance: float
+    support: int
+
+
+def standing(past: Past, baseline: str, target: str) -> Standing | None:
+    """How the one session of the commit ``target`` stands to the level of the history before it.
+
+    None where there is no such history, where the commit ``baseline`` is not at its present level, and where the target is not its newest
+    commit or has several sessions. A value with some of the ten before it above and some below is usual in any series: nothing is computed.
+    """
+    if baseline == target or baseline not in past.commits or past.commits[-1] != target or past.commits.count(target) > 1:
+        return None
+    *earlier, value = past.means
+    near = earlier[-NEAR:]
+    if len(near) == NEAR and min(sum(one < value for one in near), sum(one > value for one in near)) >= SOME:
+        return None
+    found = _judged(past.means)
+    if found is None:
+        return None
+    newest, begins = found
+    if baseline not in past.commits[begins:]:
+        return None
+    difference = newest.value - newest.expected
+    return Standing(
+        newest.word, newest.expected, difference, newest.value - newest.high, newest.value - newest.low, newest.chance, newest.support
+    )  # fmt: skip
+
+
+def _judged(means: tuple[float, ...]) -> tuple[Newest, int] | None:
+    """The newest value of a series, and where its level begins."""
+    from perfvcs.statistics.changepoints.judgement import judge
+
+    found = judge(means)
+    if found.newest is None:
+        return None
+    starts = [step.last if step.word == "drift" else step.place for step in found.steps if step.place < len(means) - 1]
+    return found.newest, max([0, *starts])
