@@ -6,7 +6,6 @@ and after one more commit that was measured in one environment, several times ov
 a disk that has written what came before; what following the store costs is part of the last one.
 
     python benchmarks/publish.py FOLDER --commits 300 --benchmarks 12 --environments 3      a smaller one
-    python benchmarks/publish.py --moves      how often single commits are said to have moved, in series where none did, and where one did
 """
 
 from __future__ import annotations
@@ -27,12 +26,9 @@ from pathlib import Path
 import numpy as np
 from histories import git
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from perfvcs.index import Index
-from perfvcs.index.lines import Spreads
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.site.record import CHANGED, combine, judge
 from perfvcs.store import Store
 
 EXECUTIONS = 10
@@ -108,7 +104,8 @@ def build(folder: Path, plan: Plan) -> None:
     with (folder / ".git/info/exclude").open("a") as exclude:
         exclude.write(".perf/\n")
     commits = git(folder, "rev-list", "--reverse", "main").split()
-    store, values = Store.create(folder / ".perf/store"), levels(plan)
+    subprocess.run([str(Path(sys.executable).with_name("perf")), "init"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    store, values = Store(folder / ".perf/store"), levels(plan)
     start, count = time.perf_counter(), 0
     for environment in range(plan.environments):
         places = plan.measured(environment)
@@ -145,33 +142,6 @@ def publish(project: Path, site: Path) -> Run:
     return Run(took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said)
 
 
-def moves(runs: int = 400, length: int = 400) -> None:
-    """The share of commits that the chart marks; of ten executions that differ by 1 %, in commits that differ by 2 %."""
-    rng = np.random.default_rng(3)
-    kinds = {
-        "normal": lambda: rng.standard_normal(length),
-        "heavy-tailed (t3)": lambda: rng.standard_t(3, length) / 3**0.5,
-        "each like the one before, AR(1) .6": lambda: lfilter([0.8], [1, -0.6], rng.standard_normal(length)),
-    }
-    executions, jump = np.full(length, EXECUTIONS), length * 3 // 4
-    for name, noise in kinds.items():
-        shares = []
-        for size in (0.0, 0.05, 0.1, 0.2):
-            hits = 0
-            for _ in range(runs):
-                levels = 0.02 * noise()
-                levels[jump:] += log(1 + size)
-                deviation = 0.01 * np.sqrt(rng.chisquare(EXECUTIONS - 1, length) / (EXECUTIONS - 1))
-                spreads = Spreads(np.zeros(length, np.int64), np.arange(length), levels, deviation, executions, 0)
-                found = judge(combine(spreads)).kinds == CHANGED
-                hits += int(found[jump]) if size else int(found.sum())
-            shares.append(hits / runs if size else hits / runs / (length - 1))
-        quiet, *jumps = shares
-        print(
-            f"{name:36} marked without a change {quiet:.2%}; found +5 % {jumps[0]:.0%}, +10 % {jumps[1]:.0%}, +20 % {jumps[2]:.0%}"
-        )
-
-
 def told(name: str, run: Run) -> None:
     limit = LIMITS.get(name)
     verdict = "" if limit is None else f"  limit {limit:g} s  {'within' if run.took <= limit else 'OVER'}"
@@ -182,18 +152,12 @@ def told(name: str, run: Run) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?", help="keeps the repository")
-    parser.add_argument("--moves", action="store_true", help="simulate instead")
+    parser.add_argument("folder", type=Path, help="keeps the repository")
     parser.add_argument("--commits", type=int, default=1662)
     parser.add_argument("--benchmarks", type=int, default=66)
     parser.add_argument("--environments", type=int, default=6)
     parser.add_argument("--runs", type=int, default=5, help="of one commit more; the median counts")
     options = parser.parse_args()
-    if options.moves:
-        moves()
-        return
-    if options.folder is None:
-        parser.error("name the folder that keeps the repository")
     plan = Plan(options.commits, options.benchmarks, options.environments)
     project, site = options.folder / f"{plan.commits}-{plan.benchmarks}-{plan.environments}", options.folder / "site"
     if not project.exists():

@@ -55,7 +55,8 @@ class Step:
 
     ``word`` is degradation or improvement, ``direction`` the same for a ``drift``, whose ``word`` that is. It may be in any of the
     ``commits`` from ``first`` to ``last`` (a drift goes over them), most likely in ``commit``. ``effect`` is after/before - 1 with its
-    99 % interval, None if unknown; ``accepted`` the reason for which the project has accepted it.
+    99 % interval, None if unknown; ``accepted`` the reason for which the project has accepted it. ``contradiction`` says what the series
+    and the verdicts measured in turns disagree about, ``p`` is None where the change is exact.
     """
 
     commit: str
@@ -69,9 +70,10 @@ class Step:
     effect: float
     low: float | None
     high: float | None
-    p: float
+    p: float | None
     detectors: Sequence[str]
     accepted: str | None = None
+    contradiction: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class Series:
     """The history of one unit's metric; points are ordered by ancestry, oldest first.
 
     ``levels`` and ``steps`` are along the first parents, on commits that have points, oldest first. ``begins`` says why an older series
-    of the same benchmark ended where this one begins.
+    of the same benchmark ended where this one begins. ``remarks`` say in words what else it shows: that it switches between levels, that
+    its spread changed, and that its newest value is not a usual one.
     """
 
     label: str
@@ -93,6 +96,7 @@ class Series:
     levels: Sequence[Level] = ()
     steps: Sequence[Step] = ()
     begins: str = ""
+    remarks: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from array import array
 from collections.abc import Callable, Sequence
 from math import inf, isnan, log, nan
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import Project, Said
 from samples import sample_profile
 
-import perfvcs.statistics.changepoints.steps as statistics
+import perfvcs.statistics.changepoints.judgement as statistics
 from perfvcs.index import findings
 from perfvcs.index.levels import level
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
@@ -351,13 +351,13 @@ def test_removed_profiles_are_gone_and_a_rebuilt_index_tells_the_same(commits: l
 def count_computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lengths of the series whose steps are computed from now on."""
     lengths: list[int] = []
-    original = statistics.steps
+    original = statistics.judge
 
-    def counting(values: Any) -> Any:
+    def counting(values: Any, **more: Any) -> Any:
         lengths.append(len(values))
-        return original(values)
+        return original(values, **more)
 
-    monkeypatch.setattr(statistics, "steps", counting)
+    monkeypatch.setattr(statistics, "judge", counting)
     return lengths
 
 
@@ -374,7 +374,7 @@ def test_steps_are_computed_once_and_then_only_of_what_moved(
     store(sort[-1])
     told(perf)
     assert computed[2:] == [40]
-    monkeypatch.setattr("perfvcs.statistics.changepoints.steps.VERSION", 999)
+    monkeypatch.setattr("perfvcs.statistics.changepoints.judgement.VERSION", 999)
     told(perf)
     assert computed[3:] == [40, 40], "what another version of the statistics found is not used"
 
@@ -406,11 +406,11 @@ def test_the_oldest_results_make_room(commits: list[str], monkeypatch: pytest.Mo
     monkeypatch.setattr(findings, "MOST", 3)
     repository = store(*measured(commits, stepped(40, 25)))
     cache = repository.index.findings
-    series = [np.full(10, float(number)) for number in range(5)]
-    assert cache.steps(series) == [[]] * 5
+    series = [findings.Given(array("d", [float(number)] * 10), array("d", [nan] * 10)) for number in range(5)]
+    assert [found.steps for found in cache.judged(series)] == [[]] * 5
     computed = count_computed(monkeypatch)
-    cache.steps(series[2:])
+    cache.judged(series[2:])
     assert computed == []
-    cache.steps(series[:1])
+    cache.judged(series[:1])
     assert computed == [10]
     repository.index.close()

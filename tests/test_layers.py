@@ -23,6 +23,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"jobs", "check"},
     {"gate"},
     {"subject", "repository"},
+    {"history"},
     {"drawing"},
     {"views"},
     {"plan"},
@@ -35,7 +36,20 @@ LAYERS = (  # docs/architecture.md draws the same
     {"entry"},
 )
 FAMILIES = {"collectors", "postprocessors", "views"}
-NOT_FOR_FAMILIES = {"store", "vcs", "index", "jobs", "repository", "measure", "locate", "reports", "exchange", "commands", "cli"}
+NOT_FOR_FAMILIES = {
+    "store",
+    "vcs",
+    "index",
+    "jobs",
+    "repository",
+    "measure",
+    "locate",
+    "history",
+    "reports",
+    "exchange",
+    "commands",
+    "cli",
+}
 
 
 def sources() -> dict[str, Path]:

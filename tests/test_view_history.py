@@ -25,8 +25,9 @@ from perfvcs.drawing.columns import columns as width_of
 from perfvcs.drawing.commits.chart import environments
 from perfvcs.drawing.commits.steps import latest
 from perfvcs.errors import UsageError
+from perfvcs.history import series as reports
+from perfvcs.history import verdict
 from perfvcs.profile import Collected, Resources
-from perfvcs.reports import series as reports
 from perfvcs.reports.exhibit import exhibit
 from perfvcs.repository import Repository
 from perfvcs.subject import Series, Subject
@@ -180,7 +181,7 @@ def test_of_a_long_history_the_newest_commits_are_drawn_and_fewer_judged(
 def test_verdicts_that_need_all_rows_are_made_for_the_newest_commits_only(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reports, "OPENED", 3)
+    monkeypatch.setattr(verdict, "OPENED", 3)
     commits, sizes = grow(project, 5), [10.0, 20.0, 40.0, 80.0, 160.0, 320.0]
     profiles = []
     for number, commit in enumerate(commits):
@@ -223,18 +224,20 @@ def test_executions_without_spread_and_with_the_largest_one_have_a_point(project
     assert first.low == pytest.approx(first.high) and (last.low, last.high) == (None, None)
 
 
-def test_a_commit_of_several_sessions_has_the_interval_of_all_its_executions(project: Project) -> None:
+def test_a_commit_of_several_sessions_has_the_interval_of_their_scatter(project: Project) -> None:
     commit = project.commit()
     walls = [0.010, 0.012, 0.011], [0.013, 0.010]
     sessions = [Collected(f"2026112{turn}T093000-4f2a91", "2026-11-20T09:30:00Z", "", "") for turn in (0, 1)]
     repository = store(*[sample_profile(wall, commit=commit, collected=one) for wall, one in zip(walls, sessions, strict=True)])
     (point,) = shown(repository).points
-    # R 4.3: exp(t.test(log(c(.010,.012,.011,.013,.010)), conf.level=.99)$conf.int)
-    logs = np.log([*walls[0], *walls[1]])
-    half = 4.604094871 * logs.std(ddof=1) / np.sqrt(5)
+    # the larger one of the means' own variance and that of their scatter; R: qt(.995, 3)
+    logs = [np.log(wall) for wall in walls]
+    own = sum(each.var(ddof=1) / len(each) for each in logs) / 4
+    means = np.array([each.mean() for each in logs])
+    half = 5.840909310 * np.sqrt(max(own, means.var(ddof=1) / 2))
     assert point.executions == 5 and sorted(point.medians) == sorted([*walls[0], *walls[1]])
     assert (point.centre, point.low, point.high) == pytest.approx(
-        tuple(np.exp(logs.mean() + half * np.array([0, -1, 1]))), rel=1e-8
+        tuple(np.exp(means.mean() + half * np.array([0, -1, 1]))), rel=1e-8
     )
 
 

@@ -23,7 +23,7 @@ from perfvcs.drawing.canvas import (
     stack,
 )
 from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
-from perfvcs.drawing.commits.steps import LOUD, UNJUDGED, centred, drift_start, extent, look_of, named, told, where
+from perfvcs.drawing.commits.steps import LOUD, UNJUDGED, centred, drift_start, extent, look_of, named, support, told, where
 from perfvcs.plugins import Count, Natural
 from perfvcs.quantity import change, quantity, shorten
 from perfvcs.subject import Point, Series, Step, Subject
@@ -220,7 +220,7 @@ class _Drawing:
             "reason": shorten(step.accepted or "", HOVER), "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
             "author": shorten(about.author, HOVER // 3), "when": shorten(about.when, 40), "where": where(step),
             "levels": f"{quantity(step.before, series.unit)} → {quantity(step.after, series.unit)}",
-            "by": f"p = {step.p:.0e}, {', '.join(step.detectors)}",
+            "by": support(step),
         }  # fmt: skip
 
     def _overview(self, plot: figure, axis: Axis) -> figure:

@@ -307,7 +307,7 @@ def _database(name: str) -> Callable[[bytes, Path], object]:
                 memory.close()
         findings = Findings(path)
         try:
-            return findings.steps([seeds.series()])
+            return findings.judged([seeds.given()])
         finally:
             findings.close()
 

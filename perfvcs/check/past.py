@@ -37,13 +37,18 @@ class Past:
     audits: tuple[float, ...] = ()
 
 
-def past_of(measured: Iterable[Measured]) -> dict[Unit, Past]:
+Centres = dict["Unit", float]
+
+
+def past_of(measured: Iterable[Measured], known: dict[int, Centres] | None = None) -> dict[Unit, Past]:
     """The history in profiles that are given in their order (by ancestry, or by time).
 
     A session which interleaved several versions counts once, with the last of them: between its versions there is no session's
     difference. A session that held one commit twice gives an A/A effect (difference of log-means). Units with a value of 0 or
-    below have no history, and where a metric was redefined (another direction, say) its history begins anew.
+    below have no history, and where a metric was redefined (another direction, say) its history begins anew. ``known`` keeps the log-means
+    of profiles, by the id of their summaries, from one call to the next.
     """
+    known = {} if known is None else known
     sessions: dict[tuple[str, str, str], list[tuple[Header, list[Summary]]]] = defaultdict(list)
     for one in measured:
         header = one.header
@@ -55,7 +60,7 @@ def past_of(measured: Iterable[Measured]) -> dict[Unit, Past]:
     for (series, environment, _), members in sessions.items():
         members.sort(key=lambda member: member[0].design.version)
         last, found = members[-1]
-        centres = _centres(series, environment, found)
+        centres = _kept(known, series, environment, found)
         for unit, centre in centres.items():
             about = last.metrics[unit.metric]
             if meant.setdefault(unit, about) != about:
@@ -66,13 +71,19 @@ def past_of(measured: Iterable[Measured]) -> dict[Unit, Past]:
             commits[unit].append(last.commit)
         twins = [summaries for header, summaries in members[:-1] if header.commit == last.commit and header.dirty == last.dirty]
         if twins:
-            for unit, centre in _centres(series, environment, twins[0]).items():
+            for unit, centre in _kept(known, series, environment, twins[0]).items():
                 if unit in centres:
                     audits[unit].append(centres[unit] - centre)
     return {unit: Past(tuple(found), tuple(commits[unit]), tuple(audits[unit])) for unit, found in means.items()}
 
 
-def _centres(series: str, environment: str, summaries: list[Summary]) -> dict[Unit, float]:
+def _kept(known: dict[int, Centres], series: str, environment: str, summaries: list[Summary]) -> Centres:
+    if id(summaries) not in known:
+        known[id(summaries)] = _centres(series, environment, summaries)
+    return known[id(summaries)]
+
+
+def _centres(series: str, environment: str, summaries: list[Summary]) -> Centres:
     found: dict[Unit, float] = {}
     for summary in summaries:
         usable = [value for value in summary.medians if isfinite(value)]

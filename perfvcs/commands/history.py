@@ -18,7 +18,7 @@ def command(names: tuple[str, ...], metric: str, number: int, everything: bool, 
 
     All benchmarks, or those whose name is or begins with BENCHMARK, up to a revision (HEAD) or within a range.
     """
-    from perfvcs.reports.annals import annals
+    from perfvcs.history.annals import annals
     from perfvcs.reports.narrative import json, lines
     from perfvcs.repository import Repository
 

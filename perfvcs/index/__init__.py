@@ -14,6 +14,7 @@ from perfvcs.index.database import Database, Result
 from perfvcs.index.entries import PATH, WITHIN, Entry, entries, order
 from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, Number, unpack
 from perfvcs.index.findings import Findings
+from perfvcs.index.levels import RECORD
 from perfvcs.index.lines import Course, Line, Spreads, courses, lines, spreads
 from perfvcs.index.verdicts import Verdict, Verdicts
 from perfvcs.profile import Environment, Job, Metric
@@ -35,7 +36,8 @@ JOIN metrics m ON m.id = p.metrics"""
 SUMMARIES = f"""
 SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
 FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
-JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN} ORDER BY s.profile, s.number"""
+JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN}"""
+THERE = "p.environment IN (SELECT id FROM environments WHERE json_extract(text, '$.fingerprint') = ?)"
 FIND = f"""
 SELECT path FROM (SELECT {PATH} AS path, c.text AS c, p.name AS name FROM profiles p JOIN commits c ON c.id = p.commit_id)
 WHERE substr(path, 1, length(:p)) = :p OR substr(c, 1, length(:p)) = :p OR substr(name, 1, length(:p)) = :p
@@ -46,7 +48,7 @@ UNION SELECT path FROM damaged WHERE substr(path, 1, length(:p)) = :p ORDER BY p
 class Index:
     """The cache of ``store`` in the file at ``path``.
 
-    The last verdicts (``memory``) are in ``verdicts.db`` beside it, the steps of series (``findings``) in ``steps.db``.
+    The last verdicts (``memory``) are in ``verdicts.db`` beside it, what was found in series (``findings``) in ``steps.db``.
 
     The first read brings the index up to date, and all reads see that state, whatever others store meanwhile, until ``refresh`` or
     ``release``. A damaged file is made anew, and where it cannot be written, memory serves. Lists are ordered by commit as they were asked
@@ -140,6 +142,10 @@ class Index:
 
     def _headers(self, commits: list[str] | None) -> list[tuple[int, Header, Details]]:
         rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN}", _json(commits))
+        return self._decoded(commits, rows)
+
+    @staticmethod
+    def _decoded(commits: list[str] | None, rows: Iterable[tuple[Any, ...]]) -> list[tuple[int, Header, Details]]:
         job, environment, metrics = _cached(Job), _cached(Environment), _cached(dict[str, Metric])
         details = msgspec.json.Decoder(Details).decode
         found = []
@@ -152,18 +158,20 @@ class Index:
         found.sort(key=lambda one: (turn(one[1].commit), one[1].collected.started, one[1].path))
         return found
 
-    def measured(self, commits: Iterable[str]) -> list[Measured]:
-        """Headers with their summaries, for verdicts; no blob is opened."""
+    def measured(self, commits: Iterable[str], environment: str | None = None) -> list[Measured]:
+        """Headers with their summaries, of all environments or of that with a fingerprint, for verdicts; no blob is opened."""
         asked = list(commits)
-        return self._database.attempt(lambda: self._measured(asked))
+        return self._database.attempt(lambda: self._measured(asked, environment))
 
-    def _measured(self, commits: list[str]) -> list[Measured]:
+    def _measured(self, commits: list[str], environment: str | None) -> list[Measured]:
+        there, values = ("", []) if environment is None else (f" AND {THERE}", [environment])
         summaries: dict[int, list[Summary]] = {}
-        for profile, *row in self._rows(SUMMARIES, _json(commits)):
+        for profile, *row in self._rows(f"{SUMMARIES}{there} ORDER BY s.profile, s.number", _json(commits), *values):
             summaries.setdefault(profile, []).append(unpack(*row))
+        headers = self._decoded(commits, self._rows(f"{HEADERS} WHERE {WITHIN}{there}", _json(commits), *values))
         return [
-            Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns), _placed(detail.seeds))
-            for profile, header, detail in self._headers(commits)
+            Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns))
+            for profile, header, detail in headers
         ]
 
     def counts(self, commits: Iterable[str]) -> dict[str, int]:
@@ -177,9 +185,17 @@ class Index:
         sql = "SELECT text FROM commits c WHERE EXISTS (SELECT 1 FROM profiles WHERE commit_id = c.id)"
         return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
 
+    def marks(self) -> dict[str, int]:
+        """All commits that have profiles, each with a number that their names have made: it is another one where these are others."""
+        return self._database.attempt(lambda: dict(self._rows("SELECT text, mark FROM commits WHERE mark != 0")))
+
     def most_commits(self) -> int:
         """How many commits have profiles, or have had: at most so many have any. Counted in no time, unlike ``commits``."""
         return self._database.attempt(lambda: int(self._rows("SELECT count(*) FROM commits")[0][0]))
+
+    def most_levels(self) -> int:
+        """How many levels the lines have on all commits."""
+        return self._database.attempt(lambda: int(self._rows("SELECT total(length(packed)) FROM levels")[0][0])) // RECORD.size
 
     def changed(self) -> set[str]:
         """The commits that have profiles of uncommitted changes on top."""

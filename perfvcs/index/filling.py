@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from perfvcs.index import levels
-from perfvcs.index.levels import Levels
+from perfvcs.index.levels import Levels, together
 from perfvcs.profile import Collected, Design
 from perfvcs.store.place import PLACE, Damaged, verified
 from perfvcs.summary import Measured, Place, Summary
@@ -25,7 +25,7 @@ VERSION = 14
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
-CREATE TABLE commits (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE commits (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, mark INTEGER NOT NULL);
 CREATE TABLE jobs (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, key TEXT NOT NULL);
 CREATE INDEX jobs_key ON jobs (key);
 CREATE TABLE environments (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
@@ -53,6 +53,10 @@ PLACED = """
 SELECT p.id, p.commit_id, p.job, p.environment FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ? AND p.name = ?"""
 
 
+# A commit's mark is the exclusive or of those of its profiles' names, which SQLite lacks: the same set has the same, and hardly any other.
+MARKED = "UPDATE commits SET mark = (mark | :mark) - (mark & :mark) WHERE id = :commit"
+
+
 class Details(msgspec.Struct, frozen=True, array_like=True):
     """What a header has for itself; the rest is shared by many."""
 
@@ -62,7 +66,6 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     warnings: list[str]
     paces: list[tuple[int, int, float]] = []  # build and number of an execution, and the machine's pace in it
     turns: list[tuple[int, int, int]] = []  # and its place in its block
-    seeds: list[tuple[int, int, int]] = []  # and its seed
 
 
 class Filling:
@@ -87,7 +90,7 @@ class Filling:
         shared = msgspec.structs.replace(environment, notes={}, warnings=[])
         job = _text(header.job)
         row = (
-            self._number("commits", header.commit),
+            self._number("commits", header.commit, 0),
             path.rpartition("/")[2],
             self._known.get(("jobs", job)) or self._number("jobs", job, header.job.key),
             self._number("environments", _text(shared)),
@@ -102,13 +105,13 @@ class Filling:
                     environment.warnings,
                     _listed(measured.paces),
                     _listed(measured.turns),
-                    _listed(measured.seeds),
                 )
             ),
             profile.origin,
         )
         inserted = self._connection.execute("INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         if inserted.rowcount:
+            self._connection.execute(MARKED, {"commit": row[0], "mark": _mark(row[1])})
             rows = (self._summary(inserted.lastrowid, number, one) for number, one in enumerate(measured.summaries))
             self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             if header.dirty is None:  # what was never committed has no place in a history
@@ -120,6 +123,7 @@ class Filling:
         match = PLACE.fullmatch(path)
         if match:
             for profile, *where in self._connection.execute(PLACED, (match[2], match[3])).fetchall():
+                self._connection.execute(MARKED, {"commit": where[0], "mark": _mark(match[3])})
                 self._levels.remove(profile, *where)
                 self._connection.execute("DELETE FROM summaries WHERE profile = ?", (profile,))
                 self._connection.execute("DELETE FROM profiles WHERE id = ?", (profile,))
@@ -149,6 +153,7 @@ class Filling:
         return known
 
     def _add_levels(self, measured: Measured, commit: int, profile: int, job: int, environment: int) -> None:
+        session = together(measured.header.collected.session, measured.header.design.order)
         for one in measured.summaries:
             about = measured.header.metrics[one.metric]
             line = (job, environment, one.uid, one.size, one.metric, about.unit, about.better)
@@ -157,7 +162,7 @@ class Filling:
                 if len(self._lines) >= REMEMBERED:
                     self._lines.clear()
                 number = self._lines[line] = self._number("lines", _text(line), job, environment)
-            self._levels.add(number, commit, profile, one.medians)
+            self._levels.add(number, commit, profile, session, one.medians)
 
     def _summary(self, profile: int | None, number: int, one: Summary) -> tuple[object, ...]:
         count = len(one.executions)
@@ -170,6 +175,11 @@ class Filling:
 
 def _listed(values: Mapping[Place, Number]) -> list[tuple[int, int, Number]]:
     return [(binary, execution, value) for (binary, execution), value in values.items()]
+
+
+def _mark(name: str) -> int:
+    """The number at the end of a profile's name, which its content has made."""
+    return int(name[-17:-5], 16)
 
 
 def _text(value: object) -> str:

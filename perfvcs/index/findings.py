@@ -1,80 +1,120 @@
-"""The steps of series as they were computed, so that each series is looked at once; a file of its own that can be deleted at any time."""
+"""What was computed of series, so that each is looked at once; a file of its own that can be deleted at any time."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from perfvcs.index.database import Database
-from perfvcs.statistics.changepoints import steps
+from perfvcs.statistics.changepoints import judgement, steps
+from perfvcs.statistics.changepoints.judgement import Judgement
 from perfvcs.statistics.changepoints.steps import Step
 from perfvcs.twin import shared
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
+VERSION = 3
+SCHEMA = "CREATE TABLE findings (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, found BLOB NOT NULL)"
+MOST = 50_000  # results that are kept; the oldest make room
 
-VERSION = 2
-SCHEMA = "CREATE TABLE findings (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, steps BLOB NOT NULL)"
-MOST = 50_000  # series that are kept; the oldest make room
+Kind = TypeVar("Kind")
+
+
+class Given(NamedTuple):
+    """A series to be judged: its finite levels, the variance of each (NaN: unknown), and the places of the steps that are settled."""
+
+    levels: array[float]
+    variances: array[float]
+    evidence: tuple[int, ...] = ()
 
 
 class Found(NamedTuple):
-    """A step with the ends of the 99 % interval of its effect, which take numpy to compute."""
+    """A judgement with the ends of the 99 % interval of each of its steps, which take numpy to compute."""
 
-    step: Step
-    low: float
-    high: float
+    judgement: Judgement
+    ends: list[tuple[float, float]]
+
+    @property
+    def steps(self) -> list[tuple[Step, float, float]]:
+        """The steps with the ends of their intervals."""
+        return [(step, *ends) for step, ends in zip(self.judgement.steps, self.ends, strict=True)]
 
 
 class Findings:
-    """Steps by what they were computed from: the values of the series and the version of the statistics."""
+    """Results by what they were computed from."""
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, SCHEMA, VERSION)
 
-    def steps(self, series: Sequence[array[float] | NDArray[np.float64]]) -> list[list[Found]]:
-        """The steps of each series of finite values; only those that are not known yet are computed, and then kept."""
-        keys = [_key(values.tobytes()) for values in series]
-        known = self._database.attempt(lambda: self._known(keys))
-        new = {key: values for key, values in zip(keys, series, strict=True) if key not in known}
-        if new:
+    def judged(self, series: Sequence[Given], *, compute: bool = True) -> list[Found | None]:
+        """The judgement of each series; only those that are not known yet are computed, and then kept. None without ``compute``."""
+        keys = [_key(one) for one in series]
+        known = self.recall(keys, Found)
+        new = {key: one for key, one in zip(keys, series, strict=True) if key not in known}
+        if new and compute:
             computed = _computed(new)
-            self._database.attempt(lambda: self._keep(computed))
+            self.keep(computed)
             known |= computed
-        return [known[key] for key in keys]
+        return [known.get(key) for key in keys]
 
-    def _known(self, keys: Sequence[str]) -> dict[str, list[Found]]:
-        decode = msgspec.msgpack.Decoder(list[Found]).decode
-        sql = "SELECT key, steps FROM findings WHERE key IN (SELECT value FROM json_each(?))"
-        rows = self._database.connection.execute(sql, (msgspec.json.encode(keys).decode(),))
-        return {key: decode(found) for key, found in rows}
+    def recall(self, keys: Sequence[str], kind: type[Kind]) -> dict[str, Kind]:
+        """What is known under these keys; what cannot be read as a ``kind`` is not."""
+        decode = msgspec.msgpack.Decoder(kind).decode
+        sql = "SELECT key, found FROM findings WHERE key IN (SELECT value FROM json_each(?))"
 
-    def _keep(self, new: dict[str, list[Found]]) -> None:
+        def known() -> dict[str, Kind]:
+            rows = self._database.connection.execute(sql, (msgspec.json.encode(keys).decode(),))
+            return {key: decode(found) for key, found in rows}
+
+        return self._database.attempt(known)
+
+    def keep(self, new: Mapping[str, object]) -> None:
+        """Keep results under their keys."""
         rows = [(key, msgspec.msgpack.encode(found)) for key, found in new.items()]
-        with self._database.transaction() as connection:
-            connection.executemany("INSERT OR REPLACE INTO findings (key, steps) VALUES (?, ?)", rows)
-            connection.execute("DELETE FROM findings WHERE number <= (SELECT max(number) FROM findings) - ?", (MOST,))
+
+        def insert() -> None:
+            with self._database.transaction() as connection:
+                connection.executemany("INSERT OR REPLACE INTO findings (key, found) VALUES (?, ?)", rows)
+                connection.execute("DELETE FROM findings WHERE number <= (SELECT max(number) FROM findings) - ?", (MOST,))
+
+        self._database.attempt(insert)
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
 
 
-def _computed(series: dict[str, array[float] | NDArray[np.float64]]) -> dict[str, list[Found]]:
-    found = dict(zip(series, shared(steps.steps, list(series.values())), strict=True))
-    ends = iter(
-        steps.intervals([step for one in found.values() for step in one])
-    )  # together: each call costs as much as a hundred steps
-    return {key: [Found(step, *next(ends)) for step in one] for key, one in found.items()}
-
-
-def _key(values: bytes) -> str:
+def keyed(about: str) -> Callable[..., str]:
+    """Makes keys for results of a kind and version: of some bytes, which cannot run into one another."""
     from hashlib import blake2b
 
-    return blake2b(values, digest_size=16, person=f"steps {steps.VERSION}".encode()).hexdigest()
+    begun = blake2b(about.encode(), digest_size=16)
+
+    def key(*parts: bytes) -> str:
+        digest = begun.copy()
+        for part in parts:
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+        return digest.hexdigest()
+
+    return key
+
+
+def _computed(series: dict[str, Given]) -> dict[str, Found]:
+    found = dict(zip(series, shared(_judged, list(series.values())), strict=True))
+    # together: each call costs as much as a hundred steps
+    ends = iter(steps.intervals([step for one in found.values() for step in one.steps]))
+    return {key: Found(one, [next(ends) for _ in one.steps]) for key, one in found.items()}
+
+
+def _judged(one: Given) -> Judgement:
+    return judgement.judge(one.levels, variance=one.variances, evidence=one.evidence)
+
+
+def _key(one: Given) -> str:
+    places = b"".join(place.to_bytes(4, "little") for place in one.evidence)
+    return keyed(f"judgement {judgement.VERSION}")(one.levels.tobytes(), one.variances.tobytes(), places)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from math import inf, isnan, log, nan, sqrt
 from operator import itemgetter
 from statistics import fmean
+from sys import byteorder
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 import msgspec
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -20,8 +23,9 @@ if TYPE_CHECKING:
 SCHEMA = """
 CREATE TABLE levels (id INTEGER PRIMARY KEY, line INTEGER NOT NULL, packed BLOB NOT NULL);
 CREATE INDEX levels_line ON levels (line)"""
-RECORD = struct.Struct("<IIddI")
-FIELDS = list(zip(("commit", "profile", "level", "deviation", "executions"), ("<u4", "<u4", "<f8", "<f8", "<u4"), strict=True))
+RECORD = struct.Struct("<IIddII")
+NAMES = ("commit", "profile", "level", "deviation", "executions", "session")
+FIELDS = list(zip(NAMES, ("<u4", "<u4", "<f8", "<f8", "<u4", "<u4"), strict=True))
 WHOSE = struct.Struct("<II")  # its beginning
 FULL = 64 * RECORD.size  # bytes of a row: what one more level writes again
 MOST = 100_000  # levels that wait in memory
@@ -39,10 +43,10 @@ class Levels:
         self._gone: dict[tuple[int, int], set[bytes]] = {}
         self._count = 0
 
-    def add(self, line: int, commit: int, profile: int, medians: Sequence[float]) -> None:
-        """What a profile knows of a line: the medians of its executions."""
+    def add(self, line: int, commit: int, profile: int, session: int, medians: Sequence[float]) -> None:
+        """What a profile knows of a line: the medians of its executions, and the number of its session (see ``together``)."""
         centre = level(medians)
-        record = RECORD.pack(commit, profile, centre, deviation(medians, centre), len(medians))
+        record = RECORD.pack(commit, profile, centre, deviation(medians, centre), len(medians), session)
         self._waiting.setdefault(line, bytearray()).extend(record)
         self._count += 1
         if self._count >= MOST:
@@ -79,11 +83,27 @@ class Levels:
                 self._connection.execute("UPDATE levels SET packed = ? WHERE id = ?", (left, number))
 
 
-def of_line(connection: sqlite3.Connection, line: int) -> Iterator[tuple[int, float]]:
-    """The commits and levels of a line as they came. Without numpy, whose import takes longer."""
-    for (packed,) in connection.execute("SELECT packed FROM levels WHERE line = ? ORDER BY id", (line,)):
-        for commit, _, centre, _, _ in RECORD.iter_unpack(packed):
-            yield commit, centre
+class Columns(NamedTuple):
+    """The records of a line as they came, by columns."""
+
+    commit: array[int]
+    level: array[float]
+    deviation: array[float]
+    executions: array[int]
+    session: array[int]
+
+
+def of_line(connection: sqlite3.Connection, line: int) -> Columns:
+    """The records of a line. Without numpy, whose import takes longer; raises struct.error where they are damaged."""
+    rows = connection.execute("SELECT packed FROM levels WHERE line = ? ORDER BY id", (line,)).fetchall()
+    packed = b"".join(row[0] for row in rows)
+    if len(packed) % RECORD.size:
+        raise struct.error("levels that are no whole records")
+    words, numbers = array("I", packed), array("d", packed)
+    if byteorder == "big":
+        words.byteswap()
+        numbers.byteswap()
+    return Columns(words[0::8], numbers[1::4], numbers[2::4], words[6::8], words[7::8])
 
 
 class Table(NamedTuple):
@@ -94,6 +114,7 @@ class Table(NamedTuple):
     level: NDArray[np.float64]
     deviation: NDArray[np.float64]
     executions: NDArray[np.int64]
+    session: NDArray[np.int64]
 
 
 def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> Table:
@@ -114,8 +135,16 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
     lines = np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts)
     return Table(
         lines, found["commit"].astype(np.int64), found["level"].astype(np.float64), found["deviation"].astype(np.float64),
-        found["executions"].astype(np.int64),
+        found["executions"].astype(np.int64), found["session"].astype(np.int64),
     )  # fmt: skip
+
+
+def together(session: str, order: str) -> int:
+    """A number for a session that took its versions in turns, by which its levels know each other; 0 for any other.
+
+    Two sessions have the same number once in 4,000,000,000: what is compared for that reason is compared as `perf check` does.
+    """
+    return crc32(session.encode()) or 1 if order == "interleaved" else 0
 
 
 def level(medians: Sequence[float]) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from itertools import groupby
-from math import isfinite
-from operator import itemgetter
+from math import isfinite, isnan
+from operator import mul, truediv
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -37,11 +37,17 @@ class Line(NamedTuple):
 
 
 class Course(NamedTuple):
-    """A line along commits: ascending ``places`` among them, the ``levels`` there (mean logarithms), and how many had no logarithm."""
+    """A line along commits: ascending ``places`` among them, the ``levels`` there (mean logarithms), and how many had no logarithm.
+
+    ``variances`` are those of the levels as their own executions show (NaN: there was one). ``turns`` are the elements that were measured
+    in turns with the one before.
+    """
 
     places: array[int]
     levels: array[float]
     unusable: int
+    variances: array[float]
+    turns: tuple[int, ...] = ()
 
 
 def lines(connection: sqlite3.Connection) -> dict[int, Line]:
@@ -60,7 +66,7 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
 def courses(connection: sqlite3.Connection, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
     """The courses of some lines along ``commits``, oldest first; lines that have no place there are left out.
 
-    Several profiles of one commit count as their mean: each is a session of its own. Without numpy, whose import takes as long.
+    Several profiles of one commit count as their mean. Without numpy, whose import takes as long.
     """
     turns = {commit: turn for turn, commit in enumerate(commits)}
     ids = dict(connection.execute("SELECT text, id FROM commits"))
@@ -69,15 +75,60 @@ def courses(connection: sqlite3.Connection, numbers: Iterable[int], commits: Seq
         turn_of[number] = turns.get(commit, -1)
     found = {}
     for line in numbers:
-        here = [(turn, level) for commit, level in levels.of_line(connection, line) if (turn := turn_of[commit]) >= 0]
-        if here:
-            usable = [one for one in here if isfinite(one[1])]
-            usable.sort(key=itemgetter(0))
-            means = dict(usable)
-            if len(means) < len(usable):
-                means = {turn: fmean(level for _, level in same) for turn, same in groupby(usable, key=itemgetter(0))}
-            found[line] = Course(array("q", means), array("d", means.values()), len(here) - len(usable))
+        course = _course(levels.of_line(connection, line), turn_of)
+        if course is not None:
+            found[line] = course
     return found
+
+
+def _course(columns: levels.Columns, turn_of: Sequence[int]) -> Course | None:
+    """The course of a line's records, the place of whose commits is given; None where none has one."""
+    turns = list(map(turn_of.__getitem__, columns.commit))
+    squares = map(mul, columns.deviation, columns.deviation)
+    counts = columns.executions if 0 not in columns.executions else [count or 1 for count in columns.executions]
+    variances = array("d", map(truediv, squares, counts))
+    usable = list(range(len(turns)))
+    if not usable or min(turns) < 0 or not all(map(isfinite, columns.level)):
+        usable = [place for place in usable if turns[place] >= 0 and isfinite(columns.level[place])]
+    if not usable:
+        here = sum(turn >= 0 for turn in turns)
+        return Course(array("q"), array("d"), here, array("d")) if here else None
+    left_out = sum(turn >= 0 for turn in turns) - len(usable) if len(usable) < len(turns) else 0
+    usable.sort(key=turns.__getitem__)
+    if len({turns[place] for place in usable}) < len(usable):
+        return _of_several(columns, turns, variances, usable, left_out)
+    sessions = [columns.session[place] for place in usable] if any(columns.session) else ()
+    together = tuple(k for k in range(1, len(sessions)) if sessions[k] and sessions[k] == sessions[k - 1])
+    return Course(
+        array("q", [turns[place] for place in usable]), array("d", [columns.level[place] for place in usable]), left_out,
+        array("d", [variances[place] for place in usable]), together,
+    )  # fmt: skip
+
+
+def _of_several(
+    columns: levels.Columns, turns: Sequence[int], variances: Sequence[float], usable: Sequence[int], left_out: int
+) -> Course:
+    """The same where some commits have several profiles, which count as their mean: each is a session of its own."""
+    groups = [
+        (turn, [(columns.level[place], variances[place], columns.session[place]) for place in same])
+        for turn, same in groupby(usable, key=turns.__getitem__)
+    ]
+    own = [{session for _, _, session in same if session} for _, same in groups]
+    return Course(
+        array("q", [turn for turn, _ in groups]), array("d", [fmean(level for level, _, _ in same) for _, same in groups]),
+        left_out, array("d", [_variance(same) for _, same in groups]),
+        tuple(k for k in range(1, len(groups)) if own[k] & own[k - 1]),
+    )  # fmt: skip
+
+
+def _variance(same: Sequence[tuple[float, float, int]]) -> float:
+    """The variance of the mean of a commit's profiles: their own, or that of their scatter, whichever is larger."""
+    own = sum(variance for _, variance, _ in same) / len(same) ** 2
+    if len(same) == 1:
+        return own
+    centre = fmean(level for level, _, _ in same)
+    scatter = sum((level - centre) ** 2 for level, _, _ in same) / (len(same) - 1) / len(same)
+    return scatter if isnan(own) else max(own, scatter)
 
 
 class Spreads(NamedTuple):
@@ -85,6 +136,7 @@ class Spreads(NamedTuple):
 
     ``level`` is the mean logarithm, ``deviation`` the standard deviation of the executions' logarithms (NaN: there was one), ``executions``
     how many there were; several profiles of one commit are several elements. ``unusable`` have no logarithm, and are left out.
+    ``session`` is a number that profiles have in common which were measured in turns, 0 for the others.
     """
 
     line: NDArray[np.int64]
@@ -93,6 +145,7 @@ class Spreads(NamedTuple):
     deviation: NDArray[np.float64]
     executions: NDArray[np.int64]
     unusable: int
+    session: NDArray[np.int64]
 
 
 def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
@@ -112,7 +165,7 @@ def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Ite
     order = chosen[np.argsort(turn, kind="stable")]
     unusable = int(np.count_nonzero(here & ~usable))
     return Spreads(
-        table.line[order], place[order], table.level[order], table.deviation[order], table.executions[order], unusable
+        table.line[order], place[order], table.level[order], table.deviation[order], table.executions[order], unusable, table.session[order]
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from statistics import geometric_mean
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.quantity import counted, escaped, metric_name, metric_rank, named, quantity, shorten
+from perfvcs.history.finding import title
+from perfvcs.quantity import change, counted, escaped, metric_name, metric_rank, named, quantity, shorten
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
+    from perfvcs.history.finding import Finding
     from perfvcs.index.verdicts import Verdict
     from perfvcs.repository import Repository
     from perfvcs.summary import Measured, Summary
@@ -23,6 +25,8 @@ METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 FIRST = "time"  # the collector whose trends come first
 TRENDS = 12  # benchmarks drawn before the rest is only counted
 WIDTH = 24  # points of a sparkline
+MARKS = 3  # lasting changes of a commit
+COLUMNS = 80
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,13 @@ class Trend:
 
 @dataclass(frozen=True)
 class Chronicle:
-    """Commits, newest first, with the number of their profiles and their last verdict."""
+    """Commits, newest first, with the number of their profiles, their last verdict, and the lasting changes that are laid to them."""
 
     commits: Sequence[Commit]
     counts: dict[str, int]
     verdicts: dict[str, Verdict]
     trends: Sequence[Trend]
+    marks: Mapping[str, Sequence[Finding]]
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
@@ -63,6 +68,10 @@ class Chronicle:
             yield f"{commit.id[:10]}  {commit.when[:10]}  {shorten(commit.title, 38):38}  {profiles}"
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
+            found = self.marks.get(commit.id, ())
+            yield from (f"            {_marked(finding)}" for finding in found[:MARKS])
+            if len(found) > MARKS:
+                yield f"            and {len(found) - MARKS} more lasting changes: perf history"
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
@@ -78,7 +87,7 @@ class Chronicle:
         """The same as JSON."""
         rows = [
             {"commit": one.id, "title": one.title, "author": one.author, "when": one.when, "profiles": self.counts.get(one.id, 0),
-             "verdict": self.verdicts.get(one.id)}
+             "verdict": self.verdicts.get(one.id), "steps": [_fields(finding) for finding in self.marks.get(one.id, ())]}
             for one in self.commits
         ]  # fmt: skip
         trends = [
@@ -95,6 +104,8 @@ def described(verdict: Verdict) -> str:
 
 def chronicle(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Chronicle:
     """The newest ``number`` commits of a revision or range that have profiles, or of all with ``everything``."""
+    from perfvcs.history.marks import marks  # others of this module need none
+
     walk = repository.project.walk(revision)
     ids = list(islice(walk if everything else repository.with_profiles(walk), number))
     details = repository.project.describe(ids)
@@ -103,7 +114,24 @@ def chronicle(repository: Repository, revision: str, number: int, *, everything:
         repository.index.counts(ids),
         repository.index.verdicts(ids),
         trends(repository, ids),
+        marks(repository, revision) if ".." not in revision else {},
     )
+
+
+def _marked(finding: Finding) -> str:
+    """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``."""
+    word = finding.word if finding.drift else f"lasting {finding.word}"
+    denied = ", contradicted" if finding.contradiction else ""
+    text = f"{word} {change(finding.effect, finding.low, finding.high)}{denied}  "
+    return text + shorten(f"{title(finding.line)}, {metric_name(finding.line.metric)}", max(12, COLUMNS - 12 - len(text)))
+
+
+def _fields(finding: Finding) -> dict[str, object]:
+    return {
+        "word": finding.word, "direction": finding.direction, "benchmark": title(finding.line), "metric": finding.line.metric,
+        "environment": finding.line.environment.fingerprint, "effect": finding.effect, "low": finding.low, "high": finding.high,
+        "contradiction": finding.contradiction,
+    }  # fmt: skip
 
 
 def trends(repository: Repository, commits: Sequence[str]) -> list[Trend]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError, nearest
-from perfvcs.reports.series import gather
+from perfvcs.history.series import gather
 from perfvcs.repository import State
 from perfvcs.subject import Subject
 from perfvcs.vcs import UnknownRevision

@@ -1,4 +1,4 @@
-"""What `perf history` prints: steps and drifts for a terminal of 80 columns, or as JSON."""
+"""What `perf history` prints: what series show, for a terminal of 80 columns, or as JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs.check.text import step
+from perfvcs.history import remarks
+from perfvcs.history.finding import shaped, title
+from perfvcs.history.judging import SHORTEST
 from perfvcs.quantity import change, escaped, metric_name, shorten
-from perfvcs.reports.annals import SHORTEST, shaped, title
 from perfvcs.reports.text import COLUMNS
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
-    from perfvcs.reports.annals import Annals, Finding, Word
+    from perfvcs.history.annals import Annals
+    from perfvcs.history.finding import Finding, Word
+    from perfvcs.index.lines import Line
 
 WORD = 11  # the longest word
 MARGIN = WORD + 4
@@ -26,12 +30,21 @@ METRIC = 15
 NAMES = 5  # listed before the rest is only counted
 REASON = 400
 DETECTORS = {"pelt": "PELT", "divisive": "E-divisive", "window": "t-window"}
+TURNS = "measured in turns"
 WORDS: tuple[Word, ...] = ("degradation", "improvement", "drift")
 LEAST = 1e-99  # a p below is not told apart
 
 
 def lines(annals: Annals, most: int | None = None) -> Iterator[str]:
-    """The listing: the findings of one commit together, then what was looked at, and what could not be."""
+    """The listing: remarks on series, the findings of one commit together, then what was looked at, and what could not be."""
+    remarked = list(_remarks(annals))
+    for word, line, text in remarked[:most]:
+        yield f"  {word:{WORD}}  {shorten(title(line), BENCHMARK)}, {shorten(metric_name(line.metric), METRIC)}"
+        yield from _indented(text)
+    yield from [""] if remarked else []
+    if most is not None and len(remarked) > most:
+        yield f"and {len(remarked) - most} more such series: perf history --all"
+        yield ""
     shown = annals.findings[:most]
     for commit, findings in groupby(shown, key=lambda one: one.commit):
         yield _commit(annals, commit)
@@ -39,6 +52,13 @@ def lines(annals: Annals, most: int | None = None) -> Iterator[str]:
             yield from _finding(finding)
         yield ""
     yield from _ending(annals, len(annals.findings) - len(shown))
+
+
+def _remarks(annals: Annals) -> Iterator[tuple[str, Line, str]]:
+    """Word, series and text of what was found beside steps and drifts."""
+    yield from ((one.word, one.line, remarks.newest(one)) for one in annals.newest)
+    yield from (("switching", one.line, remarks.switching(one)) for one in annals.switching)
+    yield from (("noisier" if one.after > one.before else "calmer", one.line, remarks.noisier(one)) for one in annals.noisier)
 
 
 def _commit(annals: Annals, commit: str) -> str:
@@ -57,6 +77,8 @@ def _finding(finding: Finding) -> Iterator[str]:
     )
     yield from _indented(metric)
     yield from _indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
+    if finding.contradiction:
+        yield from _indented(f"contradicted: {finding.contradiction}")
 
 
 def _indented(text: str) -> list[str]:
@@ -74,12 +96,15 @@ def _range(finding: Finding) -> str:
     return f"{what} {finding.commits:,} commits {finding.first[:10]}..{finding.last[:10]}"
 
 
-def _p(p: float) -> str:
+def _p(p: float | None) -> str:
+    if p is None:
+        return ""
     return f"p = {p:.0e}" if p >= LEAST else f"p < {LEAST:.0e}"
 
 
 def _by(detectors: Sequence[str]) -> str:
-    return "by " + ", ".join(DETECTORS.get(name, name) for name in detectors)
+    by = ", ".join(DETECTORS[name] for name in detectors if name in DETECTORS)
+    return "; ".join(filter(None, (TURNS if "turns" in detectors else "", by and f"by {by}")))
 
 
 def _ending(annals: Annals, hidden: int) -> Iterator[str]:
@@ -89,7 +114,9 @@ def _ending(annals: Annals, hidden: int) -> Iterator[str]:
     if hidden:
         yield f"and {hidden} more: perf history --all"
     words = Counter(finding.word for finding in annals.findings)
-    found = ", ".join(_several(words[word], word) for word in WORDS if words[word]) or "no step"
+    others = ((len(annals.switching), "switching"), (len(annals.noisier), "with another spread"))
+    parts = [_several(words[word], word) for word in WORDS if words[word]] or ["no step"]
+    found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
     series, commits = _several(annals.lines, "series", ""), _several(annals.commits, "commit")
     yield f"{series} over {commits} looked at: {found}"
     for cut in annals.cuts:
@@ -119,6 +146,37 @@ def json(annals: Annals, most: int | None = None) -> str:
     """The same as JSON."""
     found = {
         "findings": [_fields(annals, finding) for finding in annals.findings[:most]],
+        "newest": [
+            {
+                **_about(one.line),
+                "word": one.word,
+                "commit": one.commit,
+                "since": one.since,
+                "effect": one.effect,
+                "value": one.value,
+                "expected": one.expected,
+                "low": one.low,
+                "high": one.high,
+                "chance": one.chance,
+                "support": one.support,
+            }
+            for one in annals.newest
+        ],
+        "switching": [
+            {
+                **_about(one.line),
+                "first": one.first,
+                "last": one.last,
+                "levels": one.levels,
+                "shares": one.shares,
+                "moves": one.moves,
+            }
+            for one in annals.switching
+        ],
+        "noisier": [
+            {**_about(one.line), "commit": one.commit, "before": one.before, "after": one.after, "p": one.p}
+            for one in annals.noisier
+        ],
         "series": annals.lines,
         "commits": annals.commits,
         "cuts": [{"commit": cut.commit, "reason": cut.reason, "series": cut.lines} for cut in annals.cuts],
@@ -132,10 +190,16 @@ def json(annals: Annals, most: int | None = None) -> str:
 def _fields(annals: Annals, finding: Finding) -> dict[str, Any]:
     line, about = finding.line, annals.details[finding.commit]
     return {
-        "word": finding.word, "direction": finding.direction, "benchmark": title(line), "job": line.job.label, "uid": line.uid,
-        "size": line.size, "metric": line.metric, "unit": line.unit, "better": line.better, "key": line.job.key,
-        "environment": line.environment.fingerprint, "commit": finding.commit, "author": about.author, "when": about.when,
-        "title": about.title, "first": finding.first, "last": finding.last, "commits": finding.commits, "effect": finding.effect,
-        "low": finding.low, "high": finding.high, "confidence": 0.99, "before": finding.before, "after": finding.after, "p": finding.p,
-        "detectors": finding.detectors,
+        "word": finding.word, "direction": finding.direction, **_about(line), "commit": finding.commit, "author": about.author,
+        "when": about.when, "title": about.title, "first": finding.first, "last": finding.last, "commits": finding.commits,
+        "effect": finding.effect, "low": finding.low, "high": finding.high, "confidence": 0.99, "before": finding.before,
+        "after": finding.after, "p": finding.p, "detectors": finding.detectors, "contradiction": finding.contradiction,
+    }  # fmt: skip
+
+
+def _about(line: Line) -> dict[str, Any]:
+    """Which series it is."""
+    return {
+        "benchmark": title(line), "job": line.job.label, "uid": line.uid, "size": line.size, "metric": line.metric, "unit": line.unit,
+        "better": line.better, "key": line.job.key, "environment": line.environment.fingerprint,
     }  # fmt: skip

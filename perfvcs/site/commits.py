@@ -12,12 +12,12 @@ from typing import Any
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
 from perfvcs.site.leaf import digest, packed
-from perfvcs.site.record import ACCEPTED, CHANGED, NEW, SAME, UNJUDGED
 from perfvcs.site.series import fields
 
 FILES = 200
 MOVED = 400  # series in a table
 STEPS = 500  # changes that are laid to one commit
+MOVING = ("degradation", "improvement", "suspected")
 MAY = 100  # changes that may have come with a commit and more likely came with another
 
 
@@ -30,12 +30,11 @@ class Commits:
     @cached_property
     def _changed(self) -> dict[int, list[tuple[int, int]]]:
         """By measured place, trail and turn of what moved there, the largest first."""
-        import numpy as np
-
         found = defaultdict(list)
         for number, trail in enumerate(self.contents.record.trails):
-            for turn in np.flatnonzero((trail.kinds == CHANGED) | (trail.kinds == ACCEPTED)).tolist():
-                found[int(trail.places[turn])].append((-abs(float(trail.moves[turn])), number, turn))
+            for turn, verdict in trail.verdicts.items():
+                if verdict.word in MOVING:
+                    found[int(trail.places[turn])].append((-abs(verdict.effect or 0.0), number, turn))
         return {place: [(number, turn) for _, number, turn in sorted(rows)] for place, rows in found.items()}
 
     @cached_property
@@ -44,11 +43,13 @@ class Commits:
         import numpy as np
 
         trails = self.contents.record.trails
-        places, kinds = (np.concatenate([getattr(trail, name) for trail in trails]) for name in ("places", "kinds"))
         length = len(self.contents.record.commits)
-        same = np.bincount(places[kinds == SAME], minlength=length)
-        alone = np.bincount(places[(kinds == NEW) | (kinds == UNJUDGED)], minlength=length)
-        return same.tolist(), alone.tolist()
+        same, moved = [0] * length, [0] * length
+        for trail in trails:
+            for turn, verdict in trail.verdicts.items():
+                (moved if verdict.word in MOVING else same)[int(trail.places[turn])] += 1
+        every = np.bincount(np.concatenate([trail.places for trail in trails]), minlength=length).tolist()
+        return same, [count - known - other for count, known, other in zip(every, same, moved, strict=True)]
 
     @cached_property
     def _turns(self) -> dict[int, int]:
@@ -86,8 +87,8 @@ class Commits:
         for number, at in self._changed.get(place, []):
             trail = contents.record.trails[number]
             before = contents.record.commits[trail.places[at - 1]]
-            numbers = [float(column[at]) for column in (trail.levels, trail.moves, trail.doubt, trail.kinds)]
-            moved.append([contents.urls[number], contents.environment(trail).name, before, *numbers])
+            about = [contents.urls[number], contents.environment(trail).name, before, float(trail.levels[at])]
+            moved.append([*about, trail.verdicts[at]])
         near = [contents.record.commits[other] for other in (self._near(turn - 1), self._near(turn + 1)) if other is not None]
         return digest(
             packed(

@@ -8,14 +8,15 @@ from itertools import groupby
 from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from perfvcs.check.text import labelled
 from perfvcs.check.text import step as levels_text
+from perfvcs.history.finding import shaped
 from perfvcs.quantity import UNIT, ambiguous, change, metric_name, metric_rank, percent, quantity, shorten
-from perfvcs.reports.annals import shaped
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
 from perfvcs.site.drawing import LARGEST, Drawing, drawings
-from perfvcs.site.record import ACCEPTED, CHANGED, NEW, UNJUDGED, Record, Trail
 from perfvcs.site.standing import Standing, standings
 
 if TYPE_CHECKING:
@@ -24,13 +25,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.reports.annals import Finding
+    from perfvcs.history.finding import Finding
+    from perfvcs.history.record import Record, Trail
     from perfvcs.repository import Repository
 
 GROUPED = 8  # files of a commit among others
 TITLE = 90  # characters of a commit's title
 LEAST = 1e-12  # a chance below is not told apart
 METRIC = 60  # characters
+REASON = 200
+TEXTS = {"inconclusive": "?", "not comparable": "✕"}
 
 
 class Columns(NamedTuple):
@@ -178,7 +182,7 @@ class Contents:
             environment=self.environment(trail).name, url=self.urls[number], commit=self.commit(finding.turn),
             first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
             effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after, p=told.p,
-            change=change(told.effect, told.low, told.high), detectors=list(finding.detectors),
+            change=change(told.effect, told.low, told.high), detectors=list(finding.detectors), contradiction=finding.contradiction,
             levels=levels_text(shaped(trail.line, told.before, told.after)).replace("->", "→"),
         )  # fmt: skip
 
@@ -194,13 +198,16 @@ class Contents:
         return self._possible[number, turn]
 
     def cell(self, number: int, turn: int) -> model.Cell:
-        """A commit of a trail against the measured one before it; where a lasting change is laid to it, that one."""
+        """What `perf check` says of a commit and the measured one before it; the detail names a lasting change that is laid to it."""
         trail = self.record.trails[number]
-        place, value = int(trail.places[turn]), self.value(trail, turn)
+        place = int(trail.places[turn])
+        found = _cell(trail, turn, self.value(trail, turn), "" if not turn else self.short(int(trail.places[turn - 1])))
         for step, finding in enumerate(trail.findings):
             if finding.turn == place:
-                return _lasting(self.step(number, step), value)
-        return _cell(trail, turn, value, "" if not turn else self.short(int(trail.places[turn - 1])))
+                one = self.step(number, step)
+                lasting = f"lasting {one.word}" if one.word != "drift" else "drift"
+                return msgspec.structs.replace(found, detail=f"{found.detail}; {lasting}: {one.levels}, {one.change}")
+        return found
 
     def groups(self, pairs: Iterable[tuple[int, int]]) -> list[model.Group]:
         """Changes by their commits, with the files of these."""
@@ -220,7 +227,7 @@ class Numbers(NamedTuple):
     high: float | None
     before: float
     after: float
-    p: float
+    p: float | None
 
 
 def figures(finding: Finding) -> Numbers:
@@ -230,7 +237,9 @@ def figures(finding: Finding) -> Numbers:
     """
     low, high = (None if end is None else _shown(end) for end in (finding.low, finding.high))
     before, after = (float(f"{value:.4g}") for value in (finding.before, finding.after))
-    return Numbers(_shown(finding.effect), low, high, before, after, max(LEAST, float(f"{finding.p:.1g}")))
+    return Numbers(
+        _shown(finding.effect), low, high, before, after, None if finding.p is None else max(LEAST, float(f"{finding.p:.1g}"))
+    )
 
 
 def _shown(effect: float) -> float:
@@ -253,25 +262,15 @@ def effect(difference: float) -> float | None:
     return exp(difference) - 1 if abs(difference) < LARGEST else None  # not of NaN either
 
 
-def _lasting(step: model.Step, value: str) -> model.Cell:
-    word = "accepted" if step.state == "accepted" else step.direction
-    detail = f"lasting {step.word}: {step.levels}, {step.change}"
-    return model.Cell(word, percent(step.effect), value, detail, step.effect, step.low, step.high)
-
-
 def _cell(trail: Trail, turn: int, value: str, before: str) -> model.Cell:
-    kind = int(trail.kinds[turn])
-    if kind == NEW:
+    word, verdict = trail.word(turn), trail.verdicts.get(turn)
+    if word == "new":
         return model.Cell("new", "new", value, f"{value}, the first of this series")
-    move, doubt = float(trail.moves[turn]), float(trail.doubt[turn])
-    size, low, high = effect(move), effect(move - doubt), effect(move + doubt)
-    if kind == UNJUDGED or size is None:
-        why = "no interval: one execution, and too few commits to know how much they differ"
-        return model.Cell("missing", "N/A", value, f"{value}; {why}", size)
-    detail = f"{value}, {change(size, low, high)} against {before}"
-    if kind == ACCEPTED:
-        return model.Cell("accepted", percent(size), value, detail, size, low, high)
-    if kind != CHANGED:
-        return model.Cell("same", "=", value, detail, size, low, high)
-    worse = (move > 0) == (trail.line.better == "lower")
-    return model.Cell("degradation" if worse else "improvement", percent(size), value, detail, size, low, high)
+    if verdict is None:
+        return model.Cell("", "", value, f"{value}, not compared with {before}: perf check does")
+    size, low, high = verdict.effect, verdict.low, verdict.high
+    told = "" if size is None else f" {change(size, low, high)}"
+    reason = "" if not verdict.reason or verdict.accepted is not None else f" ({shorten(verdict.reason, REASON)})"
+    detail = f"{value}, {word}{told} against {before}{reason}"
+    text = "=" if word == "same" else TEXTS.get(word) or (word if size is None else percent(size))
+    return model.Cell(word, text, value, detail, size, low, high)

@@ -5,20 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.site.record import CHANGED
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.site.record import Trail
+    from perfvcs.history.record import Trail
 
 DIGITS = 6  # significant ones
 LARGEST = 700.0  # exp of more is beyond a float
 LIMIT = 300  # the largest power of ten
-WORDS = ("new", "same", "", "missing", "accepted")  # of NEW, SAME, CHANGED, UNJUDGED, ACCEPTED
 
 
 class Drawing(NamedTuple):
@@ -28,26 +25,31 @@ class Drawing(NamedTuple):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     effects: NDArray[np.float64]
-    words: NDArray[np.object_]
+    words: list[str]
 
 
 def drawings(trails: Sequence[Trail]) -> list[Drawing]:
     """The drawings of trails, in their order."""
     import numpy as np
 
-    levels, reach, moves, kinds = (
-        np.concatenate([getattr(trail, name) for trail in trails]) for name in ("levels", "reach", "moves", "kinds")
-    )
-    counts = [len(trail.places) for trail in trails]
-    lower = np.repeat([trail.line.better == "lower" for trail in trails], counts)
+    levels, reach = (np.concatenate([getattr(trail, name) for trail in trails]) for name in ("levels", "reach"))
     bounds = np.exp(levels - reach), np.exp(np.minimum(levels + reach, LARGEST))
-    words = np.array(WORDS, dtype=object)[kinds]
-    changed = kinds == CHANGED
-    words[changed] = np.where((moves > 0) == lower, "degradation", "improvement")[changed]
-    effects = np.expm1(np.clip(moves, -LARGEST, LARGEST)).round(DIGITS)
-    columns = (*map(rounded, (np.exp(levels), *bounds)), effects, words)
-    ends = np.cumsum(counts)[:-1]
-    return [Drawing(*parts) for parts in zip(*(np.split(column, ends) for column in columns), strict=True)]
+    ends = np.cumsum([len(trail.places) for trail in trails])[:-1]
+    columns = zip(*(np.split(rounded(column), ends) for column in (np.exp(levels), *bounds)), strict=True)
+    return [Drawing(level, low, high, *_compared(trail)) for (level, low, high), trail in zip(columns, trails, strict=True)]
+
+
+def _compared(trail: Trail) -> tuple[NDArray[np.float64], list[str]]:
+    """The effects of a trail's commits against the one before (NaN: unknown), and the words."""
+    import numpy as np
+
+    effects, words = np.full(len(trail.places), np.nan), [""] * len(trail.places)
+    words[0] = "new"
+    for turn, verdict in trail.verdicts.items():
+        words[turn] = trail.word(turn)
+        if verdict.effect is not None:
+            effects[turn] = verdict.effect
+    return effects.round(DIGITS), words
 
 
 def rounded(column: NDArray[np.float64], digits: int = DIGITS) -> NDArray[np.float64]:

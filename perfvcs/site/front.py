@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.site.record import Trail
+    from perfvcs.history.record import Trail
 
 CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
 TRACE = 32  # commits of a row's line
@@ -39,7 +39,7 @@ def key(contents: Contents, newest: int) -> str:
         parts.append(packed(contents.urls[number], trail.began, contents.environment(trail).name))
         last = slice(-max(newest + 1, TRACE), None)
         parts += [contents.ids[trail.places[last]].tobytes()]
-        parts += [column[last].tobytes() for column in (trail.levels, trail.moves, trail.doubt, trail.kinds)]
+        parts += [trail.levels[last].tobytes(), packed([trail.verdicts.get(turn) for turn in range(len(trail.places))[last]])]
         standings = contents.standings[number]
         found = zip(trail.findings, standings, strict=True)
         parts.append(packed([(*fields(one), stand.state, stand.reason) for one, stand in found]))

@@ -77,8 +77,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     after: float
     change: str
     levels: str
-    p: float
+    p: float | None
     detectors: list[str]
+    contradiction: str = ""
 
     @property
     def rises(self) -> bool:
@@ -113,10 +114,10 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A version of one series against the measured version before: ``text`` is ``=``, ``+1.2 %``, ``-1.2 %``, ``N/A`` or ``new``.
+    """A version of one series against the measured version before: ``text`` is ``=``, ``?``, ``+1.2 %``, ``-1.2 %``, ``N/A`` or ``new``.
 
-    ``word`` is same, degradation, improvement, accepted, new or missing; ``value`` the level with its unit, ``detail`` what to say on
-    hover.
+    ``word`` is one of `perf check`, accepted, new, missing (not measured), or empty (not compared); ``value`` the level with its unit,
+    ``detail`` what to say on hover.
     """
 
     word: str
@@ -239,6 +240,13 @@ class Value(msgspec.Struct, frozen=True):
     cell: Cell
 
 
+class Remark(msgspec.Struct, frozen=True):
+    """What a series shows in one environment beside steps: that it switches, that its spread changed, an unusual newest value."""
+
+    environment: str
+    text: str
+
+
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """The page of one benchmark's one metric in all environments; ``factor`` and ``scaled`` bring values to a readable unit.
 
@@ -260,6 +268,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     titles: list[str]
     tracks: list[Track]
     steps: list[Step]
+    remarks: list[Remark]
     newest: list[Value]
     siblings: list[Link]
     notes: list[str]

@@ -12,8 +12,8 @@ from perfvcs.site.leaf import Leaf, digest, packed
 from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
+    from perfvcs.history.record import Trail
     from perfvcs.repository import Repository
-    from perfvcs.site.record import Trail
     from perfvcs.site.template import Templates
 
 PLAIN = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows

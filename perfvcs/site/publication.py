@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.history.record import Record, read
 from perfvcs.quantity import shorten
 from perfvcs.reports.text import COLUMNS
 from perfvcs.site import about, changes, front, profiles, series
@@ -21,7 +22,6 @@ from perfvcs.site.contents import Contents
 from perfvcs.site.feed import feed
 from perfvcs.site.folder import opened
 from perfvcs.site.leaf import Leaf, digest, packed
-from perfvcs.site.record import Record, read
 from perfvcs.site.template import GENERATOR, Templates
 
 if TYPE_CHECKING:

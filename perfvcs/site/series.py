@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.history.record import Trail
+from perfvcs.history.remarks import remarks_of
 from perfvcs.quantity import UNIT, interval, quantity, scale, shorten
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, effect, figures, level, metric
 from perfvcs.site.drawing import known
 from perfvcs.site.leaf import digest, packed
-from perfvcs.site.record import Trail
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.reports.annals import Finding
+    from perfvcs.history.finding import Finding
 
 NEWEST = 25  # commits in the table of values
 COMMAND = 300  # characters
@@ -30,9 +31,8 @@ def key(contents: Contents, url: str) -> str:
     parts = [packed([contents.environment(trail).name for trail in trails], [link.url for link in siblings(contents, url)])]
     for number, trail in zip(contents.pages[url], trails, strict=True):
         parts += [packed(trail.line, trail.began, contents.profiles.get(number)), contents.ids[trail.places].tobytes()]
-        parts += [
-            column.tobytes() for column in (trail.levels, trail.reach, trail.executions, trail.moves, trail.doubt, trail.kinds)
-        ]
+        parts += [column.tobytes() for column in (trail.levels, trail.reach, trail.executions)]
+        parts.append(packed(list(trail.verdicts.items()), remarks_of(trail)))
         standings = [(one.state, one.reason) for one in contents.standings[number]]
         parts.append(packed([fields(one) for one in trail.findings], standings))
     return digest(*parts)
@@ -41,7 +41,7 @@ def key(contents: Contents, url: str) -> str:
 def fields(finding: Finding) -> tuple[Any, ...]:
     """What makes a change what it is, for a digest."""
     where = (finding.commit, finding.first, finding.last, finding.commits, finding.drift, finding.detectors)
-    return (*where, *figures(finding))
+    return (*where, finding.contradiction, *figures(finding))
 
 
 def siblings(contents: Contents, url: str) -> list[model.Link]:
@@ -77,6 +77,9 @@ def page(contents: Contents, url: str) -> model.Series:
         authors=[columns.authors[number] for number in authors.tolist()], ids=columns.ids[places].tolist(),
         days=columns.days[places].tolist(), author=author.tolist(), titles=columns.titles[places].tolist(),
         tracks=[_track(contents, number, places) for number in numbers], steps=[contents.step(*pair) for pair in steps[:STEPS]],
+        remarks=[
+            model.Remark(contents.environment(trail).name, shorten(remark, COMMAND)) for trail in trails for remark in remarks_of(trail)
+        ],
         newest=_newest(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(trails)],
     )  # fmt: skip
 
@@ -108,7 +111,7 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> model.
         environment=contents.environment(trail), command=shorten(command(trail), COMMAND),
         places=np.searchsorted(places, trail.places[start:]).tolist(), levels=drawing.levels[start:].tolist(),
         low=known(drawing.low[start:]), high=known(drawing.high[start:]), executions=trail.executions[start:].tolist(),
-        effects=known(drawing.effects[start:]), words=drawing.words[start:].tolist(),
+        effects=known(drawing.effects[start:]), words=drawing.words[start:],
         steps=[_mark(contents, number, turn, places) for turn, found in enumerate(trail.findings) if found.turn >= places[0]],
         began=shorten(trail.began, COMMAND), profile=contents.profiles.get(number),
     )  # fmt: skip
@@ -166,13 +169,18 @@ def _value(contents: Contents, number: int, turn: int) -> model.Value:
 
 def _notes(trails: list[Trail]) -> list[str]:
     """What kept a figure or a verdict from saying more."""
-    from perfvcs.reports.annals import SHORTEST
+    from perfvcs.history.judging import SHORTEST
 
     notes = []
     if all(len(trail.places) == 1 for trail in trails):
         notes.append("One commit was measured: no history yet.")
-    elif all(len(trail.places) < SHORTEST for trail in trails):
+    elif all(len(trail.places) < SHORTEST and not trail.findings for trail in trails):
         notes.append(f"Fewer than {SHORTEST} measured commits: too few to look for lasting changes.")
+    unjudged = sum(len(trail.places) - 1 - len(trail.verdicts) for trail in trails)
+    if unjudged:
+        notes.append(
+            f"{unjudged:,} older value{'s' * (unjudged != 1)} were not compared with the one before; `perf check` does that."
+        )
     if any((trail.executions == 1).any() for trail in trails):
         notes.append("There is no interval where there was one execution.")
     return notes

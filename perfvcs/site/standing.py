@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
+from perfvcs.history.allowance import Allowance
 from perfvcs.quantity import shorten
-from perfvcs.reports.allowance import Allowance
 
 if TYPE_CHECKING:
-    from perfvcs.reports.annals import Finding
+    from perfvcs.history.finding import Finding
+    from perfvcs.history.record import Record, Trail
     from perfvcs.repository import Repository
     from perfvcs.site.model import State
-    from perfvcs.site.record import Record, Trail
 
 HALF = 0.5  # of a step: while the level is beyond it, the step is in force
 TINY = 5e-324
@@ -43,6 +43,8 @@ def _standing(trail: Trail, turn: int, ended: str, accepted: Allowance) -> Stand
     finding = trail.findings[turn]
     if finding.direction == "improvement":
         return Standing("improvement")
+    if finding.denied:
+        return Standing("over", shorten(finding.contradiction, REASON))
     if ended:
         return Standing("over", shorten(f"its series has ended: {ended}", REASON))
     for later in trail.findings[turn + 1 :]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LINE = 52  # characters of a title that a telephone has room for
 REASON = 160  # of the reason why a series begins anew
+REMARK = 240  # of what it shows beside steps
 LEAST = 0.02  # share of the middle value that an axis spans at least: noise of a percent is no mountain
 ROOM = 0.75  # of the range of the centres, which intervals may take on either side
 
@@ -100,6 +101,7 @@ class Chart:
         for series in self.group:
             if series.begins and series.points:
                 found.append(f"begins anew at {series.points[0].commit[:8]}: {plain(series.begins, REASON)}")
+            found += [plain(remark, REMARK) for remark in series.remarks]
         return list(dict.fromkeys(found))
 
     def along(self, plot: figure) -> None:

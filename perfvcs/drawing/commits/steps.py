@@ -41,6 +41,12 @@ def where(step: Step) -> str:
     return f"{'over' if step.word == 'drift' else 'one of'} {step.commits:,} commits {step.first[:10]}..{step.last[:10]}"
 
 
+def support(step: Step) -> str:
+    """What it rests on: chance and detectors, and what speaks against it."""
+    chance = "" if step.p is None else f"p = {step.p:.0e}"
+    return "; ".join(filter(None, (", ".join(filter(None, (chance, *step.detectors))), step.contradiction)))
+
+
 def extent(chart: Chart, level: Level) -> tuple[int, int] | None:
     """The places of the first and the last commit of a level, as far as they are drawn."""
     end = chart.place.get(level.last)

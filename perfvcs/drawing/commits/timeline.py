@@ -87,4 +87,5 @@ def _step(series: Series, step: Step, width: int) -> list[str]:
     if about is not None:
         found += f"; {shorten(about.when[:10], 10)} {shorten(about.author, 24)}: {shorten(about.title, TITLE)}"
     found += f"; accepted: {shorten(step.accepted, 2 * TITLE)}" if step.accepted else ""
+    found += f"; contradicted: {step.contradiction}" if step.contradiction else ""
     return [line if turn == 0 else f"  {line}" for turn, line in enumerate(wrapped([found], width - 2))]

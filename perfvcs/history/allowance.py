@@ -11,10 +11,10 @@ import msgspec
 
 from perfvcs.check.acceptance import Acceptance, apply
 from perfvcs.check.change import Report
-from perfvcs.reports.annals import shaped
+from perfvcs.history.finding import shaped
 
 if TYPE_CHECKING:
-    from perfvcs.reports.annals import Finding
+    from perfvcs.history.finding import Finding
     from perfvcs.repository import Repository
 
 

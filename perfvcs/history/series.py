@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check import compare, past_of
+from perfvcs.history import levels
+from perfvcs.history.allowance import Allowance
+from perfvcs.history.finding import LARGEST_EXPONENT
+from perfvcs.history.judging import judged
+from perfvcs.history.remarks import remarks_of
+from perfvcs.history.successions import successions
+from perfvcs.history.verdict import Pair, Verdict, Verdicts, of_line
 from perfvcs.quantity import metric_rank
-from perfvcs.reports.annals import LARGEST_EXPONENT, successions
-from perfvcs.reports.levels import shapes
-from perfvcs.repository import State
-from perfvcs.subject import Point, Series
+from perfvcs.subject import Point, Series, Step
 
 if TYPE_CHECKING:
-    from perfvcs.check import Change
-    from perfvcs.profile import Environment, Profile
+    from perfvcs.history.finding import Finding
+    from perfvcs.index.lines import Line
+    from perfvcs.profile import Environment
     from perfvcs.repository import Repository
-    from perfvcs.summary import Header, Measured
     from perfvcs.vcs import Commit, Project
 
 COMMITS = 3000  # the newest measured ones are drawn
 JUDGED = 40  # the newest of them are compared with the one before
-OPENED = 24  # profiles whose rows are read for that, where a verdict needs them
 SERIES = 60  # units and metrics, wall time first
 TOLD = ("cpu", "kernel", "python")  # of an environment, with its fingerprint
 
@@ -45,6 +48,11 @@ class Trail:
     commits: list[str]
     straight: list[str]
     before: Mapping[str, str]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each commit stands."""
+        return {commit: place for place, commit in enumerate(self.commits)}
 
     @classmethod
     def of(cls, project: Project) -> Trail:
@@ -86,23 +94,39 @@ def _gather(repository: Repository, keys: set[str], delta: float | None) -> Gath
     chosen = sorted(courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1]))[:SERIES]
     places = sorted(set().union(*(courses[number].places for number in chosen)))
     commits = [trail.commits[place] for place in places[-COMMITS:]]
-    verdicts = _verdicts(repository, trail, keys, commits, delta)
+    verdicts = Verdicts(repository, trail.commits if len(trail.straight) == len(trail.commits) else (), delta=delta)
+    centres = _centres(repository, commits, chosen)
+    told = _verdicts(trail, known, centres, verdicts)
     medians = _medians(repository, {known[number].job.key for number in chosen}, commits[-JUDGED:])
-    found = shapes(repository, {number: known[number] for number in chosen}, trail.straight)
+    straight = repository.index.courses(chosen, trail.straight)
+    found = judged(repository, known, straight, trail.straight, verdicts)
+    accepted = Allowance(repository, trail.straight)
     begun = successions(known, courses)
     about = _About(repository.project.describe(commits), set(trail.straight))
     series, notes = [], _notes(len(places), len(courses), sum(course.unusable for course in courses.values()))
-    for number, centres in _centres(repository, commits, chosen).items():
-        line = known[number]
+    for number in chosen:
+        line, one = known[number], found.get(number)
         place, unit = Place(line.job.key, line.environment.fingerprint), (line.uid, line.size, line.metric)
-        points = list(_points(centres, about, verdicts.get(place, {}), medians[place, unit], unit))
-        levels, steps = found.get(number, ((), ()))
-        series.append(
-            Series(
-                line.job.label, *unit, line.unit, line.better, _named(line.environment), points, levels, steps, begun.get(number, "")
-            )
-        )  # fmt: skip
+        points = list(_points(centres[number], about, told[number], medians[place, unit]))
+        shown = Series(
+            line.job.label, *unit, line.unit, line.better, _named(line.environment), points, begins=begun.get(number, "")
+        )
+        if one:
+            shown = replace(
+                shown, levels=levels.between(straight[number], one.found.judgement.steps, trail.straight),
+                steps=[_step(finding, accepted) for finding in one.findings], remarks=remarks_of(one),
+            )  # fmt: skip
+        series.append(shown)
     return Gathered(series, notes)
+
+
+def _step(finding: Finding, accepted: Allowance) -> Step:
+    """A finding for views."""
+    return Step(
+        finding.commit, finding.word, finding.direction, finding.first, finding.last, finding.commits, finding.before, finding.after,
+        finding.effect, finding.low, finding.high, finding.p, finding.detectors,
+        accepted.reason(finding) if finding.direction == "degradation" else None, finding.contradiction,
+    )  # fmt: skip
 
 
 def _notes(commits: int, series: int, unusable: int) -> list[str]:
@@ -126,7 +150,7 @@ class _About(NamedTuple):
 
 
 class _Centre(NamedTuple):
-    """One commit of a line: how many executions, their geometric mean, and its 99 % interval, which a single one does not have."""
+    """One commit of a line: how many executions, their level, and its 99 % interval, which a single one does not have."""
 
     commit: str
     executions: int
@@ -136,23 +160,15 @@ class _Centre(NamedTuple):
 
 
 def _centres(repository: Repository, commits: Sequence[str], numbers: Sequence[int]) -> dict[int, list[_Centre]]:
-    """Every line on every commit, in their orders; all executions of a commit together, whatever their session."""
+    """Every line on every commit, in their orders."""
     import numpy as np
 
-    from perfvcs.statistics.student import quantile
-
-    spreads = repository.index.spreads(commits, numbers)
-    groups, group = np.unique(np.stack([spreads.line, spreads.place]), axis=1, return_inverse=True)
-    group = group.ravel()
-    n = np.bincount(group, spreads.executions)
-    mean = np.bincount(group, spreads.executions * spreads.level) / np.maximum(n, 1)
-    within = (spreads.executions - 1) * np.nan_to_num(spreads.deviation) ** 2
-    squares = np.bincount(group, within + spreads.executions * (spreads.level - mean[group]) ** 2)
-    half = quantile(0.995, np.maximum(n - 1, 1)) * np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1))
-    known = (n > 1) & (mean + half < LARGEST_EXPONENT)
+    flat = levels.combine(repository.index.spreads(commits, numbers))
+    half = levels.reach(flat)
+    known = np.isfinite(half) & (flat.level + np.nan_to_num(half) < LARGEST_EXPONENT)
+    ends = np.exp(np.clip([flat.level, flat.level - half, flat.level + half], -LARGEST_EXPONENT, LARGEST_EXPONENT))
     found: dict[int, list[_Centre]] = {number: [] for number in numbers}
-    ends = np.exp(np.clip([mean, mean - half, mean + half], -LARGEST_EXPONENT, LARGEST_EXPONENT))
-    rows = zip(*groups.tolist(), n.astype(np.int64).tolist(), *ends.tolist(), known.tolist(), strict=True)
+    rows = zip(flat.line.tolist(), flat.place.tolist(), flat.executions.tolist(), *ends.tolist(), known.tolist(), strict=True)
     for line, place, count, centre, low, high, certain in rows:
         found[line].append(_Centre(commits[place], count, centre, *((low, high) if certain else (None, None))))
     return found
@@ -172,19 +188,16 @@ def _medians(
 
 
 def _points(
-    centres: Sequence[_Centre], about: _About, verdicts: Mapping[tuple[str, Unit], Change], medians: Mapping[str, Sequence[float]],
-    unit: Unit,
-) -> Iterator[Point]:  # fmt: skip
+    centres: Sequence[_Centre], about: _About, verdicts: Mapping[str, Verdict], medians: Mapping[str, Sequence[float]]
+) -> Iterator[Point]:
     for commit, executions, centre, low, high in centres:
         if commit not in about.details:
             continue
-        told = about.details[commit]
-        own = verdicts.get((commit, unit))
-        change = own or verdicts.get((commit, (unit[0], None, unit[2])))  # of a curve all sizes have one verdict
-        ends = (own.effect, own.low, own.high) if own else (None, None, None)
+        told, verdict = about.details[commit], verdicts.get(commit)
         word, reason = "", ""
-        if change is not None:
-            word, reason = (change.word, change.reason) if change.accepted is None else ("accepted", change.accepted)
+        if verdict is not None:
+            word, reason = (verdict.word, verdict.reason) if verdict.accepted is None else ("accepted", verdict.accepted)
+        ends = (verdict.effect, verdict.low, verdict.high) if verdict else (None, None, None)
         yield Point(
             commit, told.title, told.author, told.when, executions, centre, low, high, word, *ends, reason,
             commit not in about.straight, tuple(medians.get(commit, ())),
@@ -192,52 +205,22 @@ def _points(
 
 
 def _verdicts(
-    repository: Repository, trail: Trail, keys: set[str], commits: Sequence[str], delta: float | None
-) -> dict[Place, dict[tuple[str, Unit], Change]]:
-    """The verdicts of the newest commits, each against the nearest before it along the first parents, by the project's own rules."""
-    groups: dict[Place, dict[str, list[Measured]]] = defaultdict(lambda: defaultdict(list))
-    for one in repository.index.measured(commits[-JUDGED - 1 :]):
-        header = one.header
-        if header.job.key in keys and header.dirty is None:
-            groups[Place(header.job.key, header.environment.fingerprint)][header.commit].append(one)
-    found: dict[Place, dict[tuple[str, Unit], Change]] = {}
-    for place, group in groups.items():
-        own = found.setdefault(place, {})
-        history, reader = past_of(one for measured in group.values() for one in measured), _Reader(repository)
-        for commit, after in reversed(group.items()):
-            before = trail.nearest(commit, group)
-            if before is None:
-                continue
-            try:
-                report = compare(group[before], after, rules=repository.rules, delta=delta, history=history, read=reader.read)
-            except _Enough:
-                break
-            changes = repository.with_acceptances(report, State(before), State(commit)).changes
-            own |= {(commit, (change.uid, change.size, change.metric)): change for change in reversed(changes)}
-    return found
-
-
-class _Enough(Exception):
-    """So many profiles were opened that the commits before stay without a verdict."""
-
-
-class _Reader:
-    """Opens profiles, and keeps those that were asked for last: of two neighbours, the next pair needs one again."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-        self._kept: dict[str, Profile] = {}
-        self._left = OPENED
-
-    def read(self, headers: Sequence[Header]) -> Sequence[Profile]:
-        """The profiles of headers."""
-        new = [header for header in headers if header.path not in self._kept]
-        self._left -= len(new)
-        if self._left < 0:
-            raise _Enough
-        opened = dict(zip((header.path for header in new), self._repository.profiles(new), strict=True))
-        self._kept = {header.path: self._kept.get(header.path) or opened[header.path] for header in headers}
-        return [self._kept[header.path] for header in headers]
+    trail: Trail, known: Mapping[int, Line], centres: Mapping[int, Sequence[_Centre]], verdicts: Verdicts
+) -> dict[int, dict[str, Verdict]]:
+    """By line and commit, the verdicts of the newest commits, each against the nearest before it along the first parents."""
+    asked: dict[Pair, list[tuple[int, str]]] = defaultdict(list)
+    for number, found in centres.items():
+        here = {centre.commit: None for centre in found}
+        for centre in found[-JUDGED:]:
+            if before := trail.nearest(centre.commit, here):
+                asked[Pair(before, centre.commit, known[number].environment.fingerprint)].append((number, centre.commit))
+    told: dict[int, dict[str, Verdict]] = defaultdict(dict)
+    newest = sorted(asked, key=lambda pair: -trail.places[pair.after])
+    for pair, rows in verdicts.of(newest).items():
+        for number, commit in asked[pair]:
+            if verdict := of_line(rows, known[number]):
+                told[number][commit] = verdict
+    return told
 
 
 def _named(environment: Environment) -> str:

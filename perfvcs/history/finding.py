@@ -1,0 +1,159 @@
+"""What a series shows, in words of the project: steps and drifts with their commits, switching, spread, and its newest value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, expm1, isfinite
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.check.change import Change
+from perfvcs.check.text import benchmark
+from perfvcs.statistics.changepoints.judgement import TURNS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.index.lines import Course, Line
+    from perfvcs.statistics.changepoints.steps import Step
+
+AROUND = 12  # commits shown on each side of a step
+LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
+
+Direction = Literal["degradation", "improvement"]
+Word = Literal["degradation", "improvement", "drift"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A step or drift of one line.
+
+    ``commit`` is the likeliest one, of a drift the last; it may be any of the ``commits`` from ``first`` to ``last``, those that were not
+    measured among them. ``effect`` is after/before - 1 with its 99 % interval ``low``..``high`` (None: unknown), ``before`` and ``after``
+    are levels in the metric's unit, ``around`` those of the single commits nearby. ``turn`` is the likeliest commit's place in the history.
+    A step that a verdict measured in turns has settled has ``turns`` among its ``detectors``, and that verdict's numbers.
+    ``contradiction`` says in words what the series and the verdicts measured in turns disagree about; empty where they do not.
+    """
+
+    line: Line
+    turn: int
+    commit: str
+    first: str
+    last: str
+    commits: int
+    drift: bool
+    effect: float
+    low: float | None
+    high: float | None
+    before: float
+    after: float
+    p: float | None
+    detectors: tuple[str, ...]
+    around: tuple[float, ...]
+    contradiction: str = ""
+
+    @property
+    def direction(self) -> Direction:
+        """Whether it became worse, as the metric says."""
+        return direction(self.line, self.effect)
+
+    @property
+    def word(self) -> Word:
+        """The direction of a step; a drift is called one."""
+        return "drift" if self.drift else self.direction
+
+    @property
+    def denied(self) -> bool:
+        """Whether the series shows a step where its commits, measured in turns, are the same."""
+        return bool(self.contradiction) and TURNS not in self.detectors
+
+
+@dataclass(frozen=True)
+class Switching:
+    """A line that moves back and forth between ``levels`` (in the metric's unit) from the commit ``first`` to ``last``, ``moves`` times."""
+
+    line: Line
+    turn: int
+    first: str
+    last: str
+    levels: tuple[float, ...]
+    shares: tuple[float, ...]
+    moves: int
+
+
+@dataclass(frozen=True)
+class Noisier:
+    """A line whose spread (standard deviation, as a share of the level) changed at a commit; it may have become calmer."""
+
+    line: Line
+    turn: int
+    commit: str
+    before: float
+    after: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest value of a line, which is not what one more value at the present level would be.
+
+    ``commit`` is the newest measured one, ``value`` and the level ``expected`` are in the metric's unit, ``low``..``high`` is where one
+    more value would be but for a ``chance`` of 1 in 1,000; ``support`` counts the earlier values. ``word``: the direction, or ``suspected``
+    where too few support it. ``since`` is the first of the newest values that are all outside.
+    """
+
+    line: Line
+    turn: int
+    commit: str
+    since: str
+    word: Literal["degradation", "improvement", "suspected"]
+    effect: float
+    value: float
+    expected: float
+    low: float
+    high: float
+    chance: float
+    support: int
+
+
+def direction(line: Line, effect: float) -> Direction:
+    """What a change of that sign is for a line's metric."""
+    return "degradation" if (effect > 0) == (line.better == "lower") else "improvement"
+
+
+def described(line: Line, course: Course, step: Step, low: float, high: float, commits: Sequence[str]) -> Finding:
+    """A step of a line's course along ``commits``, with the ends of its interval."""
+    places = course.places
+    drift = step.word == "drift"
+    turn = places[step.last if drift else step.place]
+    # What came after the last measured commit at the old level is under suspicion, measured or not.
+    first = places[step.first - 1] + 1 if step.first else places[0]
+    last = places[step.last]
+    around = course.levels[max(0, step.place - AROUND) : step.place + AROUND]
+    return Finding(
+        line, turn, commits[turn], commits[first], commits[last], last - first + 1, drift, relative(step.effect) or 0.0,
+        relative(low), relative(high), level(step.before), level(step.after), step.p if isfinite(step.p) else None, step.detectors,
+        tuple(map(level, around)),
+    )  # fmt: skip
+
+
+def level(logarithm: float) -> float:
+    """A level in the metric's unit."""
+    return exp(min(logarithm, LARGEST_EXPONENT))
+
+
+def relative(difference: float) -> float | None:
+    """A difference of logarithms as after/before - 1; None where it is beyond a float."""
+    return expm1(difference) if isfinite(difference) and difference < LARGEST_EXPONENT else None
+
+
+def title(line: Line) -> str:
+    """What a line's benchmark is called."""
+    return benchmark(shaped(line))
+
+
+def shaped(line: Line, before: float | None = None, after: float | None = None) -> Change:
+    """A line in the shape of a verdict, for what writes those out."""
+    return Change(
+        word="same", job=line.job.label, uid=line.uid, size=line.size, metric=line.metric, unit=line.unit, better=line.better, series="",
+        baseline=before, target=after,
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""All series judged along a history: by what was measured in turns first, and by the series themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, log1p
+from typing import TYPE_CHECKING
+
+from perfvcs.history.finding import Finding, Newest, Noisier, Switching, described, direction, level, relative
+from perfvcs.history.verdict import Pair, Verdict, Verdicts, of_line
+from perfvcs.index.findings import Found, Given
+from perfvcs.quantity import change
+from perfvcs.statistics.changepoints.judgement import TURNS
+
+if TYPE_CHECKING:
+    from perfvcs.index.lines import Course, Line
+    from perfvcs.repository import Repository
+
+SHORTEST = 6  # commits: with fewer no place of a series has three on both sides
+SIDE = 3
+DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns along the history
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is known of one line: ``findings`` are steps and drifts, oldest first. ``found`` is the same for statistics.
+
+    ``verdicts`` are those measured in turns, by the element of the course that was compared with the one before it.
+    """
+
+    found: Found
+    findings: list[Finding]
+    verdicts: Mapping[int, Verdict]
+    switching: Switching | None = None
+    noisier: tuple[Noisier, ...] = ()
+    newest: Newest | None = None
+
+
+def judged(
+    repository: Repository, known: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts,
+    *, compute: bool = True,
+) -> dict[int, Judged]:  # fmt: skip
+    """The judgement of each line that is long enough, or has evidence; ``commits`` are those along which its course was read.
+
+    Without ``compute`` only those that are known already.
+    """
+    chosen = {number: course for number, course in courses.items() if len(course.levels) > 1}
+    in_turns = _in_turns(known, chosen, commits, verdicts)
+    settled = _settled(in_turns)
+    newest = _newest_places(known, chosen)
+    given = [Given(course.levels, course.variances, settled.get(number, ())) for number, course in chosen.items()]
+    long = [number for number, one in zip(chosen, given, strict=True) if one.evidence or len(one.levels) >= SHORTEST]
+    asked = dict(zip(chosen, given, strict=True))
+    found = repository.index.findings.judged([asked[number] for number in long], compute=compute)
+    return {
+        number: _described(
+            known[number], chosen[number], one, commits, in_turns.get(number, {}),
+            is_newest=chosen[number].places[-1] == newest[known[number].environment.fingerprint],
+        )
+        for number, one in zip(long, found, strict=True)
+        if one is not None
+    }  # fmt: skip
+
+
+def _newest_places(known: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[str, int]:
+    """The newest measured place of each environment: the last value of a series that ended before is not news."""
+    found: dict[str, int] = {}
+    for number, course in courses.items():
+        where = known[number].environment.fingerprint
+        found[where] = max(found.get(where, 0), course.places[-1])
+    return found
+
+
+def _in_turns(
+    known: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
+) -> dict[int, dict[int, Verdict]]:
+    """By line and element, the settled verdicts on neighbours that were measured in turns."""
+    asked = {
+        (number, element): Pair(
+            commits[course.places[element - 1]], commits[course.places[element]], known[number].environment.fingerprint
+        )
+        for number, course in courses.items()
+        for element in course.turns
+    }
+    reports = verdicts.of(asked.values())
+    found: dict[int, dict[int, Verdict]] = {}
+    for (number, element), pair in asked.items():
+        verdict = of_line(reports.get(pair, {}), known[number])
+        if verdict and verdict.settled:
+            found.setdefault(number, {})[element] = verdict
+    return found
+
+
+def _settled(in_turns: Mapping[int, Mapping[int, Verdict]]) -> dict[int, tuple[int, ...]]:
+    """By line, the elements at which a verdict is a step of the history.
+
+    Benjamini and Hochberg's step-up rule over all pairs that the history looks at: of a thousand pairs of equal commits, each report is
+    allowed its own false alarms. Verdicts without a chance, on exact metrics, always count.
+    """
+    chances = sorted(one.p for verdicts in in_turns.values() for one in verdicts.values() if one.p is not None)
+    limit = max((p for turn, p in enumerate(chances, 1) if p <= DISCOVERIES * turn / len(chances)), default=-1.0)
+    found = {
+        number: tuple(element for element, one in sorted(verdicts.items()) if one.changed and (one.p is None or one.p <= limit))
+        for number, verdicts in in_turns.items()
+    }
+    return {number: elements for number, elements in found.items() if elements}
+
+
+def _described(
+    line: Line, course: Course, found: Found, commits: Sequence[str], in_turns: Mapping[int, Verdict], *, is_newest: bool
+) -> Judged:
+    findings = []
+    for step, low, high in found.steps:
+        finding = described(line, course, step, low, high, commits)
+        verdict = in_turns.get(step.place)
+        if TURNS in step.detectors and verdict:
+            sides = min(step.place, len(course.levels) - step.place)
+            finding = _by_turns(finding, verdict, contradicted=sides >= SIDE and _apart(verdict, low, high))
+        elif not finding.drift:
+            finding = replace(finding, contradiction=_denied(in_turns, range(step.first, step.last + 1)))
+        findings.append(finding)
+    newest = _newest(line, course, found, commits) if is_newest and len(course.levels) - 1 not in in_turns else None
+    return Judged(found, findings, in_turns, *_others(line, course, found, commits), newest)
+
+
+def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Finding:
+    """A step with the numbers of the verdict that settled it."""
+    series = change(finding.effect, finding.low, finding.high)
+    return replace(
+        finding, effect=finding.effect if verdict.effect is None else verdict.effect, low=verdict.low, high=verdict.high, p=verdict.p,
+        before=finding.before if verdict.baseline is None else verdict.baseline,
+        after=finding.after if verdict.target is None else verdict.target,
+        contradiction=f"measured in turns it changed; the series as a whole says {series}" if contradicted else "",
+    )  # fmt: skip
+
+
+def _apart(verdict: Verdict, low: float, high: float) -> bool:
+    """Whether the series, by the interval of its own step, holds no change or the opposite one, and not that of the verdict."""
+    ends = (verdict.effect, verdict.low, verdict.high)
+    if any(end is None or end <= -1 for end in ends) or not (isfinite(low) and isfinite(high)):
+        return False
+    effect, least, most = (log1p(end) for end in ends if end is not None)
+    opposite = low <= 0 if effect > 0 else high >= 0
+    return opposite and (high < least or low > most)
+
+
+def _denied(in_turns: Mapping[int, Verdict], places: Sequence[int]) -> str:
+    """In words, that measured in turns every commit that a step may be is the same as the one before; empty where that is not known."""
+    verdicts = [in_turns.get(place) for place in places]
+    if not verdicts or any(one is None or one.word != "same" for one in verdicts):
+        return ""
+    first = next(one for one in verdicts if one)
+    size = "" if first.effect is None else f", {change(first.effect, first.low, first.high)}"
+    return f"the series steps here, but measured in turns the commits are the same{size if len(verdicts) == 1 else ''}"
+
+
+def _others(line: Line, course: Course, found: Found, commits: Sequence[str]) -> tuple[Switching | None, tuple[Noisier, ...]]:
+    """Switching, and changes of spread."""
+    one, places = found.judgement, course.places
+    switching = None
+    if one.switching:
+        first, last = places[one.switching.first], places[one.switching.last]
+        levels = tuple(map(level, one.switching.levels))
+        switching = Switching(line, first, commits[first], commits[last], levels, one.switching.shares, one.switching.moves)
+    noisier = [
+        Noisier(line, places[each.place], commits[places[each.place]], each.before, each.after, each.p) for each in one.noisier
+    ]
+    return switching, tuple(noisier)
+
+
+def _newest(line: Line, course: Course, found: Found, commits: Sequence[str]) -> Newest | None:
+    """The newest value, where it is not a usual one."""
+    new, places = found.judgement.newest, course.places
+    if new is None or new.word == "usual":
+        return None
+    effect = relative(new.effect) or 0.0
+    turn = places[new.place]
+    since = commits[places[new.place if new.since is None else new.since]]
+    return Newest(
+        line, turn, commits[turn], since, direction(line, effect) if new.word == "changed" else "suspected", effect,
+        level(new.value), level(new.expected), level(new.low), level(new.high), new.chance, new.support,
+    )  # fmt: skip

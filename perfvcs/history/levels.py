@@ -1,0 +1,141 @@
+"""One level per commit and line, and the levels of a line between its steps."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp
+from typing import TYPE_CHECKING
+
+from perfvcs.history.finding import LARGEST_EXPONENT
+from perfvcs.index.lines import Course
+from perfvcs.subject import Level
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.index.lines import Spreads
+    from perfvcs.statistics.changepoints.steps import Step
+
+CONFIDENCE = 0.99
+
+
+@dataclass(frozen=True)
+class Flat:
+    """One element per line and commit: level, variance of the level, its degrees of freedom, executions, and whether it was
+    measured in turns with the one before."""
+
+    line: NDArray[np.int64]
+    place: NDArray[np.int64]
+    level: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    df: NDArray[np.int64]
+    executions: NDArray[np.int64]
+    turns: NDArray[np.bool_]
+
+
+def combine(spreads: Spreads) -> Flat:
+    """One level per commit: the mean of its profiles', with their own variance or that of their scatter, whichever is larger."""
+    import numpy as np
+
+    count = len(spreads.line)
+    if not count:
+        nothing = spreads.line, spreads.place, spreads.level, spreads.level, spreads.executions, spreads.executions
+        return Flat(*nothing, spreads.executions > 0)
+    first = np.flatnonzero(np.r_[True, (np.diff(spreads.line) != 0) | (np.diff(spreads.place) != 0)])
+    many = np.diff(np.r_[first, count])
+
+    def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.add.reduceat(values, first)
+
+    level = total(spreads.level) / many
+    own = total(spreads.deviation**2 / spreads.executions) / many**2
+    scatter = total((spreads.level - np.repeat(level, many)) ** 2) / np.maximum(many - 1, 1) / many
+    executions = np.add.reduceat(spreads.executions, first)
+    return Flat(
+        spreads.line[first], spreads.place[first], level, np.fmax(own, np.where(many > 1, scatter, np.nan)), executions - many, executions,
+        _turns(spreads, first),
+    )  # fmt: skip
+
+
+def _turns(spreads: Spreads, first: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each level was measured in turns with the one before it on its line."""
+    import numpy as np
+
+    found = np.zeros(len(first), dtype=bool)
+    if not spreads.session.any():
+        return found
+    ends = [*first.tolist(), len(spreads.line)]
+    own = [set(spreads.session[start:end].tolist()) - {0} for start, end in pairwise(ends)]
+    same = np.diff(spreads.line[first]) == 0
+    found[1:] = [bool(before & after) and here for before, after, here in zip(own[:-1], own[1:], same.tolist(), strict=True)]
+    return found
+
+
+def courses(flat: Flat) -> dict[int, Course]:
+    """The course of each line, as the index gives it."""
+    import numpy as np
+
+    numbers, starts = np.unique(flat.line, return_index=True)
+    found = {}
+    for number, (start, end) in zip(numbers.tolist(), pairwise([*starts.tolist(), len(flat.line)]), strict=True):
+        part = slice(start, end)
+        turns = tuple(np.flatnonzero(flat.turns[part]).tolist())
+        columns = _array("q", flat.place[part]), _array("d", flat.level[part]), 0, _array("d", flat.variance[part])
+        found[number] = Course(*columns, turns)
+    return found
+
+
+def reach(flat: Flat) -> NDArray[np.float64]:
+    """Half the width of each level's 99 % interval; NaN where there was one execution."""
+    import numpy as np
+
+    from perfvcs.statistics.student import quantile
+
+    usable = (flat.df > 0) & np.isfinite(flat.variance)
+    points = quantile((1 + CONFIDENCE) / 2, np.where(usable, flat.df, 1))
+    return np.where(usable, points * np.sqrt(np.where(usable, flat.variance, 0)), np.nan)
+
+
+def _array(kind: str, values: NDArray[np.generic]) -> array:  # type: ignore[type-arg]
+    found = array(kind)
+    found.frombytes(values.tobytes())
+    return found
+
+
+def between(course: Course, steps: Sequence[Step], commits: Sequence[str]) -> list[Level]:
+    """The stretches before, between and after the steps; what lies in a drift is none.
+
+    Their intervals take into account that neighbouring commits resemble each other, as those of the steps do.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.autocorrelation import autocorrelation
+    from perfvcs.statistics.changepoints.drift import residuals
+    from perfvcs.statistics.changepoints.pelt import winsorise
+
+    clipped = winsorise(np.array(course.levels))
+    drifts = [step.word == "drift" for step in steps]
+    ends = [step.first if drift else step.place for step, drift in zip(steps, drifts, strict=True)]
+    starts = [step.last if drift else step.place for step, drift in zip(steps, drifts, strict=True)]
+    left = residuals(clipped, sorted({*starts, *ends} - {0, len(clipped)}))
+    inflation = float(autocorrelation(left[None], 1).inflation()[0])
+    spans = [(start, end) for start, end in zip([0, *starts], [*ends, len(clipped)], strict=True) if start < end]
+    return [
+        Level(commits[course.places[start]], commits[course.places[end - 1]], *_centre(clipped[start:end], inflation))
+        for start, end in spans
+    ]
+
+
+def _centre(logs: NDArray[np.float64], inflation: float) -> tuple[float, float | None, float | None]:
+    """The centre of a level with its 99 % interval."""
+    from perfvcs.statistics.interval import interval
+
+    found = interval(logs[None])
+    centre = float(found.centre[0])
+    half = (float(found.high[0]) - centre) * inflation**0.5
+    known = len(logs) > 1 and centre + half < LARGEST_EXPONENT
+    return exp(centre), *((exp(centre - half), exp(centre + half)) if known else (None, None))

@@ -1,0 +1,132 @@
+"""Every series along the first parents of a revision: levels with intervals, what each commit did, and what the series shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from perfvcs.history import levels
+from perfvcs.history.judging import judged
+from perfvcs.history.successions import successions
+from perfvcs.history.verdict import Pair, Verdict, Verdicts, of_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.history.finding import Finding, Newest, Noisier, Switching
+    from perfvcs.index.lines import Course, Line
+    from perfvcs.repository import Repository
+    from perfvcs.vcs import Commit
+
+COMPARED = 5_000  # comparisons of neighbours; of more, the oldest of each series are left out
+
+
+@dataclass(frozen=True)
+class Trail:
+    """One line along the record's commits, one element per measured commit, ascending ``places``.
+
+    ``levels`` are mean logarithms with half the width of their 99 % interval (``reach``, NaN: one execution). ``verdicts`` are those of
+    `perf check` on the commit before and this one, by element: the first has none, and old ones may have none. ``began`` says why an
+    earlier line of the same benchmark could not go on.
+    """
+
+    line: Line
+    places: NDArray[np.int64]
+    levels: NDArray[np.float64]
+    reach: NDArray[np.float64]
+    executions: NDArray[np.int64]
+    verdicts: Mapping[int, Verdict]
+    began: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    switching: Switching | None = None
+    noisier: tuple[Noisier, ...] = ()
+    newest: Newest | None = None
+
+    def word(self, turn: int) -> str:
+        """What an element is against the one before: a word of `perf check`, ``accepted``, ``new``, or nothing where it was not judged."""
+        if not turn:
+            return "new"
+        verdict = self.verdicts.get(turn)
+        return "" if verdict is None else verdict.word if verdict.accepted is None else "accepted"
+
+
+@dataclass(frozen=True)
+class Record:
+    """All trails along ``commits`` (the first parents of a revision, oldest first); ``measured`` are the places that any has.
+
+    ``unusable`` counts values without a logarithm, ``aside`` measured commits that are not on this line, ``unjudged`` commits that were
+    not compared with the one before.
+    """
+
+    commits: list[str]
+    measured: list[int]
+    details: dict[str, Commit]
+    trails: list[Trail]
+    unusable: int
+    aside: int
+    unjudged: int
+
+
+def read(repository: Repository, revision: str) -> Record:
+    """The record up to a revision; raises UnknownRevision."""
+    revision = repository.project.fixed(revision)
+    walk = repository.project.walk(revision, straight=True)
+    import numpy as np  # as long as git walks
+
+    commits = list(walk)[::-1]
+    known, spreads = repository.index.consistent(lambda: (repository.index.lines(), repository.index.spreads(commits)))
+    flat = levels.combine(spreads)
+    courses = levels.courses(flat)
+    others = repository.index.commits().difference(commits)
+    aside = len(others.intersection(repository.project.walk(revision))) if others else 0
+    verdicts = Verdicts(repository, () if aside else commits)
+    found = judged(repository, known, courses, commits, verdicts)
+    own = _neighbours(known, courses, commits, verdicts)
+    began = successions(known, courses)
+    reach = levels.reach(flat)
+    trails, start = [], 0
+    for number, course in courses.items():
+        part = slice(start, start := start + len(course.places))
+        columns = [column[part] for column in (flat.place, flat.level, reach, flat.executions)]
+        one = found.get(number)
+        shown = (one.findings, one.switching, one.noisier, one.newest) if one else ([],)
+        trails.append(Trail(known[number], *columns, own.get(number, {}), began.get(number, ""), *shown))  # type: ignore[arg-type, call-arg]
+    trails.sort(key=_order)
+    measured = np.flatnonzero(np.bincount(flat.place)).tolist()
+    unjudged = sum(len(trail.places) - 1 - len(trail.verdicts) for trail in trails)
+    details = repository.project.describe(commits[place] for place in measured)
+    return Record(commits, measured, details, trails, spreads.unusable, aside, unjudged)
+
+
+def _neighbours(
+    known: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
+) -> dict[int, dict[int, Verdict]]:
+    """By line and element, the verdict on the commit before and this one, the newest of each line first, as many as there is time for."""
+    asked: dict[Pair, list[tuple[int, int]]] = {}
+    longest, count = max((len(course.places) for course in courses.values()), default=0), 0
+    where = {number: known[number].environment.fingerprint for number in courses}
+    for back in range(1, longest):
+        for number, course in courses.items():
+            turn = len(course.places) - back
+            if turn > 0:
+                pair = Pair(commits[course.places[turn - 1]], commits[course.places[turn]], where[number])
+                asked.setdefault(pair, []).append((number, turn))
+                count += 1
+        if count >= COMPARED:
+            break
+    found: dict[int, dict[int, Verdict]] = {}
+    for pair, rows in verdicts.of(asked).items():
+        for number, turn in asked[pair]:
+            if verdict := of_line(rows, known[number]):
+                found.setdefault(number, {})[turn] = verdict
+    return found
+
+
+def _order(trail: Trail) -> tuple[object, ...]:
+    """The same order whatever numbers the index has given the lines."""
+    line = trail.line
+    size = -1.0 if line.size is None else line.size
+    what = (line.job.label, line.job.collector, line.uid, size, line.metric, line.unit, line.better)
+    return (*what, line.environment.fingerprint, int(trail.places[0]), line.job.key)

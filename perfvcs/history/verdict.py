@@ -1,0 +1,214 @@
+"""What `perf check` says of two commits, kept by what it was computed from, so that pages and listings say the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from perfvcs import __version__
+from perfvcs.check import compare, past_of
+from perfvcs.check.change import Change, Report
+from perfvcs.index.findings import keyed
+from perfvcs.repository import HISTORY, Repository, State
+from perfvcs.twin import shared
+
+if TYPE_CHECKING:
+    from perfvcs.check.past import Centres, Past, Unit
+    from perfvcs.index.lines import Line
+    from perfvcs.profile import Profile
+    from perfvcs.summary import Header, Measured
+
+VERSION = 1  # of what is kept
+TOGETHER = 64  # pairs whose profiles are in memory at once
+OPENED = 200  # profiles whose rows are read, where a verdict needs them
+
+
+class Pair(NamedTuple):
+    """Two commits, the older one first, and the fingerprint of the environment in which they are compared."""
+
+    before: str
+    after: str
+    environment: str
+
+
+class Verdict(msgspec.Struct, frozen=True, array_like=True):
+    """A row of a report of `perf check`; see ``Change``. ``size`` is None for a curve, too, which has all sizes."""
+
+    series: str
+    uid: str
+    size: float | None
+    metric: str
+    unit: str
+    better: str
+    word: str
+    effect: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    baseline: float | None
+    target: float | None
+    delta: float | None
+    paired: bool
+    gate: bool
+    reason: str
+    job: str
+    accepted: str | None = None
+
+    @classmethod
+    def of(cls, change: Change) -> Verdict:
+        """The part of a change that is kept."""
+        return cls(*(getattr(change, name) for name in cls.__struct_fields__))
+
+    @property
+    def settled(self) -> bool:
+        """Whether it was measured in turns, and is known to have changed or to be the same."""
+        return self.paired and self.word in ("degradation", "improvement", "same")
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is known to have changed."""
+        return self.word in ("degradation", "improvement")
+
+
+What = tuple[object, ...]
+Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
+Rows = dict[What, Verdict]
+
+
+def of_line(rows: Rows, line: Line) -> Verdict | None:
+    """The verdict on a line among those of a pair; of a curve all sizes have one."""
+    about = (line.metric, line.unit, line.better)
+    return rows.get((line.job.key, line.uid, line.size, *about)) or rows.get((line.job.key, line.uid, None, *about))
+
+
+class Verdicts:
+    """The verdicts on pairs of commits, each as `perf check BEFORE AFTER` gives it from what is stored, by the project's own rules.
+
+    Without ``compute`` only those that are known already. ``along``: all ancestors with profiles of any commit asked about are among
+    these commits, oldest first, which saves looking.
+    """
+
+    def __init__(
+        self, repository: Repository, along: Sequence[str] = (), *, delta: float | None = None, compute: bool = True
+    ) -> None:
+        self._repository = repository
+        self._along = along
+        self._delta = delta
+        self._compute = compute
+        self._marks: dict[str, int] = {}
+        self._windows: dict[str, list[str]] = {}
+        self._found: dict[Pair, Rows] = {}
+
+    def of(self, pairs: Iterable[Pair]) -> dict[Pair, Rows]:
+        """The verdicts by what they are about; a pair is missing where too many profiles would have to be opened."""
+        wanted = dict.fromkeys(pairs)
+        asked = [pair for pair in wanted if pair not in self._found]
+        if asked:
+            self._found |= self._asked(asked)
+        return {pair: self._found[pair] for pair in wanted if pair in self._found}
+
+    def _asked(self, asked: Sequence[Pair]) -> dict[Pair, Rows]:
+        self._marks = self._repository.index.marks()
+        key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.rules!r} {self._delta!r}")
+        keys = {pair: key_of(*self._basis(pair)) for pair in asked}
+        kept = self._repository.index.findings
+        known = kept.recall(list(keys.values()), list[Verdict])
+        new = [pair for pair in asked if keys[pair] not in known] if self._compute else []
+        reader = _Reader(self._repository)
+        for start in range(0, len(new), TOGETHER):
+            found = self._computed(new[start : start + TOGETHER], reader)
+            computed = {keys[pair]: rows for pair, rows in found.items()}
+            kept.keep(computed)
+            known |= computed
+        return {pair: self._rows(pair, known[key]) for pair, key in keys.items() if key in known}
+
+    def _rows(self, pair: Pair, verdicts: Sequence[Verdict]) -> Rows:
+        return {(one.series, one.uid, one.size, one.metric, one.unit, one.better): one for one in self._accepted(pair, verdicts)}
+
+    def _basis(self, pair: Pair) -> tuple[bytes, ...]:
+        """All that the verdicts on a pair are made from: its profiles, and those of the ancestors that tell how much sessions differ."""
+        marks = [self._marks.get(commit, 0) for commit in (pair.before, *self._window(pair.after))]
+        return (*(text.encode() for text in pair), b"".join(mark.to_bytes(8, "little") for mark in marks))
+
+    def _window(self, commit: str) -> list[str]:
+        """The commits whose sessions tell how much a benchmark moves, oldest first, as in ``Repository.history``."""
+        if not self._windows and self._along:
+            line = [one for one in self._along if one in self._marks]
+            self._windows = {one: line[max(0, turn - HISTORY) : turn + 1] for turn, one in enumerate(line)}
+        if commit not in self._windows:
+            measured = islice(self._repository.measured_ancestors(commit), HISTORY)
+            self._windows[commit] = [*reversed(list(measured)), commit]
+        return self._windows[commit]
+
+    def _computed(self, pairs: Sequence[Pair], reader: _Reader) -> dict[Pair, list[Verdict]]:
+        by_commit: dict[tuple[str, str], list[Measured]] = defaultdict(list)
+        for environment in {pair.environment for pair in pairs}:
+            needed = dict.fromkeys(
+                commit for pair in pairs if pair.environment == environment for commit in (pair.before, *self._window(pair.after))
+            )
+            for one in self._repository.index.measured(needed, environment):
+                by_commit[one.header.commit, environment].append(one)
+        centres: dict[int, Centres] = {}
+        pasts: dict[tuple[str, str], dict[Unit, Past]] = {}
+
+        def compared(pair: Pair, read: Read = _needed) -> list[Verdict] | None:
+            """The verdicts on one pair; None where profiles would have to be opened that ``read`` does not open."""
+            here = (pair.after, pair.environment)
+            if here not in pasts:
+                window = (one for commit in self._window(pair.after) for one in by_commit[commit, pair.environment])
+                pasts[here] = past_of(window, centres)
+            sides = [
+                [one for one in by_commit[commit, pair.environment] if one.header.dirty is None]
+                for commit in (pair.before, pair.after)
+            ]
+            try:
+                report = compare(*sides, rules=self._repository.rules, delta=self._delta, history=pasts[here], read=read)
+            except _NotOpened:
+                return None
+            return [Verdict.of(change) for change in report.changes]
+
+        found = dict(zip(pairs, shared(compared, pairs), strict=True))
+        for pair in [pair for pair, verdicts in found.items() if verdicts is None]:
+            found[pair] = compared(pair, reader.read)
+        return {pair: verdicts for pair, verdicts in found.items() if verdicts is not None}
+
+    def _accepted(self, pair: Pair, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+        """The verdicts, with what the project has accepted on the way."""
+        if not self._repository.acceptances or not any(one.word in ("degradation", "suspected") for one in verdicts):
+            return verdicts
+        changes = [Change(**{name: getattr(one, name) for name in one.__struct_fields__}) for one in verdicts]
+        report = Report(baseline=pair.before[:10], target=pair.after[:10], method="auto", changes=changes)
+        report = self._repository.with_acceptances(report, State(pair.before), State(pair.after))
+        return [Verdict.of(change) for change in report.changes]
+
+
+class _NotOpened(Exception):
+    """A comparison needs the rows of profiles that are not opened here."""
+
+
+def _needed(_: Sequence[Header]) -> Sequence[Profile]:
+    """In place of a reader, where a fork may work, which must not use the store or the index."""
+    raise _NotOpened
+
+
+class _Reader:
+    """Opens profiles, and keeps those that were asked for last: of two neighbours, the next pair needs one again."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._kept: dict[str, Profile] = {}
+        self._left = OPENED
+
+    def read(self, headers: Sequence[Header]) -> Sequence[Profile]:
+        """The profiles of headers."""
+        new = [header for header in headers if header.path not in self._kept]
+        self._left -= len(new)
+        if self._left < 0:
+            raise _NotOpened
+        opened = dict(zip((header.path for header in new), self._repository.profiles(new), strict=True))
+        self._kept = {header.path: self._kept.get(header.path) or opened[header.path] for header in headers}
+        return [self._kept[header.path] for header in headers]
