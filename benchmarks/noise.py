@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Noise = Callable[[np.random.Generator, int, int], Array]
 Recorded = dict[tuple[str, str, str, str], Array]  # design, bench, version, metric -> seconds (blocks, measurements)
 
@@ -71,6 +72,23 @@ def drift_apart(rng: np.random.Generator, blocks: int, inner: int) -> Array:
     return lognormal(rng, blocks, inner) + trend.reshape(2, blocks, 1)
 
 
+def switching(rng: np.random.Generator, blocks: int, inner: int) -> Array:
+    """The machine moves between two levels 13 % apart, after one execution of ten on average."""
+    moves = rng.random(2 * blocks) < 0.1
+    level = (np.cumsum(moves) + rng.integers(2)) % 2
+    return lognormal(rng, blocks, inner) + np.log(1.13) * level.reshape(blocks, 2).T[:, :, None]
+
+
+def poisson(rng: np.random.Generator, blocks: int, inner: int) -> Array:
+    """Counts of rare events, 400 an execution: all measurements of one are the same."""
+    return np.repeat(np.log(np.maximum(rng.poisson(400, (2, blocks, 1)), 1) / 400), inner, axis=2)
+
+
+def quiet(rng: np.random.Generator, blocks: int, inner: int) -> Array:
+    """1 % between executions, and nothing else."""
+    return np.repeat(0.01 * rng.standard_normal((2, blocks, 1)), inner, axis=2)
+
+
 NOISES: tuple[Noise, ...] = (lognormal, execution_effects, bimodal, autocorrelation, outliers, bursts, drift)
 SECONDS = 0.01
 
@@ -80,6 +98,44 @@ def samples(rng: np.random.Generator, noise: Noise, blocks: int, effect: float, 
     found: Array = np.exp(noise(rng, blocks, inner)) * SECONDS
     found[1] *= 1 + effect
     return found
+
+
+def coin(rng: np.random.Generator, blocks: int) -> Flags:
+    """In which blocks the second version comes later, each by a coin."""
+    return rng.random(blocks) < 0.5
+
+
+def balanced(rng: np.random.Generator, blocks: int) -> Flags:
+    """The same with both orders in each two blocks, the first of them by a coin."""
+    first = rng.random((blocks + 1) // 2) < 0.5
+    return np.stack([first, ~first], axis=1).ravel()[:blocks]
+
+
+def second_slower(seconds: Array, later: Flags, share: float) -> Array:
+    """Seconds (2, blocks, measurements) with the execution that comes later in its block slower by a ``share``."""
+    found = seconds.copy()
+    found[1, later] *= 1 + share
+    found[0, ~later] *= 1 + share
+    return found
+
+
+def ticks(seconds: Array, tick: float) -> Array:
+    """What a clock of ``tick`` seconds reads, which it begins to count anywhere in a tick."""
+    found: Array = np.round(seconds / tick) * tick
+    return found
+
+
+def forks(rng: np.random.Generator, benchmarks: int, count: int, inner: int = 20) -> Array:
+    """Logarithms of a suite like those of JMH, shape (2, benchmarks, forks, measurements).
+
+    Forks of a benchmark differ by .5 to 20 %, evenly on a logarithmic scale and with the tails of t with 4 degrees of freedom;
+    measurements inside differ by half as much, each remembering .7 of the last one's error.
+    """
+    spread = np.exp(rng.uniform(np.log(0.005), np.log(0.2), (1, benchmarks, 1, 1)))
+    inside: Array = 0.5 * rng.standard_normal((2, benchmarks, count, inner))
+    for place in range(1, inner):
+        inside[..., place] += 0.7 * inside[..., place - 1]
+    return spread * (rng.standard_t(4, (2, benchmarks, count, 1)) / np.sqrt(2) + inside)
 
 
 def read(path: Path) -> Recorded:

@@ -4,7 +4,7 @@ Histories of 1,000, 10,000 and 100,000 commits: with profiles of the first and t
 were merged), and with a profile of every commit. FOLDER keeps them; the largest takes about two minutes to build. Each command is a whole
 process, and its CPU time counts, with that of git and of all others that it started: the least of several, since others only add to it.
 The exponent between two sizes is 1 where the time grows as the commits do, 2 where it grows with their square. Caches of the index are
-warm; verdicts and steps are not remembered, except in the line `check, again`.
+warm; verdicts and steps are not remembered, except in the line `check, known`.
 
     python benchmarks/scale.py FOLDER --sizes 1000 10000 50001 --shapes two     some of them
 """
@@ -47,7 +47,7 @@ SHAPES = {
     "every": Shape(every=True, merges=False),
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "log": ("log",), "status": ("status",), "check": ("check",), "check, again": ("check",), "history": ("history",),
+    "log": ("log",), "status": ("status",), "check": ("check",), "check, known": ("check",), "history": ("history",),
     "publish": ("publish", "SITE"), "publish, again": ("publish", "SITE"),
 }  # fmt: skip
 FORGOTTEN = {"check": "verdicts.db", "history": "steps.db", "publish": "steps.db"}

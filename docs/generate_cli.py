@@ -25,7 +25,7 @@ perf has (`perf stat`, `perf record`, ...), with its arguments as they are.
 | 1 | unexpected error |
 | 2 | usage |
 | 3 | `perf check` found a degradation |
-| 4 | nothing to compare, or (with `--strict`) inconclusive |
+| 4 | nothing to compare, or `perf check` left open: all with `--gate`, some with `--strict` |
 | 5 | collecting failed |
 | 10 | no repository, nothing measured in it yet, or a `.perf` that is not [trusted](security.md) |
 | 11 | locked by another run |

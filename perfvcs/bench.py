@@ -3,6 +3,9 @@
 The file stands alone: a copy of it works in any project with Python 3.7 or newer, under any name. Where the variable
 PERFVCS_SAMPLES is not set, which is whenever perfvcs is not measuring, the code runs and nothing else happens.
 
+While perfvcs is measuring, the generators of ``random`` and of ``numpy.random`` start from the seed in PERFVCS_SEED, which all revisions
+share in a block, unless the program seeds them itself after this module was imported.
+
 >>> from perfvcs import bench
 >>> with bench.measure("parse", size=1000):
 ...     total = sum(range(1000))
@@ -15,20 +18,25 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-    from typing import ParamSpec, TypeVar
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType, TracebackType
+    from typing import Any, ParamSpec, TypeVar
 
     P = ParamSpec("P")
     R = TypeVar("R")
 
-__all__ = ["declare", "measure", "record", "repeat"]
+__all__ = ["declare", "measure", "record", "repeat", "seed"]
 
 VARIABLE = "PERFVCS_SAMPLES"
+SEED = "PERFVCS_SEED"
+SEEDED = ("random", "numpy.random")  # modules with a generator of their own, and a function that seeds it
+MOST = 1 << 32  # what numpy takes
 
 
 class measure:  # reads as a verb: ``with bench.measure("parse"):``
@@ -92,6 +100,47 @@ def declare(metric: str, unit: str, better: str = "lower") -> None:
     """Tell the unit of a metric and which direction is better: ``lower``, ``higher`` or ``none`` (recorded, never judged)."""
     if os.environ.get(VARIABLE):
         _append([{"metric": metric, "unit": unit, "better": better}])
+
+
+def seed() -> int | None:
+    """The seed that all revisions share in this block, for generators of your own; None where perfvcs is not measuring.
+
+    With None, ``random.Random(seed())`` and ``numpy.random.default_rng(seed())`` begin anywhere.
+    """
+    text = os.environ.get(SEED, "")
+    return int(text) % MOST if text.isascii() and text.isdigit() and len(text) <= 20 else None
+
+
+class _Seeding:
+    """Seeds the generators of modules when these are imported, which is before the program can seed them itself."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name not in SEEDED:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                if spec.loader is not None and not isinstance(spec.loader, type):
+                    spec.loader.exec_module = functools.partial(_execute, spec.loader.exec_module)  # type: ignore[method-assign]
+                return spec
+        return None
+
+
+def _execute(execute: Callable[[ModuleType], None], module: ModuleType) -> None:
+    execute(module)
+    if module.__name__ in SEEDED:  # a loader may be that of other modules too
+        _begin(module)
+
+
+def _begin(module: Any) -> None:
+    module.seed(seed())
+
+
+if seed() is not None:
+    for _name in SEEDED:
+        if _name in sys.modules:
+            _begin(sys.modules[_name])
+    sys.meta_path.insert(0, _Seeding())
 
 
 def _sample(uid: str, size: float | None, metrics: dict[str, float]) -> dict[str, object]:

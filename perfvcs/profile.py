@@ -143,10 +143,11 @@ class Reached(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The turn of each execution in its block, as columns: its number, and its ``place`` (0 = first)."""
+    """The turn of each execution in its block, as columns: its number, its ``place`` (0 = first), and the ``seed`` of all in the block."""
 
     execution: list[int]
     place: list[int]
+    seed: list[int]
 
 
 class Processed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -68,19 +68,20 @@ class Measured(msgspec.Struct, frozen=True):
     """A header with its summaries: all that ``check`` looks at.
 
     ``paces``: the machine's pace in each execution, in s, by build and number; of those where it was read. ``turns``: the place (0 =
-    first) that each execution had among the versions in its block; empty where that is not known.
+    first) that each execution had among the versions in its block, ``seeds``: what all of these drew; empty where that is not known.
     """
 
     header: Header
     summaries: list[Summary]
     paces: dict[Place, float] = {}
     turns: dict[Place, int] = {}
+    seeds: dict[Place, int] = {}
 
     @classmethod
     def of(cls, profile: Profile, path: str = "") -> Measured:
         """Header and summaries of a profile, all values in units without a prefix."""
         profile = in_base_units(profile)
-        return cls(Header.of(profile, path), summarise(profile), paces(profile), turns(profile))
+        return cls(Header.of(profile, path), summarise(profile), paces(profile), *turns(profile))
 
 
 def paces(profile: Profile) -> dict[Place, float]:
@@ -95,13 +96,15 @@ def paces(profile: Profile) -> dict[Place, float]:
     return {place: exp(fmean(values)) for place, values in found.items()}
 
 
-def turns(profile: Profile) -> dict[Place, int]:
-    """The place that each execution had in its block, by build and number; empty where the profile does not say."""
+def turns(profile: Profile) -> tuple[dict[Place, int], dict[Place, int]]:
+    """The place that each execution had in its block, and its seed, by build and number; empty where the profile does not say."""
     if profile.turns is None:
-        return {}
-    rows, places = profile.resources, dict(zip(profile.turns.execution, profile.turns.place, strict=True))
+        return {}, {}
+    rows, own = profile.resources, profile.turns
+    known = dict(zip(own.execution, zip(own.place, own.seed, strict=True), strict=True))
     executions = sorted(set(zip(rows.integers("binary"), rows.execution, strict=True)))
-    return {place: places[place[1]] for place in executions if place[1] in places}
+    found = {place: known[place[1]] for place in executions if place[1] in known}
+    return {place: turn for place, (turn, _) in found.items()}, {place: seed for place, (_, seed) in found.items()}
 
 
 def summarise(profile: Profile) -> list[Summary]:

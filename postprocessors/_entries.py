@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.statistics.regression.models import FORMULAS, LINEARISED, MODELS, SHAPED, order, parameters
+from perfvcs.statistics.regression.models import FORMULAS, FULL, LINEARISED, MODELS, SHAPED, order, parameters
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from perfvcs.statistics.regression.models import Fit
     from perfvcs.statistics.regression.strategies import Fitted, Points, Step
 
@@ -17,21 +20,22 @@ LARGEST, SMALLEST = 1e100, 1e-100  # values, whose squares, and weights by them,
 
 
 def entries(
-    found: Fitted, points: Points, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], *, guessed: bool = False,
-    shares: bool = False,
+    found: Fitted, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], lost: Mapping[str, NDArray[np.intp]], *,
+    guessed: bool = False, shares: bool = False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
     """Group and entry of every model of every piece that has rows, in order; the best entry also tells which models are missing.
 
     ``scale``: per group what its values were divided by (``scaled``), ``zeros``: how many rows at size 0 were left out, ``far``: how many
-    sizes that lie far from the others. ``guessed``: that only one model was tried is no reason to name the others. ``shares``: that
-    residuals were weighted by the level, so that AICc has no unit.
+    sizes that lie far from the others, ``lost``: how many rows of each piece a model was fitted without. ``guessed``: that only one model
+    was tried is no reason to name the others. ``shares``: that residuals were weighted by the level, so that AICc has no unit.
     """
     scales = [scale[owner] for owner in found.owner.tolist()]
     columns = {model: _columns(fit, scales, shares=shares) for model, fit in found.fits.items()}
     some = next(iter(found.fits.values()))
     rows = [max(counts) for counts in zip(*(fit.n.tolist() for fit in found.fits.values()), strict=True)]
     best, owners = found.choice.index.tolist(), found.owner.tolist()
-    positive = _least(points, found, some)
+    positive = _least(found, some)
+    dropped = {model: counts.tolist() for model, counts in lost.items()}
     steps = [_step(step) for step in found.steps]
     for piece, (owner, count) in enumerate(zip(owners, rows, strict=True)):
         if not count:
@@ -56,7 +60,10 @@ def entries(
             assert entry is not None
             if model == name:
                 about["order"] = found.choice.order(piece, shape=True)
-            yield owner, entry | {"rows": count, "best": model == name} | (about if model == name else {})
+            without = dropped[model][piece] if model in dropped else 0
+            if without:
+                entry["dropped"] = without
+            yield owner, entry | {"rows": count - without, "best": model == name} | (about if model == name else {})
 
 
 def scaled(points: Points) -> tuple[Points, list[float]]:
@@ -77,17 +84,19 @@ def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str
     import numpy as np
 
     count, name = parameters(fit.model), fit.model.removeprefix("linearised ")
-    factor = np.ones((len(scale), 2))
+    factor = np.ones(fit.coefficients.shape)
     factor[:, 0] = scale
     if fit.model not in SHAPED:
-        factor[:, 1] = scale
+        factor[:, 1:] = np.array(scale)[:, None]
     with np.errstate(over="ignore"):
         both = fit.coefficients * factor, fit.errors * factor
     aicc = fit.aicc if shares else fit.aicc + 2 * fit.n * np.log(scale)
     known = fit.known & np.isfinite(both[0]).all(axis=1)
-    columns = (*both, fit.r2, fit.adjusted_r2, aicc, fit.low, fit.high, known)
+    columns = (*both, fit.r2, fit.log_r2, fit.adjusted_r2, aicc, fit.low, fit.high, known)
     found: list[dict[str, Any] | None] = []
-    for coefficients, errors, r2, adjusted, aicc, low, high, known in zip(*(column.tolist() for column in columns), strict=True):
+    for coefficients, errors, r2, log_r2, adjusted, aicc, low, high, known in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         found.append(
             {
                 "model": fit.model,
@@ -96,6 +105,7 @@ def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str
                 "coefficients": coefficients[:count],
                 "errors": [_finite(error) for error in errors[:count]],
                 "r2": _finite(r2),
+                **({"log_r2": _finite(log_r2)} if fit.model in LINEARISED else {}),
                 "adjusted_r2": _finite(adjusted),
                 "aicc": _finite(aicc),
                 "x": [low, high],
@@ -117,25 +127,29 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _least(points: Points, found: Fitted, some: Fit) -> list[tuple[float, float, float]]:
-    """Smallest and largest size and smallest value of each piece; the value is that of its whole group."""
+def _least(found: Fitted, some: Fit) -> list[tuple[float, float, float]]:
+    """Smallest and largest size and smallest value of each piece."""
     import numpy as np
 
+    points = found.points
     least = np.full(points.groups, np.inf)
     np.minimum.at(least, points.group, points.y)
     low, high = some.low, some.high
     for fit in found.fits.values():  # each may know other groups
         low, high = np.where(np.isnan(low), fit.low, low), np.where(np.isnan(high), fit.high, high)
-    return list(zip(low.tolist(), high.tolist(), least[found.owner].tolist(), strict=True))
+    return list(zip(low.tolist(), high.tolist(), least.tolist(), strict=True))
 
 
 def _reason(model: str, count: int, low: float, high: float, least: float) -> str:
     """Why a model could not be fitted."""
     name = model.removeprefix("linearised ")
-    if count < 3:
-        return f"{count} row{'s' * (count != 1)}: it needs three"
+    least_rows = parameters(model) + 1
+    if count < least_rows:
+        return f"{count} row{'s' * (count != 1)}: it needs {'three' if least_rows == 3 else 'four'}"
     if low == high:
         return "all rows have one size"
+    if model == FULL:
+        return "it needs three sizes, and no coefficient more than a float holds"
     if name in ("logarithmic", "power") and low <= 0:
         return "a size is 0 or below"
     if name == "linearithmic" and low < 0:

@@ -12,7 +12,7 @@ from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import conclude
 from perfvcs.postprocessors._rows import chosen, named, rows
 from perfvcs.profile import MAX_INTEGER, Profile
-from perfvcs.statistics.regression.models import LINEARISED, MODELS
+from perfvcs.statistics.regression.models import FITTED, FULL, MODELS
 from perfvcs.statistics.regression.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.regression.strategies import Fitted, Points
 
-Model = Literal["constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential"]
-MOST_ENTRIES = 25_000  # all of them have their place in a profile's header
+Model = Literal[
+    "constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential", "full-quadratic"
+]
+MOST_ENTRIES = 27_500  # all of them have their place in a profile's header
 MOST_STEPS = 1000
 ZEROS = 0.05  # up to this share of a unit's rows at size 0 is left out for the models that begin above 0
 
@@ -31,14 +33,16 @@ ZEROS = 0.05  # up to this share of a unit's rows at size 0 is left out for the 
 class Regression:
     """Fits models to values over sizes, for each unit and metric.
 
-    ``models``: those to fit, or "all"; power and exponential are fitted on the metric's own scale and by logarithms. ``fit``: them to the
-    mean at each size, outliers drawn in, as `perf check` does, or to the single values (calls). ``strategy``: which rows are fitted
-    together, ``steps`` in how many parts, ``seed`` which rows are drawn. ``of``: metrics, by default all that are judged; ``by``: the
-    column that is x, ``size`` or a metric; ``weights``: a column by which squared residuals are weighted. ``choice``: the rule that names
-    the best model. ``keep``: whether the models that are not the best are recorded too.
+    ``models``: those to fit, or "all"; power and exponential are fitted on the metric's own scale and by logarithms; full-quadratic is
+    never the best. ``undefined``: where a model is not defined for some rows (sizes or values of 0 and below), omit the model, or drop
+    these rows from it. ``fit``: models to the mean at each size, outliers drawn in, as `perf check` does, or to the single values (calls).
+    ``strategy``: which rows are fitted together, ``steps`` in how many parts, ``seed`` which rows are drawn. ``of``: metrics, by default
+    all that are judged; ``by``: the column that is x, ``size`` or a metric; ``weights``: a column by which squared residuals are weighted.
+    ``choice``: the rule that names the best model. ``keep``: whether the models that are not the best are recorded too.
     """
 
     models: Literal["all"] | tuple[Model, ...] = "all"
+    undefined: Literal["omit", "drop"] = "omit"
     fit: Literal["means", "calls"] = "means"
     strategy: Strategy = "full"
     steps: int = 5
@@ -53,8 +57,13 @@ class Regression:
         if self.models != "all" and not self.models:
             raise UsageError('regression: models is empty: name some, or give "all"')
         for model in () if self.models == "all" else [self.models] if isinstance(self.models, str) else self.models:
-            if model not in MODELS:
-                raise UsageError(f"regression: there is no model `{model}`{nearest(model, MODELS)}")
+            if model not in (*MODELS, FULL):
+                raise UsageError(f"regression: there is no model `{model}`{nearest(model, (*MODELS, FULL))}")
+        if not {*self.fitted} - {FULL}:
+            raise UsageError(
+                f"regression: {FULL} is never the best model: name others beside it, such as linear,quadratic,{FULL}"
+            )
+        check_word(self, "undefined", ("omit", "drop"))
         check_word(self, "fit", ("means", "calls"))
         check_number(self, "steps", 1, MOST_STEPS, "5", whole=True)
         check_number(self, "seed", 0, MAX_INTEGER, "1", whole=True)
@@ -62,8 +71,8 @@ class Regression:
     @property
     def fitted(self) -> tuple[str, ...]:
         """The models that are fitted, in order of growth, the linearised forms at the end."""
-        wanted = MODELS if self.models == "all" else tuple(self.models)
-        return tuple(name for name in MODELS + LINEARISED if name.removeprefix("linearised ") in wanted)
+        wanted = FITTED if self.models == "all" else (self.models,) if isinstance(self.models, str) else self.models
+        return tuple(name for name in FITTED if name.removeprefix("linearised ") in wanted)
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with an entry of ``models`` per unit, metric and model, as docs/format.md has them.
@@ -75,6 +84,7 @@ class Regression:
 
     def _entries(self, profile: Profile, metric: str) -> Iterator[dict[str, Any]]:
         from perfvcs.postprocessors._entries import entries, scaled
+        from perfvcs.postprocessors._undefined import without_undefined
         from perfvcs.statistics.regression.strategies import run
 
         points, zeros = self._points(profile, metric)
@@ -88,6 +98,9 @@ class Regression:
             found, far = self._described(points, weight)
         else:
             found = run(self.strategy, points, self.fitted, self.choice, self.steps, self.seed)
+        lost: dict[str, NDArray[np.intp]] = {}
+        if self.undefined == "drop":
+            found, lost = without_undefined(found)
         count = len(found.owner) * (1 if self.keep == "best" else len(self.fitted))
         if count > MOST_ENTRIES:
             raise UsageError(
@@ -95,7 +108,7 @@ class Regression:
             )
         shared = {"metric": metric, "by": self.by, "strategy": self.strategy}
         guessed = self.strategy == "initial-guess"
-        for unit, entry in entries(found, points, scale, zeros, far, guessed=guessed, shares=described):
+        for unit, entry in entries(found, scale, zeros, far, lost, guessed=guessed, shares=described):
             if self.keep == "all" or entry["best"] or entry["model"] is None:
                 yield {"uid": profile.resources.names[unit], **shared, "fit": "calls" if single[unit] else "means", **entry}
 
@@ -107,7 +120,7 @@ class Regression:
         from perfvcs.statistics.regression.strategies import Fitted
 
         choice, far = described(points.x, points.y, weight, points.group, groups=points.groups, models=self.fitted)
-        fitted = Fitted(choice.fits, choice, np.arange(points.groups))
+        fitted = Fitted(choice.fits, choice, np.arange(points.groups), points.of(~far))
         return fitted, np.bincount(points.group[far], minlength=points.groups).tolist()
 
     def _points(self, profile: Profile, metric: str) -> tuple[Points, list[int]]:
@@ -126,7 +139,7 @@ class Regression:
             keep &= np.isfinite(weights) & (weights > 0)
         total = len(profile.resources.names)
         zeros = np.zeros(total, dtype=np.intp)
-        if {"logarithmic", "power"} & set(self.fitted):
+        if self.undefined == "omit" and {"logarithmic", "power"} & set(self.fitted):
             count, at_zero = np.bincount(seen.unit[keep], minlength=total), keep & (seen.x == 0)
             zeros = np.bincount(seen.unit[at_zero], minlength=total)
             zeros[zeros > ZEROS * count] = 0

@@ -51,7 +51,7 @@ def test_an_accepted_degradation_does_not_fail_and_is_listed_apart(project: Proj
     lines = perf("check").out.splitlines()
     assert lines[1].startswith("  accepted       wall time       +10.0 % [")
     assert lines[2] == "                 the parser checks its input"
-    assert lines[-1] == f"{one[:10]} -> {two[:10]}: 2 accepted"
+    assert lines[-2:] == [f"{one[:10]} -> {two[:10]}: 2 accepted", "2 of 2 comparisons settled"]
     assert "Accepted:" in perf("check", "--markdown").out
     found = json.loads(perf("check", "--json").out)
     assert found["counts"] == {"accepted": 2}

@@ -113,7 +113,7 @@ def test_json_and_markdown_hold_the_whole_report(project: Project, perf: Perf) -
     assert (found["baseline"], found["target"]) == (one[:10], two[:10])
     assert {change["word"] for change in found["changes"]} == {"degradation"}
     assert perf("check", "--markdown", code=3).out.count("|") > 10
-    assert perf("check", "--quiet", code=3).out == "2 degradations\n"
+    assert perf("check", "--quiet", code=3).out == "2 degradations; 2 of 2 comparisons settled\n"
 
 
 def test_the_last_verdict_is_remembered(project: Project, perf: Perf) -> None:
@@ -214,41 +214,95 @@ def test_a_store_of_a_newer_format_and_a_damaged_one_are_told(project: Project, 
     assert said.err.count("\n") == 1
 
 
-def test_what_was_reported_takes_one_line_and_still_fails(project: Project, perf: Perf) -> None:
-    one, two = measured(project, 0.010, 0.011)
-    full = perf("check", code=3).out
-    said = perf("check", code=3).out
-    assert said.startswith(f"{one[:10]} -> {two[:10]}: 2 degradations, as told on 20")
-    assert "(--again: in full)" in " ".join(said.split())
-    assert max(map(len, said.splitlines())) <= 80
-    assert perf("check", "HEAD~1", "HEAD", "--gate", code=3).out == said
-    assert perf("check", "--again", code=3).out == full
-    assert perf("check", code=3).out == said
-    assert perf("check", "-v", code=3).out == full
-    assert len(json.loads(perf("check", "--json", code=3).out)["changes"]) == 2
-    assert perf("check", "--markdown", code=3).out.count("|") > 10
-
-
-def test_only_what_was_printed_in_full_counts_as_reported(project: Project, perf: Perf) -> None:
+@pytest.mark.parametrize("form", [(), ("-v",), ("--quiet",), ("--json",), ("--markdown",), ("--gate",), ("HEAD~1..HEAD",)])
+def test_a_check_prints_the_same_each_time(project: Project, perf: Perf, form: tuple[str, ...]) -> None:
     measured(project, 0.010, 0.011)
-    for option in ("--quiet", "--json", "--markdown", "--again"):
-        perf("check", option, code=3)
-    assert perf("check", code=3).out.startswith("sort\n")
-    assert "as told on" in perf("check", code=3).out
+    first = perf("check", *form, code=3).out
+    assert first
+    assert [perf("check", *form, code=3).out for _ in range(2)] == [first, first]
 
 
-def test_what_is_new_is_reported_in_full(project: Project, perf: Perf) -> None:
+@pytest.mark.parametrize("form", [(), ("--quiet",), ("--json",), ("--markdown",), ("HEAD~1", "HEAD"), ("HEAD~1..HEAD",)])
+def test_new_prints_a_report_once_and_still_fails(project: Project, perf: Perf, form: tuple[str, ...]) -> None:
+    measured(project, 0.010, 0.011)
+    plain = perf("check", *form, code=3).out
+    assert perf("check", "--new", *form, code=3).out == plain
+    assert perf("check", "--new", *form, code=3).out == ""
+    assert perf("check", *form, code=3).out == plain
+
+
+def test_new_prints_a_report_that_became_another_one(project: Project, perf: Perf) -> None:
     one, two = measured(project, 0.010, 0.011)
-    perf("check", code=3)
+    perf("check", "--new", code=3)
     assert perf("check", "--delta", "5", code=3).out.startswith("sort\n")
-    perf("check", code=3)
-    assert perf("check", "--method", "log-median", code=3).out.startswith("sort\n")
-    perf("check", code=3)
+    assert perf("check", "--new", code=3).out == ""
+    assert perf("check", "--new", "--delta", "5", code=3).out.startswith("sort\n")
+    perf("check", "--new", code=3)
     store(*interleaved([one, two], [noisy(0.01, seed=5), noisy(0.0112, seed=6)], session="20261120T100000-000000"))
-    assert perf("check", code=3).out.startswith("sort\n")
-    assert "as told on" in perf("check", code=3).out
+    assert perf("check", "--new", code=3).out.startswith("sort\n")
+    assert perf("check", "--new", code=3).out == ""
     perf("accept", "sort:wall", "--reason", "wanted")
-    assert "  accepted       wall time" in perf("check", code=3).out
+    assert "  accepted       wall time" in perf("check", "--new", code=3).out
+
+
+def test_new_prints_of_a_range_the_pairs_that_are_new(project: Project, perf: Perf) -> None:
+    commits = measured(project, 0.010, 0.011)
+    perf("check", "--new", "HEAD~1..HEAD", code=3)
+    commits.append(project.commit("version 2"))
+    store(*interleaved(commits[1:], [noisy(0.011, seed=5), noisy(0.0125, seed=6)], session="20261120T100000-000000"))
+    names = [commit[:10] for commit in commits]
+    found = json.loads(perf("check", "--new", "--json", f"{commits[0]}..HEAD", code=3).out)
+    assert [(one["baseline"], one["target"]) for one in found][-1:] == [(names[1], names[2])]
+    assert perf("check", "--new", f"{commits[0]}..HEAD", code=3).out == ""
+
+
+def test_a_gate_that_settles_nothing_exits_4(project: Project, perf: Perf) -> None:
+    one, two = project.commit("one"), project.commit("two")
+    store(*interleaved([one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)]))
+    assert perf("check").out.splitlines()[-1] == "0 of 2 comparisons settled"
+    for form in ((), ("--quiet",), ("--markdown",), ("HEAD~1..HEAD",)):
+        assert perf("check", "--gate", *form, code=4).out.splitlines()[-1].endswith("0 of 2 comparisons settled")
+    found = json.loads(perf("check", "--gate", "--json", code=4).out)
+    assert (found["settled"], found["comparisons"]) == (0, 2)
+
+
+def test_a_gate_is_green_where_something_is_settled(project: Project, perf: Perf) -> None:
+    one, two = project.commit("one"), project.commit("two")
+    open_, same = (Job(name=name, collector="time", cmd=f"./{name}") for name in ("open", "same"))
+    store(
+        *interleaved([one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)], job=open_),
+        *interleaved([one, two], [[0.01] * 10] * 2, job=same),
+    )
+    assert perf("check", "--gate").out.splitlines()[-1] == "2 of 4 comparisons settled"
+    assert perf("check", "--gate", "-q").out == "2 inconclusive, 2 same; 2 of 4 comparisons settled\n"
+    assert perf("check", "--markdown").out.splitlines()[-1] == "2 of 4 comparisons settled"
+
+
+def test_what_is_new_or_missing_is_not_a_comparison_and_what_is_not_comparable_is(project: Project, perf: Perf) -> None:
+    one, two = project.commit("one"), project.commit("two")
+    extra = sample_profile(noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse"))
+    store(*interleaved([one, two], [[0.01] * 10] * 2), extra)
+    assert perf("check", "--gate").out.splitlines()[-1] == "2 of 2 comparisons settled"
+    elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
+    three = project.commit("three")
+    store(sample_profile(noisy(0.01), commit=three, environment=elsewhere))
+    said = perf("check", "--gate", "HEAD~1", "HEAD", code=4).out
+    assert said.splitlines()[-1].startswith("0 of ")
+
+
+def test_an_accepted_change_is_settled(project: Project, perf: Perf) -> None:
+    measured(project, 0.010, 0.011)
+    perf("check", code=3)
+    perf("accept", "sort:wall", "sort:cpu", "--reason", "wanted")
+    assert perf("check", "--gate").out.splitlines()[-1] == "2 of 2 comparisons settled"
+
+
+def test_accept_and_log_mean_the_report_that_was_printed_last(project: Project, perf: Perf) -> None:
+    commits = measured(project, 0.010, 0.010, 0.0112)
+    perf("check", "HEAD~2", "HEAD", code=3)
+    perf("check", "HEAD~1", "HEAD", code=3)
+    perf("check", "HEAD~2", "HEAD", code=3)
+    assert f"against {commits[0][:10]}" in perf("status").out
 
 
 def test_a_push_that_is_stopped_shows_the_whole_report(project: Project, perf: Perf) -> None:
@@ -258,14 +312,15 @@ def test_a_push_that_is_stopped_shows_the_whole_report(project: Project, perf: P
     full = perf("check", code=3).out
     (checked,) = check(Repository.find().project, [Push("main", one, two)])
     assert (checked.status, checked.output) == (3, full)
+    assert checked.settlement == "2 of 2 comparisons settled"
 
 
-def test_an_equal_report_is_not_repeated_whatever_else_was_measured(project: Project, perf: Perf) -> None:
+def test_an_equal_report_is_not_new_whatever_else_was_measured(project: Project, perf: Perf) -> None:
     measured(project, 0.010, 0.011)
-    perf("check", code=3)
+    perf("check", "--new", code=3)
     store(sample_profile(noisy(0.01), commit=project.commit("later")))
     project.configure()
-    assert "as told on" in perf("check", "HEAD~2", "HEAD~1", code=3).out
+    assert perf("check", "--new", "HEAD~2", "HEAD~1", code=3).out == ""
 
 
 def test_a_memory_that_is_damaged_is_made_anew(project: Project, perf: Perf) -> None:
@@ -275,7 +330,7 @@ def test_a_memory_that_is_damaged_is_made_anew(project: Project, perf: Perf) -> 
     known = memory.recall(one, two)
     assert known
     memory.remember(one, two, b'{"changes": []}')
-    memory.note(one, two, known.report, known.basis, shown=True)
+    memory.note(one, two, b'{"changes": []}', known.basis)
     memory.close()
     assert perf("check", code=3).out.startswith("sort\n")
 
@@ -289,16 +344,16 @@ def test_a_range_judges_every_neighbour(project: Project, perf: Perf) -> None:
     assert f"{names[1]} -> {names[2]}: 2 degradations" in lines
     assert any(line.startswith(f"{names[2]} -> {names[3]}: ") for line in lines)
     assert f"{names[3]} -> {names[4]}: 2 improvements" in lines
-    assert lines[-1].startswith("4 pairs of neighbours: 2 degradations, 2 improvements, ")
+    assert lines[-2].startswith("4 pairs of neighbours: 2 degradations, 2 improvements, ")
     assert max(map(len, lines)) <= 80
-    assert perf("check", "-q", f"{commits[0]}..", code=3).out.strip() == lines[-1]
+    assert perf("check", "-q", f"{commits[0]}..", code=3).out.strip() == "; ".join(lines[-2:])
     assert perf("check", f"{commits[2]}..{commits[3]}").out.count("\n") <= 5
     assert [one["target"] for one in json.loads(perf("check", "--json", "HEAD~4..HEAD", code=3).out)] == names[1:]
     assert perf("check", "--markdown", "HEAD~4..HEAD", code=3).out.count("**perf check**") == 4
     assert "CPU time" in perf("check", "-v", "HEAD~2..HEAD~1").out
     perf("accept", *(each["id"] for each in json.loads(perf("check", "--json", "HEAD~3", "HEAD~2", code=3).out)["changes"]),
          "--reason", "wanted")  # fmt: skip
-    assert "2 accepted" in perf("check", "HEAD~4..HEAD").out.splitlines()[-1]
+    assert "2 accepted" in perf("check", "HEAD~4..HEAD").out.splitlines()[-2]
 
 
 def test_a_long_stretch_without_news_takes_one_line(project: Project, perf: Perf) -> None:
@@ -309,6 +364,7 @@ def test_a_long_stretch_without_news_takes_one_line(project: Project, perf: Perf
         f"{names[0]} -> {names[6]}: 6 pairs of neighbours: 12 same",
         "",
         "6 pairs of neighbours: 12 same",
+        "12 of 12 comparisons settled",
     ]
     pairs = [f"{names[4]} -> {names[5]}: 2 same", f"{names[5]} -> {names[6]}: 2 same"]
     assert perf("check", "HEAD~2..").out.splitlines()[:2] == pairs
@@ -366,8 +422,9 @@ def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(pr
     measured(project, 0.010, 0.011)
     one, other = (Repository.find() for _ in range(2))
     mine = judge(one, (), delta=0.01)
-    judge(other, (), delta=0.05)
-    mine.was_told(one)
+    theirs = judge(other, (), delta=0.05)
+    mine.was_shown(one)
+    assert theirs.unseen(other)
     again = judge(other, (), delta=0.01)
-    assert again.told == ""
+    assert not again.unseen(other)
     assert {change.delta for change in again.report.changes} == {0.01}

@@ -47,6 +47,7 @@ def test_a_degradation_reads_well() -> None:
         "",
         "1f0e2a3b4c5d -> 8c7f6a1d0e5b: 1 degradation, 2 same",
         "A degradation that is wanted: perf accept ID --reason TEXT",
+        "3 of 3 comparisons settled",
     ]
     assert "peak memory     0 % [0, 0]              1.311 -> 1.311 MB" in text(report(memory), verbose=True)
 
@@ -60,11 +61,12 @@ def test_what_is_open_says_what_to_do_next() -> None:
         "1f0e2a3b4c5d -> 8c7f6a1d0e5b: 2 inconclusive",
         "inconclusive: not settled by what was measured, neither changed nor the same",
         "To settle it: perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b",
+        "0 of 2 comparisons settled",
     ]
 
 
 def test_what_stays_open_after_measuring_is_not_told_to_be_measured_alike_again() -> None:
-    last = text(report(change("inconclusive")), pairs=30).splitlines()[-2:]
+    last = text(report(change("inconclusive")), pairs=30).splitlines()[-3:-1]
     assert " ".join(line.strip() for line in last) == (
         "Open after 30 pairs; four times as many halve an interval: perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b -n 120"
     )
@@ -114,7 +116,8 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 
 
 def test_an_empty_report_says_so() -> None:
-    assert text(Report(baseline="", target="", method="auto", changes=[])) == "nothing -> nothing: nothing to compare"
+    empty = Report(baseline="", target="", method="auto", changes=[])
+    assert text(empty) == "nothing -> nothing: nothing to compare\n0 of 0 comparisons settled"
 
 
 def test_names_cannot_break_out_of_a_markdown_table() -> None:
@@ -122,8 +125,8 @@ def test_names_cannot_break_out_of_a_markdown_table() -> None:
     assert lines[0] == "**perf check** 1f0e2a3b4c5d → 8c7f6a1d0e5b: 1 degradation"
     assert lines[4].startswith(r"| **degradation** | a\|b␊\<script\>\[x\](y): sort | wall time | +7.3 % [+5.1, +9.6] |")
     assert lines[4].endswith("13.10 → 14.06 ms | cmd './a' → './b' `e2e78ab` |")
-    assert lines[-1] == "In brackets: the 99 % interval of the effect."
-    assert len(markdown(report(change("new"))).splitlines()) == 5
+    assert lines[-3:] == ["In brackets: the 99 % interval of the effect.", "", "1 of 1 comparison settled"]
+    assert len(markdown(report(change("new"))).splitlines()) == 7
 
 
 def test_json_is_read_back() -> None:
@@ -164,9 +167,9 @@ def test_names_cannot_move_the_cursor() -> None:
 
 def test_uncommitted_changes_are_measured_without_a_name() -> None:
     open_ended = Report(baseline="HEAD~1", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")])
-    assert text(open_ended).splitlines()[-1] == "To settle it: perf check --measure"
+    assert text(open_ended).splitlines()[-2:] == ["To settle it: perf check --measure", "0 of 1 comparison settled"]
     alike = Report(baseline="1f0e2a3b4c+", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")])
-    assert text(alike).splitlines()[-1] == "To settle it: perf check --measure HEAD HEAD"
+    assert text(alike).splitlines()[-2] == "To settle it: perf check --measure HEAD HEAD"
 
 
 def test_a_finding_has_its_own_line_below_the_effect() -> None:
@@ -202,7 +205,7 @@ def test_what_is_accepted_stands_at_the_end_with_its_reason() -> None:
     assert f"{' ' * 17}wanted" in out.splitlines()
     only = text(report(change(accepted="wanted")))
     assert "perf accept" not in only
-    assert only.endswith("1 accepted")
+    assert only.endswith("1 accepted\n1 of 1 comparison settled")
 
 
 def test_changes_that_several_methods_judged_share_an_id() -> None:

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise, permutations, product
 from pathlib import Path
 from zlib import crc32
 
@@ -353,9 +355,87 @@ def test_turns_follow_from_the_seed_alone() -> None:
             generator.randrange(50),
             *generator.choices(range(1, 9), k=2),
         )
-        plan = turns(seed, block, jobs, versions)
-        assert plan == turns(seed, block, jobs, versions)
+        alive = [sorted(generator.sample(range(8), generator.randrange(versions + 1))) for _ in range(jobs)]
+        plan = turns(seed, block, alive)
+        assert plan == turns(seed, block, alive)
         assert sorted(turn.job for turn in plan) == list(range(jobs))
-        assert all(sorted(turn.versions) == list(range(versions)) for turn in plan)
-    first = [turns(7, block, 1, 2)[0].versions[0] for block in range(2000)]
-    assert 900 < sum(first) < 1100, "either version begins in half of the blocks"
+        assert all(sorted(turn.versions) == alive[turn.job] for turn in plan)
+
+
+def placed(orders: list[list[int]]) -> Counter[tuple[int, int]]:
+    """How often each version had each place."""
+    return Counter((version, place) for order in orders for place, version in enumerate(order))
+
+
+def followed(orders: list[list[int]]) -> Counter[tuple[int, int]]:
+    """How often each version came right after each other one in its block."""
+    return Counter(pair for order in orders for pair in pairwise(order))
+
+
+@pytest.mark.parametrize("count", range(2, 9))
+@pytest.mark.parametrize("seed", [0, 1, 7, 1 << 30])
+def test_the_order_is_balanced_over_any_number_of_blocks(count: int, seed: int) -> None:
+    versions = [3 * number + 1 for number in range(count)]
+    orders = [turns(seed, block, [versions])[0].versions for block in range(5 * count)]
+    places, pairs = list(product(versions, range(count))), list(permutations(versions, 2))
+    for blocks in range(1, len(orders) + 1):
+        had, came = placed(orders[:blocks]), followed(orders[:blocks])
+        assert max(had.values()) - min(had[one] for one in places) <= 1, "every version has every place equally often"
+        if count % 2 == 0:
+            assert max(came.values()) - min(came[one] for one in pairs) <= 1, "and follows every other version equally often"
+        elif blocks % (2 * count) == 0:
+            assert len({came[one] for one in pairs}) == 1, "of an odd number after every second square: one cannot hold it"
+
+
+def test_the_order_is_random_among_the_balanced_ones() -> None:
+    def first(seed: int) -> str:
+        return "".join(str(turns(seed, block, [[0, 1]])[0].versions[0]) for block in range(6))
+
+    found = Counter(map(first, range(4000)))
+    assert {"".join(pairs) for pairs in product(("01", "10"), repeat=3)} == found.keys(), "every balanced order of six pairs"
+    assert min(found.values()) > 400, "each with the same chance"
+    designs = {tuple(tuple(turns(seed, block, [[0, 1, 2]])[0].versions) for block in range(6)) for seed in range(2000)}
+    assert len(designs) == 72, "two squares of three rows in any order, either of which is first"
+    both = [(turns(seed, 0, [[0, 1], [0, 1]])) for seed in range(400)]
+    assert len({(plan[0].job, *plan[0].versions, *plan[1].versions) for plan in both}) == 8, "jobs draw their own"
+
+
+def test_a_version_that_was_given_up_leaves_a_balanced_order(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "sh work.sh"\nexecutions = 8\nretries = 0')
+    for number in range(3):
+        project.commit(f"{number}", **{"work.sh": "exit 1" if number == 1 else "true"})
+    perf("collect", "HEAD~2", "HEAD~1", "HEAD", code=5)
+    (old,), (new,) = stored("HEAD~2"), stored("HEAD")
+    assert old.turns is not None and new.turns is not None
+    assert sum(place == 0 for place in old.turns.place[1:]) in (3, 4)
+    later = zip(old.turns.place[1:], new.turns.place[1:], strict=True)
+    assert all(sorted(places) == [0, 1] for places in later), "its place is not left empty"
+
+
+def test_profiles_say_in_which_turn_each_execution_was(perf: Perf, order: Path) -> None:
+    perf(*COLLECT)
+    ran = [line.split()[1].rpartition("/")[2] for line in executions(order)[WARM_UP:] if line.startswith("one ")]
+    (old,), (new,) = ([one for one in stored(revision) if one.job.name == "one"] for revision in ("HEAD~1", "HEAD"))
+    assert old.turns is not None and new.turns is not None
+    assert old.turns.execution == new.turns.execution == [0, 1, 2, 3]
+    assert old.turns.seed == new.turns.seed and len(set(old.turns.seed)) == 4
+    for place, name in zip(old.turns.place, ran[::2], strict=True):
+        assert (place == 0) == name.startswith(old.commit[:12])
+    (measured,) = [one for one in Repository.find().index.measured([new.commit]) if one.header.job.name == "one"]
+    assert measured.turns == {(0, number): place for number, place in enumerate(new.turns.place)}
+    assert measured.seeds == {(0, number): seed for number, seed in enumerate(new.turns.seed)}
+
+
+def test_a_session_with_the_older_plan_of_turns_cannot_be_continued(perf: Perf, order: Path) -> None:
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    (path,) = sessions()
+    first, rest = path.read_bytes().split(b"\n", 1)
+    header = first[9:].replace(b'"balanced/1"', b'"shuffled/1"')
+    path.write_bytes(b"%08x %b\n" % (crc32(header), header) + rest)
+    count = len(executions(order))
+    said = perf("collect", "--continue", code=2).err
+    assert said.count("\n") == 1
+    assert f"was begun by another version of perfvcs: install that one, or give it up with `perf rm {path.stem}`" in said
+    assert len(executions(order)) == count
+    perf("rm", path.stem)
+    assert len(stored()) == 2, "what it measured stays"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import formats
+from perfvcs.formats._written import written
 from perfvcs.formats.perun import Perun
 from perfvcs.profile import MAX_INTEGER, Malformed, Metric, Processed, Profile, Resources, Stacks
 
@@ -171,6 +172,71 @@ def row(**parts: object) -> dict[str, Any]:
     return document(resources=[call(1) | parts])
 
 
+@pytest.mark.parametrize("empty", ["", None, {}, []])
+def test_parameters_may_be_empty_in_any_way(empty):
+    found = document(resources=CALLS, postprocessors=[{"name": "normalizer", "params": empty}], models="", snapshots="")
+    found["collector_info"] = {"name": "time", "params": empty}
+    found["header"]["params"] = empty
+    profile = read(found)
+    assert profile.postprocessors == [Processed("normalizer", {})]
+    assert profile.environment.notes == {}
+
+
+def test_parameters_that_are_no_object_are_kept():
+    profile = read(document(resources=CALLS, postprocessors=[{"name": "filter", "params": "-d 2"}]))
+    assert profile.postprocessors == [Processed("filter", {"params": "-d 2"})]
+    assert read(document(resources=CALLS) | {"header": {"args": {"threads": 2}}}).job.args == '{"threads":2}'
+
+
+@pytest.mark.parametrize(
+    ("amounts", "units", "unit", "values"),
+    [
+        (["0.616s", "0.45"], {}, "s", [0.616, 0.45]),
+        (["0.45", 0.5, None, ""], {}, "us", [0.45, 0.5, None, None]),
+        (["1.5ms", " 2 ms "], {}, "ms", [1.5, 2.0]),
+        (["1.5ms", "2s"], {}, "s", [0.0015, 2.0]),
+        (["1.5ms", "2s", "7"], {"mixed(time delta)": "us"}, "us", [1500.0, 2e6, 7.0]),
+        (["1e3", "-.5", "+2."], {}, "us", [1000.0, -0.5, 2.0]),
+        (["3 parsecs"], {}, "parsecs", [3.0]),
+    ],
+)
+def test_amounts_may_be_texts_with_or_without_a_unit(amounts, units, unit, values):
+    found = document(resources=[call(amount, 1) for amount in amounts])
+    found["header"]["units"] = units
+    profile = read(found)
+    assert profile.metrics["duration"].unit == unit
+    assert profile.resources.metrics["duration"] == pytest.approx(values)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["", "s", "ms", "µs", " kB", "%"]))
+def test_a_number_that_is_written_is_read(value, unit):
+    assert written(f"{value!r}{unit}") == (value, unit.strip())
+
+
+@given(st.text() | st.from_regex(r"[-+0-9.eE_ a-z]{0,450}") | st.integers() | st.none() | st.booleans())
+def test_whatever_is_written_is_a_finite_number_or_none(value):
+    found = written(value)
+    assert found is None or (abs(found.value) < float("inf") and len(found.unit) <= 32)
+
+
+def test_other_numbers_may_be_texts_too():
+    frame = {"function": "malloc", "source": "list.c", "line": "22"}
+    profile = read(
+        document(resources=[call(1, "10", order="1", exclusive="0.5", trace=[frame], iteration=3.0), call(2, "", trace="")])
+    )
+    rows = profile.resources
+    assert (rows.size, rows.execution, rows.iteration) == ([10.0, None], [1, 0], [3, 0])
+    assert rows.metrics["exclusive"] == [0.5, None]
+    assert profile.stacks == Stacks(["malloc (list.c:22)"], [[0]])
+
+
+def test_rows_without_a_uid_are_those_of_the_whole_program():
+    rows = [{"amount": "0.616s", "type": "time"}, {"amount": "0.45", "type": "time", "uid": None}, call(1, 1, 7)]
+    profile = read(document(resources=rows))
+    assert [profile.resources.names[code] for code in profile.resources.uid] == ["list", "list", "7"]
+    assert read(document(resources=rows[:1]), name="nightly").resources.names == ["nightly"]
+
+
 def columns(value: object, about: object = None) -> dict[str, Any]:
     return document(resources={"f#0": value}, resource_type_map={"f#0": about or {"uid": "f"}})
 
@@ -194,7 +260,12 @@ def columns(value: object, about: object = None) -> dict[str, Any]:
         (document(resources=[call(1), call(2, "x")]), "$.resources[1].structure-unit-size is not a finite number"),
         (document(snapshots=[{"resources": [call(1)]}, {"resources": [call([])]}]), "$.snapshots[1].resources[0].amount"),
         (row(uid=[1]), "$.resources[0].uid is no text"),
-        (row(uid=None), "$.resources[0].uid is not there"),
+        (row(amount="0.6 parsecs"), "$.resources[0].amount is in `parsecs`, and the metric in `ms`"),
+        (row(amount="1e999"), "$.resources[0].amount is not a finite number"),
+        (row(amount="1_0"), "$.resources[0].amount is not a finite number"),
+        (row(amount="9" * 500), "$.resources[0].amount is not a finite number"),
+        (document(resources=[call(1, "2 kB")]), "$.resources[0].structure-unit-size is not a finite number"),
+        (row(order="-1"), "$.resources[0].order is no integer"),
         (row(uid="x" * 10_001), "$.resources[0].uid is no text"),
         (row(uid={"function": "f" * 9_999, "source": "s", "line": 5}), "$.resources[0].uid is longer"),
         (row(uid={"function": 3}), "$.resources[0].uid is no text"),

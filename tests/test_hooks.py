@@ -29,7 +29,7 @@ if "perfvcs" in sys.orig_argv and ("check" in sys.orig_argv or "collect" in sys.
     own = sorted({"GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS"} & set(os.environ))
     with open(os.environ["STUB_LOG"], "a") as log:
         log.write(f"{said} git={own} leader={os.getsid(0) == os.getpid()} skip={os.environ.get('PERFVCS_SKIP')}\\n")
-    print("a verdict", flush=True)
+    print(os.environ.get("STUB_SAID", "a verdict"), flush=True)
     print("perf: a reason", file=sys.stderr)
     os._exit(int(os.environ.get("STUB_EXIT", "0")))
 """
@@ -506,7 +506,7 @@ def test_the_earlier_pre_push_hook_gets_the_same_arguments_and_lines(project, st
     perf("install")
     assert run("push", "origin", "main").returncode == 0
     assert (tmp_path / "seen").read_text() == f"origin {tmp_path}/origin.git\nrefs/heads/main {second} refs/heads/main {first}\n"
-    assert f"'check', '--gate', '--again', '{first}', '{second}'" in stub.calls()[0]
+    assert f"'check', '--gate', '{first}', '{second}'" in stub.calls()[0]
 
 
 def test_a_failing_earlier_pre_push_hook_wins(remote, hooked, stub):
@@ -561,6 +561,37 @@ def test_nothing_else_stops_it_and_what_was_not_checked_is_said_in_one_line(remo
     done = run("push", "--quiet", "origin", "main")
     assert done.returncode == 0
     assert done.stderr == ("perf: main is not checked: a reason; the push goes on\n" if code else "")
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict", "said"),
+    [
+        (0, "9 of 12 comparisons settled", "main: 9 of 12 comparisons settled\n"),
+        (
+            4,
+            "0 of 2 comparisons settled",
+            "main: 0 of 2 comparisons settled; the push goes on, to settle it: perf check --measure ",
+        ),
+        (4, "0 of 0 comparisons settled", "main is not checked: a reason; the push goes on\n"),
+        (
+            0,
+            "  suspected      wall time\n1 of 2 comparisons settled",
+            "main is suspected to have changed, 1 of 2 comparisons settled; ",
+        ),
+        (
+            4,
+            "  suspected      wall time\n0 of 1 comparison settled",
+            "main is suspected to have changed, 0 of 1 comparison settled; ",
+        ),
+    ],
+)
+def test_a_push_that_goes_on_says_how_much_was_settled(remote, quiet, stub, code, verdict, said):
+    quiet.commit()
+    stub.setenv("STUB_EXIT", str(code))
+    stub.setenv("STUB_SAID", verdict)
+    done = run("push", "--quiet", "origin", "main")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith(f"perf: {said}")
 
 
 def test_the_whole_push_is_compared_with_what_the_remote_has(remote, quiet, stub):

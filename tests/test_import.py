@@ -233,8 +233,20 @@ def test_what_cannot_be_stored_is_that_files_error_alone(perf: Perf) -> None:
     except OSError:
         pytest.skip("the file system takes no such name")
     said = perf("import", name, table("a.csv", [1.0]), code=12)
+    assert said.err.startswith("perf: ?.csv: ")
     assert "not valid Unicode" in said.err
+    assert said.err.endswith("rename the file, or give --name\n")
     assert len(stored()) == 1
+    assert "stored 1 profile\n" in perf("import", name, "--name", "named").out
+
+
+def test_an_exported_table_keeps_its_name_without_a_word(perf: Perf, commits: list[str]) -> None:
+    perf("import", table("results.csv", [1.0, 2.0]))
+    perf("export", commits[1], "-o", "profile.json")
+    perf("rm", commits[1], code=None)
+    said = perf("import", "profile.json")
+    assert "named after the file" not in said.out
+    assert [profile.job.name for profile in stored()] == ["results"]
 
 
 @pytest.mark.usefixtures("commits")

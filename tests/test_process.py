@@ -63,7 +63,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(commit: str, perf: Perf) -
         "  List.insert                duration     O(n)         r² 0.999",
         f"    {equation(Regression().apply(old).models[2], 's')}",
         "  List.size                  duration     O(1)",
-        f"    {equation(Regression().apply(old).models[10], 's')}",
+        f"    {equation(Regression().apply(old).models[11], 's')}",
         "stored 1 new version",
     ]
     [(after, new)] = stored().items()
@@ -109,9 +109,9 @@ def test_the_origin_is_the_first_version_however_many_follow(perf: Perf) -> None
 def test_a_processed_profile_is_counted_once_and_is_the_same_as_before(commit: str, perf: Perf, project: Project) -> None:
     target = project.commit()
     Repository.find().store.add([sized(target, seed=2)], "test")
-    before = perf("check", "--again", commit, target, code=None)
+    before = perf("check", commit, target, code=None)
     perf("process", commit, "regression")
-    after = perf("check", "--again", commit, target, code=None)
+    after = perf("check", commit, target, code=None)
     assert after == before
     assert "1 profile" in perf("log", commit).out
     assert perf("fsck").out.startswith("2 profiles can be read, all whole")
@@ -239,7 +239,7 @@ def test_a_file_is_processed_into_another(project: Project, perf: Perf, tmp_path
     assert file.read_bytes() == document
     done = decode(output.read_bytes())
     assert done.origin == hashlib.sha256(document).hexdigest()
-    assert len(done.models) == 20
+    assert len(done.models) == 22
     assert not (project.root / ".perf").exists()
     assert "choose another -o" in perf("process", str(file), "regression", "-o", str(tmp_path / "no" / "x.json"), code=2).err
 
@@ -385,6 +385,10 @@ def test_sizes_of_workloads_are_fitted_when_they_are_collected(project: Project,
         ({"model": "linear", "formula": "b0 + b1 n", "coefficients": [-1e-20, 1e-6]}, "0 s + 1 us n"),
         ({"model": "linearithmic", "formula": "b0 + b1 n log n", "coefficients": [-2e-6, 3e-9]}, "-2 us + 3 ns n log n"),
         ({"model": "linearised power", "formula": "b0 n^b1", "coefficients": [2e-6, 1.5]}, "2 us n^1.5"),
+        (
+            {"model": "full-quadratic", "formula": "b0 + b1 n + b2 n^2", "coefficients": [2e-6, -3e-9, 1e-9]},
+            "2 us - 3 ns n + 1 ns n^2",
+        ),
         ({"model": "exponential", "formula": "b0 b1^n", "coefficients": [2e-6, 1.25]}, "2 us 1.25^n"),
     ],
 )

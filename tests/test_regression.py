@@ -19,7 +19,7 @@ from perfvcs.postprocessors import regression
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Job, Metric, Processed, Profile, Resources, decode
 from perfvcs.statistics.regression.level import level
-from perfvcs.statistics.regression.models import LINEARISED, MODELS, evaluate
+from perfvcs.statistics.regression.models import FITTED, FULL, LINEARISED, MODELS, evaluate
 
 FIELDS = {
     "postprocessor", "uid", "metric", "by", "fit", "strategy", "model", "order", "formula", "coefficients", "errors", "r2",
@@ -58,8 +58,8 @@ def best(profile: Profile, **options: Any) -> dict[str, Any]:
 
 def test_an_entry_has_what_the_format_says() -> None:
     found = entries(sized(*noisy_line()))
-    assert [entry["model"] for entry in found] == list(MODELS + LINEARISED)
-    assert all(entry.keys() == FIELDS for entry in found)
+    assert [entry["model"] for entry in found] == list(FITTED)
+    assert all(entry.keys() == FIELDS | ({"log_r2"} if entry["model"] in LINEARISED else set()) for entry in found)
     assert [entry["model"] for entry in found if entry["best"]] == ["linear"]
     assert {
         "order": "O(n)",
@@ -73,7 +73,7 @@ def test_an_entry_has_what_the_format_says() -> None:
     assert len(found[0]["coefficients"]) == len(found[0]["errors"]) == 1
 
 
-@pytest.mark.parametrize("model", MODELS + LINEARISED)
+@pytest.mark.parametrize("model", FITTED)
 def test_coefficients_errors_and_r2_are_those_of_statsmodels(model: str) -> None:
     import statsmodels.api as sm
 
@@ -90,7 +90,7 @@ def test_coefficients_errors_and_r2_are_those_of_statsmodels(model: str) -> None
         assert entry["r2"] == pytest.approx(1 - squares(b0, b1) / ((y - y.mean()) ** 2).sum(), rel=1e-9)
         return
     shape = {"logarithmic": np.log(x), "linear": x, "linearithmic": x * np.log(x), "quadratic": x**2, "cubic": x**3,
-             "linearised power": np.log(x), "linearised exponential": x}.get(model)  # fmt: skip
+             "linearised power": np.log(x), "linearised exponential": x, FULL: np.stack([x, x**2], axis=1)}.get(model)  # fmt: skip
     design = np.ones((len(x), 1)) if shape is None else sm.add_constant(shape)
     done = sm.OLS(np.log(y) if model in LINEARISED else y, design).fit()
     if model in LINEARISED:
@@ -98,6 +98,7 @@ def test_coefficients_errors_and_r2_are_those_of_statsmodels(model: str) -> None
         fitted = np.exp(done.fittedvalues)
         r2 = 1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
         assert entry["r2"] == pytest.approx(r2, rel=1e-9)
+        assert entry["log_r2"] == pytest.approx(done.rsquared, rel=1e-9)
         assert entry["errors"][0] == pytest.approx(done.bse[0] * expected[0], rel=1e-9)
     else:
         expected = done.params.tolist()
@@ -269,6 +270,64 @@ def test_models_that_cannot_be_fitted_are_named_with_the_reason(x: list[float], 
     assert "constant" not in found["omitted"]
 
 
+@pytest.mark.parametrize("choice", ["aicc", "r2"])
+def test_a_quadratic_with_all_terms_stands_beside_the_others_and_is_never_the_best(choice: str) -> None:
+    x = np.arange(1.0, 101)
+    y = 500 - 9 * x + 0.1 * x**2 + np.random.default_rng(3).standard_normal(100)
+    profile = sized(x.tolist(), y.tolist())
+    found = {entry["model"]: entry for entry in entries(profile, choice=choice)}
+    assert found[FULL]["coefficients"] == pytest.approx([500, -9, 0.1], rel=0.02)
+    assert found[FULL]["r2"] > 0.999
+    assert not found[FULL]["best"]
+    without = entries(profile, choice=choice, models=MODELS)
+    assert [entry["model"] for entry in without if entry["best"]] == [entry["model"] for entry in found.values() if entry["best"]]
+
+
+def test_a_quadratic_with_all_terms_needs_four_rows_of_three_sizes() -> None:
+    assert best(sized([1.0, 2, 3], [1.0, 2, 4]))["omitted"] == {FULL: "3 rows: it needs four"}
+    assert best(sized([1.0, 2, 1, 2], [1.0, 2, 1.5, 2.5]))["omitted"][FULL].startswith("it needs three sizes")
+    with pytest.raises(UsageError, match="name others beside it"):
+        Regression(models=(FULL,))
+
+
+@pytest.mark.parametrize("strategy", ["full", "interval", "bisection"])
+def test_points_at_which_a_model_is_not_defined_can_be_dropped_from_it_alone(strategy: str) -> None:
+    import statsmodels.api as sm
+
+    x, y = (np.array(column) for column in noisy_line())
+    x, y = np.append(x, [-1.0, 5.0, -2.0]), np.append(y, [2e-6, 0.0, 1e-6])
+    profile = sized(x.tolist(), y.tolist())
+    steps = {"strategy": strategy, "steps": 1, "undefined": "drop"}
+    found = {entry["model"]: entry for entry in entries(profile, **steps) if entry["x"][1] == x.max()}
+    plain = {entry["model"]: entry for entry in entries(profile, strategy=strategy, steps=1)}
+    assert {name: entry.get("dropped", 0) for name, entry in found.items()} == {
+        "constant": 0, "linear": 0, "quadratic": 0, "cubic": 0, "exponential": 0, FULL: 0, "linearithmic": 2, "logarithmic": 2,
+        "power": 2, "linearised power": 3, "linearised exponential": 1,
+    }  # fmt: skip
+    assert set(found) - set(plain) == {"linearithmic", "logarithmic", "power", "linearised power", "linearised exponential"}
+    assert all(entry.get("dropped", 0) + entry["rows"] == 203 for entry in found.values())
+    assert all(found[name]["coefficients"] == plain[name]["coefficients"] for name in plain)
+    assert [name for name, entry in found.items() if entry["best"]] == [name for name, entry in plain.items() if entry["best"]]
+    logarithmic = sm.OLS(y[x > 0], sm.add_constant(np.log(x[x > 0]))).fit()
+    assert found["logarithmic"]["coefficients"] == pytest.approx(logarithmic.params.tolist(), rel=1e-9)
+    assert found["logarithmic"]["r2"] == pytest.approx(logarithmic.rsquared, rel=1e-9)
+    both = (x > 0) & (y > 0)
+    power = sm.OLS(np.log(y[both]), sm.add_constant(np.log(x[both]))).fit()
+    assert found["linearised power"]["coefficients"] == pytest.approx([math.exp(power.params[0]), power.params[1]], rel=1e-9)
+    assert found["linearised power"]["log_r2"] == pytest.approx(power.rsquared, rel=1e-9)
+    assert found["linearised power"]["x"] == [x[both].min(), x[both].max()]
+
+
+def test_means_too_are_dropped_and_what_too_few_rows_are_left_for_stays_omitted() -> None:
+    x, y = [0.0, *map(float, range(1, 40))], [1.0 + 0.5 * size for size in range(40)]
+    found = {entry["model"]: entry for entry in entries(sized(x, y), fit="means", undefined="drop")}
+    assert found["logarithmic"]["dropped"] == 1
+    assert found["linear"]["rows"] == 40
+    assert "zeros" not in found["linear"]
+    few = best(sized([0.0, 0, 1, 2], [1.0, 1, 2, 3]), undefined="drop", models=("linear", "logarithmic"))
+    assert few["omitted"] == {"logarithmic": "a size is 0 or below"}
+
+
 def test_a_unit_that_nothing_fits_says_so() -> None:
     [found] = entries(sized([3.0] * 4, [1.0, 2, 3, 4]), models=("linear",))
     assert found["model"] is None
@@ -298,7 +357,7 @@ def test_values_whose_squares_no_float_holds_are_fitted_as_others(power: int, st
     assert any(each["best"] for each in scaled)
     for one, other in zip(plain, scaled, strict=True):
         shaped = one["model"].removeprefix("linearised ") in ("power", "exponential")
-        units = [unit, 1.0 if shaped else unit]
+        units = [unit, 1.0 if shaped else unit, unit]
         for column in ("coefficients", "errors"):
             wanted = [value * by for value, by in zip(one[column], units, strict=False)]
             assert other[column] == pytest.approx(wanted, rel=1e-6)
@@ -421,6 +480,7 @@ def test_what_was_processed_names_all_parameters() -> None:
         "regression",
         {
             "models": "all",
+            "undefined": "omit",
             "fit": "means",
             "strategy": "full",
             "steps": 5,

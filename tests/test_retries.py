@@ -35,17 +35,45 @@ def stored(revision: str = "HEAD") -> list[Profile]:
     return repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
 
 
+def seeds(profile: Profile) -> list[int]:
+    assert profile.turns is not None
+    return profile.turns.seed
+
+
 def test_a_failed_execution_is_repeated_at_once_and_counted(project: Project, perf: Perf, turns: Path) -> None:
     project.configure('cmd = "sh work.sh"\nexecutions = 3')
     project.commit("one", **{"work.sh": FLAKY.format(then=FAILING)})
     project.commit("two", other="x")
-    (turns / "failing").write_text("2 3")
+    (turns / "failing").write_text("2")
     said = perf("collect", "HEAD~1", "HEAD")
     order = (turns / "order").read_text().splitlines()
-    assert len(order) == 2 * 3 + 2
-    assert order[1] == order[2] == order[3] != order[0], "the same version again, in the same block"
+    assert len(order) == 2 * 3 + 1
+    assert order[1] == order[2] != order[0], "the same version again, in the same block"
+    (old,), (new,) = stored("HEAD~1"), stored("HEAD")
+    assert sorted((old.design.failed, new.design.failed)) == [0, 1]
+    assert old.resources.execution == new.resources.execution == [0, 1, 2]
+    assert seeds(old) == seeds(new)
+    assert "1 execution failed and had to be repeated" in " ".join(said.out.split())
+
+
+def test_before_the_last_repetition_the_block_begins_again_with_another_seed(project: Project, perf: Perf, turns: Path) -> None:
+    project.configure('cmd = "sh work.sh"\nexecutions = 3')
+    work = FLAKY.replace('"$PWD"', '"$PWD/$PERFVCS_SEED/$PERFVCS_PADDING"').format(then=FAILING)
+    project.commit("one", **{"work.sh": work})
+    project.commit("two", other="x")
+    (turns / "failing").write_text("2 3")
+    said = perf("collect", "HEAD~1", "HEAD", "--seed", "4")
+    ran = [line.split("/")[-3:] for line in (turns / "order").read_text().splitlines()]
+    versions = [name for name, *_ in ran]
+    assert len(ran) == 2 * 3 + 3
+    assert versions[1] == versions[2] == versions[4] != versions[0] == versions[3], "both versions, in the same order"
+    draws = [tuple(drawn) for _, *drawn in ran]
+    assert draws[0] == draws[1] == draws[2] != draws[3] == draws[4], (
+        "what failed shares its seed and padding with nothing that counts"
+    )
     (old,), (new,) = stored("HEAD~1"), stored("HEAD")
     assert sorted((old.design.failed, new.design.failed)) == [0, 2]
+    assert seeds(old) == seeds(new) == [int(ran[place][1]) for place in (3, 5, 7)]
     assert old.resources.execution == new.resources.execution == [0, 1, 2]
     assert said.err.count("connection reset") == 1
     assert "2 executions failed and had to be repeated" in " ".join(said.out.split())
@@ -64,7 +92,22 @@ def test_what_fails_too_often_is_missing_and_the_other_version_is_stored(project
     assert "status 9" in failure["reason"]
     assert failure["reason"].endswith("(failed 2 times in a row)")
     assert stored("HEAD") == []
-    assert len((turns / "order").read_text().splitlines()) == 3 + 2, "the version that was given up is not run again"
+    assert (turns / "order").read_text().count(bad[:12]) == 2, "the version that was given up is not run again"
+
+
+def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(project: Project, perf: Perf, turns: Path) -> None:
+    project.configure('cmd = "sh work.sh"\nexecutions = 3')
+    for number in range(3):
+        project.commit(f"{number}", **{"work.sh": FLAKY.format(then=FAILING if number == 1 else "exit 9" if number else "true")})
+    (turns / "failing").write_text(" ".join(map(str, range(2, 8))))
+    said = perf("collect", "--json", "HEAD~2", "HEAD~1", "HEAD", "--seed", "6", code=5)
+    found = json.loads(said.out)
+    assert [failure["reason"].rpartition("(")[2] for failure in found["failed"]] == ["failed 3 times in a row)"] * len(
+        found["failed"]
+    )
+    assert 1 <= len({failure["version"] for failure in found["failed"]}) == len(found["failed"]) <= 2, "each is given up once"
+    (old,) = stored("HEAD~2")
+    assert old.turns is not None and len(old.turns.place) == 3
 
 
 @pytest.mark.needs("cc")  # the recorder of memory

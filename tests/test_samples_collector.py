@@ -696,7 +696,7 @@ def test_executions_share_their_stacks() -> None:
 
     recorded = Recording()
     for number, one in enumerate((seen(trace=False), seen("ab", "ac"), seen("ac", "bc"), seen(trace=False))):
-        recorded.add(one, number, 0, 0)
+        recorded.add(one, number, 0)
     stacks, rows = recorded.stacks(), recorded.resources()
     assert stacks is not None and rows.trace is not None and len(rows.trace) == len(rows)
     named = ["".join(stacks.frames[frame] for frame in stacks.stacks[trace]) if trace >= 0 else "" for trace in rows.trace]

@@ -14,7 +14,18 @@ from scipy.optimize import curve_fit
 from perfvcs.statistics.regression.choice import choose
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.level import level
-from perfvcs.statistics.regression.models import LINEARISED, MODELS, ORDERS, SHAPED, evaluate, growth, order, rank, transform
+from perfvcs.statistics.regression.models import (
+    FULL,
+    LINEARISED,
+    MODELS,
+    ORDERS,
+    SHAPED,
+    evaluate,
+    growth,
+    order,
+    rank,
+    transform,
+)
 
 STRAIGHT = [model for model in MODELS if model not in SHAPED]
 CURVES = {
@@ -77,6 +88,37 @@ def test_linearised_models_are_statsmodels_on_the_logarithms(n: int, weighted: b
         curve, mean = np.exp(known.fittedvalues), np.average(y, weights=weights)
         share = 1 - np.sum(weights * (y - curve) ** 2) / np.sum(weights * (y - mean) ** 2)
         assert ours.r2[0] == pytest.approx(share, rel=1e-9)  # on the original scale
+        assert ours.log_r2[0] == pytest.approx(known.rsquared, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "away"), [(4, 0.0), (10, 0.0), (1000, 0.0), (1000, 1e6)])
+def test_a_quadratic_with_all_its_terms_is_statsmodels_least_squares(n: int, away: float, weighted: bool) -> None:
+    random = np.random.default_rng(n)
+    u = random.uniform(1, 1000, n)
+    y = (50 - 3 * u + 0.02 * u * u) * np.exp(0.05 * random.standard_normal(n))
+    weights = random.uniform(0.5, 2, n) if weighted else np.ones(n)
+    ours = fit(np.tile(u + away, 2), np.tile(y, 2), np.repeat([0, 1], n), weights=np.tile(weights, 2), models=[FULL])[FULL]
+    known = sm.WLS(y, sm.add_constant(np.stack([u, u**2], axis=1)), weights=weights).fit()
+    for group in (0, 1):
+        assert ours.coefficients[group, 2] == pytest.approx(known.params[2], rel=1e-9)
+        assert ours.errors[group, 2] == pytest.approx(known.bse[2], rel=1e-9)
+        assert ours.r2[group] == pytest.approx(known.rsquared, rel=1e-9)
+        assert ours.predict(u[:4] + away, group) == pytest.approx(known.fittedvalues[:4], rel=1e-6, abs=1e-2)
+        if not away:
+            assert ours.coefficients[group] == pytest.approx(known.params, rel=1e-8)
+            assert ours.errors[group] == pytest.approx(known.bse, rel=1e-8)
+            assert ours.adjusted_r2[group] == pytest.approx(known.rsquared_adj, rel=1e-9)
+    assert ours.df.tolist() == [n - 3] * 2
+
+
+def test_a_quadratic_with_all_its_terms_wants_three_sizes_and_is_never_chosen() -> None:
+    two = fit([5.0, 5, 9, 9, 9], [1.0, 2, 3, 4, 5], models=[FULL])[FULL]
+    near = fit([1e9, 1e9 + 1, 1e9 + 1, 1e9], [1.0, 2, 3, 4], models=[FULL])[FULL]
+    assert not two.known.any() and not near.known.any()
+    x, y, group = noisy("quadratic", 80, 0.05, groups=5)
+    with_it, without = choose(fit(x, y - 20 * x, group, models=(*MODELS, FULL))), choose(fit(x, y - 20 * x, group, models=MODELS))
+    assert with_it.index.tolist() == without.index.tolist()
 
 
 @pytest.mark.parametrize("model", ["power", "exponential"])

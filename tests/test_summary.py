@@ -56,20 +56,21 @@ def test_few_sizes_are_separate_benchmarks_and_many_are_a_curve() -> None:
 
 def test_the_place_of_an_execution_in_its_block_is_known_by_build_and_number() -> None:
     rows = Resources(names=["a"], uid=[0] * 4, execution=[0, 0, 1, 3], binary=[0, 0, 1, 1], metrics={"wall": [1.0] * 4})
-    profile = sample_profile(resources=rows, turns=Turns(execution=[0, 1, 2], place=[1, 0, 1]))
-    assert Measured.of(decode(profile.encode())).turns == {(0, 0): 1, (1, 1): 0}
+    profile = sample_profile(resources=rows, turns=Turns(execution=[0, 1, 2], place=[1, 0, 1], seed=[5, 6, 7]))
+    found = Measured.of(decode(profile.encode()))
+    assert (found.turns, found.seeds) == ({(0, 0): 1, (1, 1): 0}, {(0, 0): 5, (1, 1): 6})
     old = sample_profile(resources=rows)
     assert "turns" not in json.loads(old.encode())
-    assert Measured.of(old).turns == {}
+    assert Measured.of(old).turns == Measured.of(old).seeds == {}
 
 
 @pytest.mark.parametrize(
     ("turns", "message"),
     [
-        ({"execution": [0, 1], "place": [0]}, "$.turns.place has 1 rows, execution has 2"),
-        ({"execution": [0, 0], "place": [0, 1]}, "$.turns.execution repeats a number"),
-        ({"execution": [0], "place": [-1]}, "$.turns.place has a value that is not between 0 and"),
-        ({"execution": [0], "place": [1 << 63]}, "$.turns.place has a value that is not between 0 and"),
+        ({"execution": [0, 1], "place": [0], "seed": [1, 2]}, "$.turns.place has 1 rows, execution has 2"),
+        ({"execution": [0, 0], "place": [0, 1], "seed": [1, 2]}, "$.turns.execution repeats a number"),
+        ({"execution": [0], "place": [-1], "seed": [1]}, "$.turns.place has a value that is not between 0 and"),
+        ({"execution": [0], "place": [0], "seed": [1 << 63]}, "$.turns.seed has a value that is not between 0 and"),
         ({"execution": [0], "seat": [0]}, "unknown field `seat`"),
     ],
 )

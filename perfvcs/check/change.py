@@ -10,6 +10,8 @@ import msgspec
 from perfvcs.errors import PerfError
 
 Word = Literal["degradation", "improvement", "same", "inconclusive", "suspected", "not comparable", "new", "missing"]
+SETTLED: tuple[Word, ...] = ("degradation", "improvement", "same")
+ALONE: tuple[Word, ...] = ("new", "missing")
 WORDS: tuple[Word, ...] = ("degradation", "improvement", "suspected", "not comparable", "inconclusive", "new", "missing", "same")
 
 
@@ -98,6 +100,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     clusters: list[Cluster] | None = None
     accepted: str | None = None
 
+    @property
+    def settled(self) -> bool:
+        """Whether it says what happened, or what may have happened is accepted."""
+        return self.word in SETTLED or self.accepted is not None
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All changes between two revisions, those that matter first; ``foreign`` series were measured by other tools and imported.
@@ -115,6 +122,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def having(self, *words: Word) -> list[Change]:
         """The changes with one of these words."""
         return [change for change in self.changes if change.word in words]
+
+    @property
+    def comparisons(self) -> list[Change]:
+        """The changes that have both sides."""
+        return [change for change in self.changes if change.word not in ALONE]
 
     @property
     def counts(self) -> dict[Word, int]:

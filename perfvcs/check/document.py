@@ -37,6 +37,8 @@ def _document(report: Report) -> dict[str, Any]:
         "foreign": report.foreign,
         "failures": report.failures,
         "counts": tally(report.changes),
+        "comparisons": len(report.comparisons),
+        "settled": sum(change.settled for change in report.comparisons),
         "changes": changes,
     }
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_open
-from perfvcs.check.text import benchmark, contested, remarks, revision, step, summary
+from perfvcs.check.text import benchmark, contested, remarks, revision, settlement, step, summary
 from perfvcs.quantity import change as effect
 from perfvcs.quantity import metric_name, shorten
 
@@ -37,7 +37,7 @@ def markdown(report: Report) -> str:
     shown = {f"{100 * change.confidence:g} %" for change in report.changes if change.low is not None}
     if shown:
         lines += ["", f"In brackets: the {' and '.join(sorted(shown))} interval of the effect."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", settlement(report.comparisons)])
 
 
 def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:

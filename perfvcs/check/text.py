@@ -103,6 +103,12 @@ def summary(report: Report) -> str:
     return counted(tally(report.changes).items()) or "nothing to compare"
 
 
+def settlement(comparisons: Iterable[Change]) -> str:
+    """``9 of 12 comparisons settled``."""
+    found = [change.settled for change in comparisons]
+    return f"{sum(found)} of {len(found)} comparison{'s' * (len(found) != 1)} settled"
+
+
 def title(report: Report) -> str:
     """``1f0e2a3b4c -> 8c7f6a1d0e: 1 degradation, 2 same``."""
     return f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}: {summary(report)}"
@@ -224,4 +230,4 @@ def _ending(report: Report, width: int, pairs: int) -> list[str]:
         lines += wrap(f"note: {shorten(failure, LONGEST)}", width, subsequent_indent="      ")
     if "degradation" in counts and is_committed(report):
         lines.append("A degradation that is wanted: perf accept ID --reason TEXT")
-    return lines
+    return [*lines, settlement(report.comparisons)]

@@ -11,6 +11,7 @@ from perfvcs.commands._output import echo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfvcs.reports.neighbours import Neighbours
     from perfvcs.reports.trial import Form, Trial
     from perfvcs.repository import Repository
 
@@ -28,21 +29,21 @@ if TYPE_CHECKING:
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exactly so many pairs.")
 @click.option("--seed", type=int, help="With --measure or --audit: fixes the random order.")
 @click.option("--wait", is_flag=True, help="With --measure or --audit: wait for another measuring run.")
-@click.option("--again", is_flag=True, help="Print in full also what was printed before.")
+@click.option("--new", is_flag=True, help="Print nothing where --new has printed this report before.")
 @click.option("-v", "--verbose", is_flag=True, help="List also what stayed the same.")
 @click.option("-q", "--quiet", is_flag=True, help="Print one line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 def command(
-    revisions: tuple[str, ...], measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, method: str, again: bool,
+    revisions: tuple[str, ...], measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, method: str, new: bool,
     verbose: bool, quiet: bool, as_json: bool, markdown: bool, **asked: object,
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
-    A..B judges every measured commit on the way from A to B against the one before it. A report of two revisions that was printed
-    already takes one line, with the same exit status.
+    A..B judges every measured commit on the way from A to B against the one before it.
 
-    Exit status 3: a degradation that is not accepted; 4: nothing to compare. The same revision twice is an A/A check of the set-up.
+    Exit status 3: a degradation that is not accepted; 4: nothing to compare, or with --gate nothing settled. The same revision
+    twice is an A/A check of the set-up.
     """
     from perfvcs.reports.trial import judge
     from perfvcs.repository import Repository
@@ -58,26 +59,22 @@ def command(
         _audit(revisions, asked, as_json=as_json, delta=share, method=method, other=measure or gate or markdown or quiet)
         return
     repository = Repository.find(create=measure)
-    afresh = again or verbose or as_json or markdown
+    judged: Trial | Neighbours
     if span:
         from perfvcs.reports.neighbours import neighbours
 
-        along = neighbours(repository, span, method=method, delta=share, afresh=afresh)
-        if gate:
-            _require_trust(repository, along.trials, delta=share, method=method)
-        echo(along.render(form, verbose=verbose))
-        click.get_current_context().exit(along.status(gate=gate, strict=strict))
-    if measure:
-        trial = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share)
+        judged = neighbours(repository, span, method=method, delta=share)
+    elif measure:
+        judged = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share)
     else:
-        trial = judge(repository, revisions, method=method, delta=share, afresh=afresh)
+        judged = judge(repository, revisions, method=method, delta=share)
     if gate:
-        _require_trust(repository, [trial], delta=share, method=method)
-    told = form == "text" and trial.told and not (afresh or measure)
-    echo(trial.render("repeat" if told else form, verbose=verbose))
-    if form == "text" and not told and not again:
-        trial.was_told(repository)
-    click.get_current_context().exit(trial.status(gate=gate, strict=strict))
+        _require_trust(repository, judged.trials, delta=share, method=method)
+    if shown := judged.unseen(repository) if new else judged:
+        echo(shown.render(form, verbose=verbose))
+    if new:
+        judged.was_shown(repository)
+    click.get_current_context().exit(judged.status(gate=gate, strict=strict))
 
 
 def _measured(

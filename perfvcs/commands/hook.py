@@ -109,7 +109,7 @@ def _measure(project: Project) -> None:
 
 
 def _check_push(project: Project, remote: str) -> int:
-    """Print what `perf check` finds in a push, and return 3 to stop it; nothing but a degradation does."""
+    """Print what `perf check --gate` finds in a push, and return 3 to stop it; nothing but a degradation does."""
     import os
     import sys
 
@@ -125,12 +125,15 @@ def _check_push(project: Project, remote: str) -> int:
             echo(checked.output.rstrip(), err=True)
             echo(f"perf: {branch} became slower; to push all the same: git push --no-verify", err=True)
             blocked = True
-        elif checked.status:
-            reason = checked.error or ("nothing to compare" if checked.status == push.NOTHING_TO_COMPARE else "see `perf check`")
-            echo(f"perf: {branch} is not checked: {reason}; the push goes on", err=True)
-        elif checked.suspected:
+        elif checked.settlement and (checked.suspected or checked.status == push.OPEN):
+            found = f"{branch} is suspected to have changed, " if checked.suspected else f"{branch}: "
             cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
-            echo(f"perf: {branch} is suspected to have changed; the push goes on, to settle it: {cure}", err=True)
+            echo(f"perf: {found}{checked.settlement}; the push goes on, to settle it: {cure}", err=True)
+        elif checked.status:
+            reason = checked.error or ("nothing to compare" if checked.status == push.OPEN else "see `perf check`")
+            echo(f"perf: {branch} is not checked: {reason}; the push goes on", err=True)
+        elif checked.settlement:
+            echo(f"perf: {branch}: {checked.settlement}", err=True)
     return push.DEGRADED if blocked else 0
 
 

@@ -47,7 +47,7 @@ class Knobs:
     """Settings of measured processes that need no root.
 
     ``pin``: ``none``, ``auto`` (one processor is chosen) or a list such as ``0,2-3``. ``aslr``: False switches address space
-    randomisation off. ``padding``: a variable of random length is added to every execution's environment, which moves its stack.
+    randomisation off. ``padding``: a variable of random length is added to the environment, which moves the stack.
     Raises UsageError for a ``pin`` of another form.
     """
 

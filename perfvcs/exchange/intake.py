@@ -19,7 +19,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.exchange import is_folder
 from perfvcs.exchange.objects import Entry, indexed, indexes, is_index, is_object
 from perfvcs.formats import UNKNOWN, Unreadable, content, decode, read, suffixes
-from perfvcs.profile import MAX_BYTES
+from perfvcs.profile import MAX_BYTES, Malformed
 from perfvcs.quantity import shorten
 from perfvcs.store.place import place
 
@@ -183,7 +183,7 @@ class Intake:
                 profile = self._read(source)
                 if session:
                     profile = self._in_session(profile, session, source)
-                document = profile.encode()  # what cannot be stored is this file's error, not the end of all
+                document = _encoded(profile, source)  # what cannot be stored is this file's error, not the end of all
                 if self._is_another_version(profile, document):
                     self.versions += 1
                 else:
@@ -229,7 +229,8 @@ class Intake:
         commit = source.commit or said or self._head
         self.placed += not (source.commit or said)
         self.moved += bool(said) and commit != said
-        if profile.job.engine == "csv" and not (self.name or self.options.get("name")):
+        table = profile.job.engine == "csv" and profile.commit == UNKNOWN  # our own document of one names its commit
+        if table and not (self.name or self.options.get("name")):
             self.titles.add(profile.job.name)
         when = source.written or self._when(commit)
         profile = msgspec.structs.replace(profile, commit=commit)
@@ -272,6 +273,15 @@ class Intake:
     def _failed(self, error: PerfError, show: Callable[[str], None]) -> None:
         self.first_error = self.first_error or error
         show(str(error))
+
+
+def _encoded(profile: Profile, source: Source) -> bytes:
+    """The document; raises Malformed that names the file."""
+    try:
+        return profile.encode()
+    except Malformed as error:
+        cure = "" if str(source.path).isprintable() else ": rename the file, or give --name"
+        raise Malformed(f"{source.path}: {error}{cure}") from None
 
 
 def _session(sources: Sequence[Source]) -> str:

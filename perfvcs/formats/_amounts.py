@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 from perfvcs.formats._blocks import Block, text
 from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import BETTER, KINDS, metric, usable
+from perfvcs.formats._written import Written, common_unit, converted, written
 from perfvcs.profile import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed, Metric, Resources, Stacks
 
 NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is not the usual one
@@ -20,13 +22,20 @@ MEANT = {"amount", "uid", "type", "subtype", "trace", "time", "snapshot", "order
 LARGEST = 1 << 53  # of an integer that a float holds exactly
 MAX_EXTRA = 50
 UNREACHABLE = "unreachable"
+EXCLUSIVE = "exclusive"  # what a function took without those that it called
+DIGITS = re.compile(r"\d{1,18}", re.ASCII)
 
 
-def resources(blocks: Sequence[Block], header: Mapping[str, Any]) -> tuple[dict[str, Metric], Resources, Stacks | None]:
-    """Metrics, rows and stacks of a profile of Perun; raises Malformed with the place of what is wrong."""
+def resources(
+    blocks: Sequence[Block], header: Mapping[str, Any], unnamed: str
+) -> tuple[dict[str, Metric], Resources, Stacks | None]:
+    """Metrics, rows and stacks of a profile of Perun; raises Malformed with the place of what is wrong.
+
+    ``unnamed`` is the unit of the resources without a uid.
+    """
     table = _Resources(blocks)
     rows = Resources()
-    rows.names, rows.uid = table.coded("uid", _uid)
+    rows.names, rows.uid = table.coded("uid", lambda value: unnamed if value is None else _uid(value))
     stacks = table.stacks(rows)
     rows.size = table.numbers(SIZE)
     metrics, rows.metrics = table.metrics(header)
@@ -69,25 +78,42 @@ class _Resources:
         return Malformed(f"{block.where(row, key)} {message}")
 
     def numbers(self, key: str) -> list[float | None] | None:
-        """A column of finite numbers or None; None where no resource has one."""
+        """A column of finite numbers, which may be written as texts, or None; None where no resource has one."""
+        found = self.written(key)
+        if found is None:
+            return None
+        for row, one in enumerate(found):
+            if isinstance(one, Written) and one.unit:
+                raise self.wrong(row, key, "is not a finite number")
+        return [one.value if isinstance(one, Written) else one for one in found]
+
+    def written(self, key: str) -> list[Written | float | None] | None:
+        """A column of finite numbers, those written as texts with their units; None where no resource has one."""
         if not self.has(key):
             return None
         column = self.column(key)
         if set(map(type, column)) <= {int, float, type(None)}:
             try:
-                found = [None if value is None else float(value) for value in column]
+                plain = [None if value is None else float(value) for value in column]
             except OverflowError:
-                found = [float("inf")]
-            if all(value is None or isfinite(value) for value in found):
-                return found
-        row = next(row for row, value in enumerate(column) if not _is_number(value))
-        raise self.wrong(row, key, "is not a finite number")
+                plain = [float("inf")]
+            if all(value is None or isfinite(value) for value in plain):
+                return [*plain]
+        found: list[Written | float | None] = []
+        for row, value in enumerate(column):
+            one = None if value is None or value == "" else written(value)
+            if one is None and value is not None and value != "":
+                raise self.wrong(row, key, "is not a finite number")
+            found.append(one)
+        return found
 
     def integers(self, key: str) -> list[int] | None:
         """A column of integers from 0 on; None where no resource has one, 0 where one has none."""
         if not self.has(key):
             return None
         column = [0 if value is None else value for value in self.column(key)]
+        if set(map(type, column)) != {int}:
+            column = [*map(_whole, column)]
         if set(map(type, column)) == {int} and min(column) >= 0 and max(column) <= MAX_INTEGER:
             return column
         row = next(row for row, value in enumerate(column) if type(value) is not int or not 0 <= value <= MAX_INTEGER)
@@ -132,18 +158,19 @@ class _Resources:
         subtypes, by_subtype = self.coded("subtype", _word)
         pairs: dict[tuple[int, int], int] = {}
         self.kinds = [pairs.setdefault(pair, len(pairs)) for pair in zip(by_type, by_subtype, strict=True)]
-        amounts = self.numbers("amount")
+        amounts = self.written("amount")
         if amounts is None:
             raise Malformed("its resources have no amount")
         found: dict[str, Metric] = {}
         columns: dict[str, list[float | None]] = {}
         for (first, second), kind in pairs.items():
             name = _free(usable(NAMES.get(subtypes[second], subtypes[second] or types[first])), found)
-            found[name] = _metric(header, types[first], subtypes[second], name)
-            only = len(pairs) == 1
-            columns[name] = (
-                amounts if only else [amount if own == kind else None for amount, own in zip(amounts, self.kinds, strict=True)]
-            )
+            mine = amounts if len(pairs) == 1 else [
+                amount if own == kind else None for amount, own in zip(amounts, self.kinds, strict=True)
+            ]  # fmt: skip
+            units = [one.unit for one in mine if isinstance(one, Written) and one.unit]
+            found[name] = _metric(header, types[first], subtypes[second], name, common_unit(units))
+            columns[name] = self.in_unit(mine, found[name].unit)
         times = self.numbers_in_text("time") if self.has("snapshot") and self.has("time") else None
         if times is not None:
             name = _free("snapshot", found)
@@ -152,16 +179,26 @@ class _Resources:
             name = _free(usable(key), found)
             column = self.numbers(key)
             assert column is not None
-            exclusive = key == "exclusive"
+            exclusive = key == EXCLUSIVE
             found[name] = Metric(next(iter(found.values())).unit, "lower") if exclusive else Metric("", "none")
             columns[name] = column
         return found, columns
 
+    def in_unit(self, column: Sequence[Written | float | None], unit: str) -> list[float | None]:
+        """Amounts in the unit of their metric; raises Malformed for one that measures something else."""
+        found: list[float | None] = []
+        for row, one in enumerate(column):
+            value = converted(one, unit) if isinstance(one, Written) else one
+            if value is None and isinstance(one, Written):
+                raise self.wrong(row, "amount", f"is in `{one.unit}`, and the metric in `{unit}`")
+            found.append(value)
+        return found
+
     def extra(self) -> list[str]:
         """Other fields that are numbers wherever they are."""
         keys = dict.fromkeys(key for block in self.blocks for key in (*block.shared, *block.columns) if key not in MEANT)
-        return [key for key in list(keys)[:MAX_EXTRA] if all(value is None or _is_number(value) for value in self.column(key))
-                and self.has(key)]  # fmt: skip
+        return [key for key in list(keys)[:MAX_EXTRA] if (self.has(key) and all(map(_is_number, self.column(key))))
+                or (key == EXCLUSIVE and all(value is None or written(value) for value in self.column(key)))]  # fmt: skip
 
     def numbers_in_text(self, key: str) -> list[float | None] | None:
         """A column of numbers that may be written as texts, such as "0.025" or "0.025s"; None where one is something else."""
@@ -196,10 +233,11 @@ class _Resources:
         return rows
 
 
-def _metric(header: Mapping[str, Any], kind: str, subtype: str, name: str) -> Metric:
+def _metric(header: Mapping[str, Any], kind: str, subtype: str, name: str, said: str) -> Metric:
+    """What the header says of a metric; ``said`` is the unit that its amounts name, which counts where the header has none."""
     units, better, kinds = (found if isinstance(found := header.get(key), dict) else {} for key in ("units", "better", "kinds"))
     keys = (f"{kind}({subtype})", subtype, kind)
-    unit = next((units[key] for key in keys if isinstance(units.get(key), str)), UNITS.get(kind, ""))
+    unit = next((units[key] for key in keys if isinstance(units.get(key), str)), said or UNITS.get(kind, ""))
     words = [str(told.get(name)) if told.get(name) in known else known[0] for told, known in ((better, BETTER), (kinds, KINDS))]
     return metric(unit[:MAX_NAME], *words)
 
@@ -223,6 +261,12 @@ def _is_number(value: Any) -> bool:
         return False
 
 
+def _whole(value: Any) -> Any:
+    """The integer that a value is or says, such as 3.0 or "3"; else the value itself."""
+    found = 0 if value == "" else int(value) if isinstance(value, str) and DIGITS.fullmatch(value) else value
+    return int(found) if isinstance(found, float) and found.is_integer() and abs(found) < LARGEST else found
+
+
 def _word(value: Any) -> str:
     if value is None:
         return ""
@@ -233,8 +277,8 @@ def _word(value: Any) -> str:
 
 def _uid(value: Any) -> str:
     """The name of a unit; an object of function, source and line is ``function (source:line)``."""
-    if value is None:
-        raise ValueError("is not there")
+    if type(value) in (int, float):
+        value = msgspec.json.encode(value).decode()
     found = _frame(value) if isinstance(value, dict) else _word(value)
     if len(found) > MAX_NAME:
         raise ValueError(f"is longer than {MAX_NAME:,} characters")
@@ -247,7 +291,8 @@ def _frame(value: Any) -> str:
     if not isinstance(value, dict):
         raise ValueError("is neither a text nor an object with function, source and line")
     function, source = (_word(value.get(key)) for key in ("function", "source"))
-    places = [str(value[key]) for key in ("line", "column") if type(value.get(key)) is int and abs(value[key]) < LARGEST]
+    lines = (_whole(value.get(key)) for key in ("line", "column") if value.get(key) != "")
+    places = [str(line) for line in lines if type(line) is int and abs(line) < LARGEST]
     if source in ("", UNREACHABLE) and places in ([], ["0"]):
         return function
     return f"{function} ({':'.join([source, *places])})"
@@ -255,7 +300,7 @@ def _frame(value: Any) -> str:
 
 def _trace(value: Any) -> str:
     """The frames of a trace, root first, as a JSON text; Perun has the innermost first."""
-    if value is None:
+    if value is None or value == "":
         return "[]"
     if not isinstance(value, list):
         raise ValueError("is no list of frames")

@@ -88,8 +88,8 @@ def _columns(name: str, value: Any, types: Mapping[str, Any]) -> Block:
 
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:
-    """An object; an empty one for what is not there. Raises Malformed."""
-    if value is None:
+    """An object; an empty one for what is not there, or an empty text. Raises Malformed."""
+    if value is None or value == "":
         return {}
     if not isinstance(value, dict):
         raise Malformed(f"{place} is no object")
@@ -97,8 +97,8 @@ def mapping(value: Any, place: str) -> Mapping[str, Any]:
 
 
 def listed(value: Any, place: str) -> list[Any]:
-    """A list; an empty one for what is not there. Raises Malformed."""
-    if value is None:
+    """A list; an empty one for what is not there, or an empty text. Raises Malformed."""
+    if value is None or value == "":
         return []
     if not isinstance(value, list):
         raise Malformed(f"{place} is no list")

@@ -16,6 +16,7 @@ from perfvcs.profile import MAX_INTEGER, MAX_NAME, MAX_ROWS, Malformed
 DELIMITERS = (",", ";", "\t")
 MAX_COLUMNS = 1000
 HEADING = 1 << 20  # bytes in which the delimiter is looked for
+NOTHING = ("na", "n/a", "nan", "null", "none")
 BATCH = 1 << 9  # rows that are text at a time
 
 Parser = Callable[[str], Any]
@@ -86,8 +87,8 @@ class Table:
 
 
 def number(cell: str) -> float | None:
-    """A finite number; None for an empty cell."""
-    if not cell:
+    """A finite number; None for an empty cell, or a word that other programs write into one."""
+    if not cell or cell.strip().lower() in NOTHING:
         return None
     try:
         found = float(cell)
@@ -104,7 +105,7 @@ def number(cell: str) -> float | None:
 def integer(cell: str) -> int:
     """An integer from 0 on, as arrays hold it."""
     try:
-        found = int(cell) if "_" not in cell else -1
+        found = int(cell.removesuffix(".0")) if "_" not in cell else -1  # a column of floats, where a program had some empty
     except ValueError:
         found = -1
     if not 0 <= found <= MAX_INTEGER:

@@ -47,15 +47,16 @@ class Perun:
         origin = text(found.get("origin"), "$.origin").lower()
         if origin and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", origin):
             raise Malformed("$.origin is no full commit id")
-        metrics, rows, stacks = resources(blocks(found), header)
+        collector = mapping(found.get("collector_info"), "$.collector_info")
+        job = self._job(header, collector)
+        metrics, rows, stacks = resources(blocks(found), header, job.name)
         for name, word in self.better.items():
             if name not in metrics:
                 raise Malformed(f"there is no metric `{name[:80]}`: there are {', '.join(metrics)[:500]}")
             metrics[name] = metric(metrics[name].unit, word)
-        collector = mapping(found.get("collector_info"), "$.collector_info")
         notes = {"collector parameters": _json(collector["params"])} if collector.get("params") else {}
         return Profile(
-            commit=origin or UNKNOWN, job=self._job(header, collector), collected=collected(document, "perun"),
+            commit=origin or UNKNOWN, job=job, collected=collected(document, "perun"),
             environment=_environment(found, notes), design=Design(executions=len(set(rows.execution))), metrics=metrics,
             resources=rows, stacks=stacks, models=_models(found), postprocessors=_postprocessors(found),
         )  # fmt: skip
@@ -86,7 +87,8 @@ class Perun:
         cmd, workload = (text(header.get(name), f"$.header.{name}") for name in ("cmd", "workload"))
         tool = text(collector.get("name"), "$.collector_info.name") or "unknown"
         name = self.name or cmd.rstrip("/").rpartition("/")[2] or tool
-        return Job(name, tool, cmd, text(args, "$.header.args"), workload, engine="perun")
+        words = _json(args) if isinstance(args, dict) and args else text(args, "$.header.args")
+        return Job(name, tool, cmd, words, workload, engine="perun")
 
 
 def _models(found: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -105,8 +107,10 @@ def _postprocessors(found: Mapping[str, Any]) -> list[Processed]:
     for number, one in enumerate(listed(found.get("postprocessors"), "$.postprocessors")):
         place = f"$.postprocessors[{number}]"
         step = mapping(one, place)
-        params = mapping(step.get("params"), f"{place}.params")
-        applied.append(Processed(text(step.get("name"), f"{place}.name"), dict(params)))
+        params = step.get("params") or {}  # also an empty text or list
+        applied.append(
+            Processed(text(step.get("name"), f"{place}.name"), params if isinstance(params, dict) else {"params": params})
+        )
     return applied
 
 

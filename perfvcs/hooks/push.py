@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from perfvcs.vcs import GitError, Project, environment
 
-DEGRADED = 3  # exit status of `perf check`
-NOTHING_TO_COMPARE = 4
+DEGRADED, OPEN = 3, 4  # exit statuses of `perf check`
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Checked:
-    """What ``perf check`` said about one push: its exit status, its output, and the last line of its errors."""
+    """What ``perf check`` said about one push: its exit status, its report, and the last line of its errors."""
 
     push: Push
     status: int
@@ -37,6 +36,12 @@ class Checked:
     def suspected(self) -> bool:
         """Whether something changed that was not measured in a way to be sure of it."""
         return re.search(r"^ +suspected ", self.output, re.MULTILINE) is not None
+
+    @property
+    def settlement(self) -> str:
+        """How many comparisons were settled, as the report's last line says; empty where there were none."""
+        found = re.search(r"^\d+ of [1-9]\d* comparisons? settled$", self.output, re.MULTILINE)
+        return found[0] if found else ""
 
 
 def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
@@ -74,7 +79,7 @@ def check(project: Project, wanted: Sequence[Push]) -> Iterator[Checked]:
     """Run ``perf check --gate`` for each push, in a process of its own."""
     for push in wanted:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "check", "--gate", "--again", push.baseline, push.target],
+            [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "check", "--gate", push.baseline, push.target],
             env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
         said = [line for line in done.stderr.splitlines() if line.strip()]

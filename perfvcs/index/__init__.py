@@ -170,7 +170,7 @@ class Index:
             summaries.setdefault(profile, []).append(unpack(*row))
         headers = self._decoded(commits, self._rows(f"{HEADERS} WHERE {WITHIN}{there}", _json(commits), *values))
         return [
-            Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns))
+            Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns), _placed(detail.seeds))
             for profile, header, detail in headers
         ]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
-VERSION = 14
+VERSION = 15
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -66,6 +66,7 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     warnings: list[str]
     paces: list[tuple[int, int, float]] = []  # build and number of an execution, and the machine's pace in it
     turns: list[tuple[int, int, int]] = []  # and its place in its block
+    seeds: list[tuple[int, int, int]] = []  # and its seed
 
 
 class Filling:
@@ -105,6 +106,7 @@ class Filling:
                     environment.warnings,
                     _listed(measured.paces),
                     _listed(measured.turns),
+                    _listed(measured.seeds),
                 )
             ),
             profile.origin,

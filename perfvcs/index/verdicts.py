@@ -34,7 +34,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Remembered(NamedTuple):
-    """A report as it was remembered; ``basis`` names all that it was made from, ``shown`` is when it was printed in full (UTC, ISO 8601).
+    """A report as it was remembered; ``basis`` names all that it was made from, ``shown`` the report on the pair that was shown last.
 
     Both are empty where that is not known, or has not happened.
     """
@@ -62,7 +62,7 @@ class Verdicts:
         self._database = Database(path, SCHEMA, VERSION)
 
     def remember(self, baseline: str, target: str, report: bytes) -> None:
-        """Keep a report (the JSON of ``perfvcs.check.Report``) under two full commit ids; an equal one stays noted as it was."""
+        """Keep a report (the JSON of ``perfvcs.check.Report``) under two full commit ids, as the newest; an equal one keeps its basis."""
         words: Counter[str] = Counter()
         for change in msgspec.json.decode(report, type=_Report).changes:
             words["accepted" if change.accepted is not None else change.word] += 1
@@ -71,22 +71,24 @@ class Verdicts:
 
         def keep() -> None:
             old = self._recall(baseline, target)
-            known = (old.basis, old.shown) if old and old.report == report else ("", "")
-            self._database.connection.execute(sql, (target, baseline, _now(), counts, report, *known)).close()
+            basis = old.basis if old and old.report == report else ""
+            row = (target, baseline, _now(), counts, report, basis, old.shown if old else "")
+            self._database.connection.execute(sql, row).close()
 
         self._database.attempt(keep)
 
-    def note(self, baseline: str, target: str, report: bytes, basis: str, *, shown: bool) -> None:
-        """What this report was made from, and that it was printed in full now, if it was.
+    def note(self, baseline: str, target: str, report: bytes, basis: str) -> None:
+        """Keep what this report was made from.
 
         Nothing where another one is remembered by now: two that check at once must not note one's basis at the other's report.
         """
-        sql = (
-            "UPDATE verdicts SET basis = ?, shown = CASE WHEN ? THEN ? ELSE shown END"
-            " WHERE target = ? AND baseline = ? AND report = ?"
-        )
-        row = (basis, shown, _now(), target, baseline, report)
-        self._database.attempt(lambda: self._database.connection.execute(sql, row).close())
+        sql = "UPDATE verdicts SET basis = ? WHERE target = ? AND baseline = ? AND report = ?"
+        self._database.attempt(lambda: self._database.connection.execute(sql, (basis, target, baseline, report)).close())
+
+    def show(self, baseline: str, target: str, name: str) -> None:
+        """Keep the name of the report on this pair that is shown now."""
+        sql = "UPDATE verdicts SET shown = ? WHERE target = ? AND baseline = ?"
+        self._database.attempt(lambda: self._database.connection.execute(sql, (name, target, baseline)).close())
 
     def recall(self, baseline: str, target: str) -> Remembered | None:
         """What is remembered of a pair."""

@@ -70,12 +70,17 @@ class Cell:
         """The benchmark's name for people."""
         return self.job({}, engine=False).label
 
-    def argv(self, workload_text: str) -> list[str]:
-        """The command split into words, with ``{workload}`` and the parameters filled in.
+    @property
+    def exact(self) -> bool:
+        """Whether it counts what repeats exactly, so that nothing is drawn by lot."""
+        return any(metric.kind == "deterministic" for metric in self.collector.metrics.values())
+
+    def argv(self, workload_text: str, seed: int = 0) -> list[str]:
+        """The command split into words, with ``{workload}``, ``{seed}`` and the parameters filled in.
 
         A workload that neither ``cmd`` nor ``args`` mentions is the last argument. With ``shell`` the words are the shell's.
         """
-        bound = {name: str(value) for name, value in self.params.items()}
+        bound = {"seed": str(seed)} | {name: str(value) for name, value in self.params.items()}
         mentioned = set(_PLACEHOLDER.findall(f"{self.cmd} {self.args}"))
         if self.workload is not None:
             bound["workload"] = workload_text

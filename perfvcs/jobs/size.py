@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
+from perfvcs.environment.seeds import PLACEHOLDER
 from perfvcs.errors import UsageError, nearest
 
 MAX_FILE = 10 * 1024**3
@@ -60,7 +61,10 @@ def length_of(value: object, key: str) -> int:
     return length
 
 
-def seed_of(entry: Mapping[str, object]) -> int:
+def seed_of(entry: Mapping[str, object]) -> int | None:
+    """The seed of generated content; None where it is drawn by lot for each block."""
+    if entry.get("seed") == PLACEHOLDER:
+        return None
     seed = integer(entry.get("seed", 0), "seed")
     if seed < 0:
         raise UsageError(f"workloads: seed = {seed} is negative")

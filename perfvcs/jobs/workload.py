@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from perfvcs.environment.seeds import PLACEHOLDER
 from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
 from perfvcs.jobs.config import seconds, words
 from perfvcs.jobs.size import MAX_FILE, TIMEOUT, integer, length_of, only, readable, seed_of, values
@@ -50,6 +51,10 @@ class Workload:
         """
         return self.name
 
+    def drawn(self, seed: int) -> Workload | None:  # noqa: ARG002
+        """What an execution with this seed works on; None where it is the same in all executions."""
+        return None
+
     def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
         """The workload's name and 16 hex digits of its content's SHA-256, empty for what is not a file or folder below ``cwd``.
 
@@ -75,16 +80,20 @@ class Number(Workload):
 
 @dataclass(frozen=True)
 class String(Workload):
-    """Random lower-case letters and digits, ``length`` characters of them."""
+    """Random lower-case letters and digits, ``length`` characters of them; without a ``seed`` each block has its own."""
 
     length: int = 0
-    seed: int = 0
+    seed: int | None = 0
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
         """The characters themselves."""
         from perfvcs.jobs.content import letters
 
-        return letters(self.length, self.seed)
+        return letters(self.length, self.seed or 0)
+
+    def drawn(self, seed: int) -> String | None:
+        """The characters of a block."""
+        return replace(self, seed=seed) if self.seed is None else None
 
     def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
         """The digest of the characters."""
@@ -95,25 +104,29 @@ class String(Workload):
 
 @dataclass(frozen=True)
 class File(Workload):
-    """A generated file of exactly ``length`` bytes, the same on every machine."""
+    """A generated file of exactly ``length`` bytes, the same on every machine; without a ``seed`` each block has its own."""
 
     length: int = 0
     content: str = "text"
-    seed: int = 0
+    seed: int | None = 0
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
         """The absolute path of the file, made unless ``folder`` has it."""
         from perfvcs.jobs.content import GENERATOR, chunks
 
-        path = folder.absolute() / f"{self.content}-{self.length}-{self.seed}-{GENERATOR}"
+        path = folder.absolute() / f"{self.content}-{self.length}-{self.seed or 0}-{GENERATOR}"
         with suppress(OSError):
             if path.stat().st_size == self.length:
                 return str(path)
         with _written(folder, self.name) as file:
-            for chunk in chunks(self.content, self.length, self.seed):
+            for chunk in chunks(self.content, self.length, self.seed or 0):
                 file.write(chunk)
             _place(file, path)
         return str(path)
+
+    def drawn(self, seed: int) -> File | None:
+        """The file of a block."""
+        return replace(self, seed=seed) if self.seed is None else None
 
     def source(self, cwd: Path, text: str) -> dict[str, str]:
         """The digest of the file at ``text``."""
@@ -125,7 +138,8 @@ class File(Workload):
 class Output(Workload):
     """The standard output of a command as a file.
 
-    The command is run for every ``prepare``, since it may itself differ between revisions; equal outputs share one file.
+    The command is run for every ``prepare``, since it may itself differ between revisions; equal outputs share one file. ``{seed}`` in
+    it is each block's own.
     """
 
     argv: tuple[str, ...] = ()
@@ -135,12 +149,17 @@ class Output(Workload):
         """The absolute path of the file, named by its content."""
         with _written(folder, self.name) as file:
             try:
-                run(self.argv, cwd=cwd, env=env, timeout=self.timeout, output=file, limit=MAX_FILE)
+                run(_filled(self.argv, 0), cwd=cwd, env=env, timeout=self.timeout, output=file, limit=MAX_FILE)
             except PerfError as error:
                 raise WorkloadError(f"the workload could not be generated: {error}") from None
             path = folder.absolute() / f"output-{_digest(Path(file.name))}"
             _place(file, path)
         return str(path)
+
+    def drawn(self, seed: int) -> Output | None:
+        """The output of a block."""
+        filled = _filled(self.argv, seed)
+        return None if filled == self.argv else replace(self, argv=filled)
 
     def source(self, cwd: Path, text: str) -> dict[str, str]:
         """The digest of the file at ``text``."""
@@ -204,9 +223,13 @@ def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
     ]
 
 
-def _suffix(seed: int) -> str:
+def _filled(argv: tuple[str, ...], seed: int) -> tuple[str, ...]:
+    return tuple(word.replace(PLACEHOLDER, str(seed)) for word in argv)
+
+
+def _suffix(seed: int | None) -> str:
     """What the name says of a seed; the default one is left out."""
-    return f"-seed{seed}" if seed else ""
+    return "-seeds" if seed is None else f"-seed{seed}" if seed else ""
 
 
 def _digest(path: Path) -> str | None:

@@ -44,7 +44,7 @@ class Blocks:
         """What a job gave on a version."""
         found = Recording()
         for block in self.of(job, version):
-            found.add(block.seen[version], block.block, block.binary, block.places[version])
+            found.add(block.seen[version], block.block, block.binary, block.places[version], block.seed)
         return found
 
     def failed(self, job: int, version: int) -> int:

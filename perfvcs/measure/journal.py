@@ -105,13 +105,14 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="block"):
     """One job's part of a block: what each version gave, how many of its executions failed before that, its turn, and its series.
 
-    The keys are numbers of versions. ``places`` are those of the turns, 0 for the first. A series is the job's key and the environment's
-    fingerprint.
+    The keys are numbers of versions. All versions shared the ``seed``. ``places`` are those of the turns, 0 for the first. A series is
+    the job's key and the environment's fingerprint.
     """
 
     job: int
     block: int
     binary: int
+    seed: int
     seen: dict[int, Observations]
     failed: dict[int, int]
     places: dict[int, int]

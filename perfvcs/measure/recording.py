@@ -17,14 +17,14 @@ class Recording:
     sizes: list[float | None] = field(default_factory=list)
     metrics: dict[str, Metric] = field(default_factory=dict)
     executions: int = 0
-    places: dict[int, int] = field(default_factory=dict)  # the place of each execution in its block
+    turns: Turns = field(default_factory=lambda: Turns([], [], []))
     engine: str = ""
     frames: dict[str, int] = field(default_factory=dict)
     traces: dict[tuple[int, ...], int] = field(default_factory=dict)
     reached: Reached | None = None
 
-    def add(self, seen: Observations, execution: int, binary: int, place: int) -> None:
-        """Append what one execution gave; ``place`` is its place in its block."""
+    def add(self, seen: Observations, execution: int, binary: int, place: int = 0, seed: int = 0) -> None:
+        """Append what one execution gave; ``place`` is its place in its block, ``seed`` what it shared with the others there."""
         before, count = len(self.rows), len(seen.uid)
         self.rows.uid += [self.names.setdefault(name, len(self.names)) for name in seen.uid]
         self.rows.execution += [execution] * count
@@ -39,7 +39,9 @@ class Recording:
             known = self.rows.metrics.setdefault(name, [None] * before)
             known += seen.values.get(name, [None] * count)
         self.executions += 1
-        self.places[execution] = place
+        self.turns.execution.append(execution)
+        self.turns.place.append(place)
+        self.turns.seed.append(seed)
 
     def _add_traces(self, seen: Observations, before: int, count: int) -> None:
         """Append the rows' stacks, each kept once over all executions."""
@@ -58,10 +60,6 @@ class Recording:
     def stacks(self) -> Stacks | None:
         """The stacks of all executions; None where no execution had any."""
         return None if self.rows.trace is None else Stacks(list(self.frames), [list(stack) for stack in self.traces])
-
-    def turns(self) -> Turns:
-        """The turns of all executions."""
-        return Turns(list(self.places), list(self.places.values()))
 
     def resources(self) -> Resources:
         """All rows, the columns that hold nothing left out."""

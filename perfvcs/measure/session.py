@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from types import TracebackType
+from typing import NamedTuple
 
 from perfvcs import __version__
 from perfvcs.collectors import CollectError, Observations
@@ -22,7 +24,7 @@ from perfvcs.measure.recording import Recording
 from perfvcs.measure.series import Series
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Kind, Sites
-from perfvcs.measure.turns import luck, turns
+from perfvcs.measure.turns import draw, turns
 from perfvcs.profile import Collected, Design, Profile
 from perfvcs.quantity import named
 
@@ -33,6 +35,15 @@ class CollectFailed(PerfError):
     """Some jobs could not be measured; the others are stored."""
 
     exit_code = 5
+
+
+class Turned(NamedTuple):
+    """One cell's part of a block: the ``seed``, the versions ``tried`` with it in this order, what they gave, and how often they failed."""
+
+    seed: int
+    tried: Sequence[int]
+    seen: dict[int, Observations]
+    failed: dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -131,8 +142,7 @@ class Session:
         for number, cell in enumerate(self.cells):
             for _ in range(cell.warmup if self._ahead(number, blocks) else 0):
                 for binary in range(cell.binaries):
-                    for position in range(len(self.versions)):
-                        self._execute(number, position, binary, WARM_UP)
+                    self._turn(number, self._versions(number), WARM_UP, binary)
 
     def begin(self, blocks: Mapping[int, int]) -> None:
         """Show how many executions ``warm_up`` and ``run`` with that many blocks per cell number are."""
@@ -150,27 +160,51 @@ class Session:
         ahead = {number: self._ahead(number, blocks) for number in blocks}
         begin, self._begun = self._begun, self._begun + max(blocks.values(), default=0)
         for block in range(begin, self._begun):
-            for number, positions in turns(self.identity.seed, block, len(self.cells), len(self.versions)):
+            alive = [self._versions(number) for number in range(len(self.cells))]
+            for number, positions in turns(self.identity.seed, block, alive):
                 if block in ahead.get(number, ()):
-                    self._turn(number, positions, block)
+                    binary = block % self.cells[number].binaries
+                    self._complete(number, block, binary, self._turn(number, positions, block, binary))
 
-    def _turn(self, number: int, positions: Sequence[int], block: int) -> None:
-        """One cell's part of a block; it counts when every version had its turn."""
-        binary = block % self.cells[number].binaries
-        seen: dict[int, Observations] = {}
-        failed: dict[int, int] = {}
-        tried = [position for position in positions if (number, position) in self._alive]
-        for position in tried:
-            failed[position], found = self._execute(number, position, binary, block)
-            if found is not None:
-                seen[position] = found
-        if not seen:
-            return
-        series = {position: self._series.of(number, position, found.engine) for position, found in seen.items()}
-        places = {position: place for place, position in enumerate(tried) if position in seen}
-        done = Block(number, block, binary, seen, {position: failed[position] for position in seen}, places, series)
-        self.blocks.add(done)
-        self._note(done)
+    def _versions(self, number: int) -> list[int]:
+        """The versions on which a cell was not given up."""
+        return [position for position in range(len(self.versions)) if (number, position) in self._alive]
+
+    def _turn(self, number: int, positions: Sequence[int], block: int, binary: int) -> Turned:
+        """One cell's part of a block: all its versions with one seed.
+
+        Before the last repetition of an execution that fails, the seed is given up, and all begin again with another one.
+        """
+        failures: defaultdict[int, list[str]] = defaultdict(list)
+        stepped: set[int] = set()
+        for attempt in count():
+            seed = 0 if self.cells[number].exact else draw(self.identity.seed, block, number, attempt)
+            tried = [position for position in positions if (number, position) in self._alive]
+            seen: dict[int, Observations] = {}
+            for position in tried:
+                found = self._execute(number, position, binary, seed, failures[position])
+                if found is not None:
+                    seen[position] = found
+                    if position not in stepped:
+                        stepped.add(position)
+                        self._step(number, position)
+                elif (number, position) in self._alive:
+                    break
+            else:
+                break
+        for position in seen:
+            if failures[position]:
+                self.progress.say(f"repeated: {self.names[number]} on {self.versions[position].name}: {failures[position][-1]}")
+        return Turned(seed, tried, seen, {position: len(failures[position]) for position in seen})
+
+    def _complete(self, number: int, block: int, binary: int, turned: Turned) -> None:
+        """A block counts when every version had its turn, if any gave something."""
+        if turned.seen:
+            series = {position: self._series.of(number, position, found.engine) for position, found in turned.seen.items()}
+            places = {position: place for place, position in enumerate(turned.tried) if position in turned.seen}
+            done = Block(number, block, binary, turned.seed, turned.seen, turned.failed, places, series)
+            self.blocks.add(done)
+            self._note(done)
 
     def _note(self, entry: Block | Lost) -> None:
         """Note a block, or from the first block on, with what was lost before it, what is lost."""
@@ -180,37 +214,40 @@ class Session:
                 self.journal.add(self._unnoted[0])
                 del self._unnoted[0]
 
-    def _execute(self, number: int, position: int, binary: int, block: int) -> tuple[int, Observations | None]:
-        """One execution, after how many that failed; None where the job is given up on the version."""
-        if (number, position) not in self._alive:
-            return 0, None
-        cell, name, version, failed, reason = self.cells[number], self.names[number], self.versions[position], 0, ""
+    def _execute(self, number: int, position: int, binary: int, seed: int, failures: list[str]) -> Observations | None:
+        """One execution, repeated where it fails; None where that takes another seed, or the job is given up on the version.
+
+        The reasons are added to the ``failures`` that the version has had in this block.
+        """
+        cell = self.cells[number]
         while True:
             try:
-                seen = self._attempt(number, position, binary, block, failed)
+                seen = self._attempt(number, position, binary, seed)
                 break
             except PerfError as error:
                 if error.exit_code != CollectFailed.exit_code:
                     raise
-                failed, reason = failed + 1, str(error)
-                if failed > cell.retries or not isinstance(error, CollectError) or error.lasting:
-                    often = f" (failed {failed} times in a row)" if failed > 1 else ""
-                    self._give_up(number, position, reason + often + self._kept_aside(number, position, binary, error))
-                    return failed, None
-        self.warnings |= dict.fromkeys(f"{name}: {warning}" for warning in seen.warnings)
-        if failed:
-            self.progress.say(f"repeated: {name} on {version.name}: {reason}")
-        self._left[number, position] -= 1
-        self.progress.step(f"{name} {version.name}")
-        return failed, seen
+                failures.append(str(error))
+                if len(failures) > cell.retries or not isinstance(error, CollectError) or error.lasting:
+                    often = f" (failed {len(failures)} times in a row)" if len(failures) > 1 else ""
+                    self._give_up(number, position, str(error) + often + self._kept_aside(number, position, binary, error))
+                    return None
+                if len(failures) == cell.retries and not cell.exact:
+                    return None
+        self.warnings |= dict.fromkeys(f"{self.names[number]}: {warning}" for warning in seen.warnings)
+        return seen
 
-    def _attempt(self, number: int, position: int, binary: int, block: int, attempt: int) -> Observations:
+    def _step(self, number: int, position: int) -> None:
+        """One of the executions ahead is done."""
+        self._left[number, position] -= 1
+        self.progress.step(f"{self.names[number]} {self.versions[position].name}")
+
+    def _attempt(self, number: int, position: int, binary: int, seed: int) -> Observations:
         self._runs += 1
         scratch = self.scratch / str(self._runs)
         scratch.mkdir()
         try:
-            chance = luck(self.identity.seed, block, number, position, attempt)
-            return self.cells[number].collector.collect(self.sites.run(number, position, binary, scratch, chance))
+            return self.cells[number].collector.collect(self.sites.run(number, position, binary, scratch, seed))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -220,7 +257,7 @@ class Session:
         if partial is None or not partial.uid:
             return ""
         recording = self.blocks.recording(number, position)
-        recording.add(partial, recording.executions, binary, 0)
+        recording.add(partial, recording.executions, binary)
         path = (
             self.sites.home / "aside" / f"{self.identity.session}-{self.versions[position].commit[:12]}-{number}-{position}.json"
         )
@@ -297,7 +334,7 @@ class Session:
         return Profile(
             commit=version.commit, dirty=version.dirty, job=self._series.job(number, position, recording.engine),
             metrics=recording.metrics, resources=recording.resources(), stacks=recording.stacks(),
-            reached=recording.reached, turns=recording.turns() if len(self.versions) > 1 else None,
+            reached=recording.reached, turns=recording.turns if len(self.versions) > 1 else None,
             collected=Collected(self.identity.session, self.identity.started, moment(ended), f"perfvcs {__version__}"),
             environment=self.sites.environment(number, position, self.before, after),
             design=Design(

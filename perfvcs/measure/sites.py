@@ -15,6 +15,7 @@ from perfvcs import environment
 from perfvcs.collectors import Run
 from perfvcs.environment import Knobs
 from perfvcs.environment.noise import Noise
+from perfvcs.environment.seeds import PLACEHOLDER, seeded
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.jobs.workload import Workload
@@ -85,16 +86,20 @@ class Sites:
                 in_place=self.in_place(position, kind), flags=kind.flags,
             )  # fmt: skip
 
-    def run(self, number: int, position: int, binary: int, scratch: Path, chance: Random) -> Run:
-        """An execution of a cell on a version, ready to be made."""
+    def run(self, number: int, position: int, binary: int, scratch: Path, seed: int) -> Run:
+        """An execution of a cell on a version, ready to be made; all that is drawn by lot follows from the ``seed``."""
         cell, site = self.cells[number], self._site(number, position, binary)
-        env = site.environ(cell.env)
+        env = site.environ({name: value.replace(PLACEHOLDER, str(seed)) for name, value in cell.env.items()})
         if python := self._python(cell, site):
             env = python.activate(env)
-        text = self._workload(cell, site, env)
-        if self.knobs.padding:
-            env = self.knobs.padded(env, chance)
-        program, *words = cell.argv(text)
+        if cell.workload is not None and (drawn := cell.workload.drawn(seed)) is not None:
+            text = drawn.prepare(site.folder, scratch / "workload", seeded(env, seed))
+            scratch = scratch / "run"
+            scratch.mkdir()
+        else:
+            text = self._workload(cell, site, env)
+        env = self.knobs.padded(seeded(env, seed), Random(seed))
+        program, *words = cell.argv(text, seed)
         return Run(
             argv=(resolve(program, site.folder, env), *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
             timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
@@ -123,10 +128,10 @@ class Sites:
         return site.pythons[cell.python] if cell.python else next(iter(site.pythons.values()), None)
 
     def _workload(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
-        """What the cell's workload is in the command; prepared once per site, since it may depend on the revision."""
+        """What the cell's workload is in the command; prepared once per site, since it may depend on the revision, with the seed 0."""
         key = (site.folder, cell.workload)
         if cell.workload is not None and key not in self._texts:
-            self._texts[key] = cell.workload.prepare(site.folder, self.home / "workloads", env)
+            self._texts[key] = cell.workload.prepare(site.folder, self.home / "workloads", seeded(env, 0))
         return self._texts.get(key, "")
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
 
+from perfvcs.plan.draws import Drawn, Share, explained
 from perfvcs.plan.inside import Inside, Key, Place, inside, runs
 from perfvcs.plan.outliers import apart as drawn_apart
 from perfvcs.plan.outliers import in_turns as drawn_in_turns
@@ -32,8 +33,9 @@ class Variation:
     ``deviation`` is the relative standard deviation between executions of one session (between builds where several are measured),
     ``difference`` that of the difference of a pair, with ``df`` degrees of freedom; ``paired``: seen in pairs that were measured in turns,
     else it is sqrt(2) times the deviation. ``drawn`` is the same with outliers drawn in, as it counts in a check of eight pairs and
-    more; None where too little is known for that. ``replicates`` are the executions (or builds) seen, ``measurements`` the usual number
-    per execution. ``problem`` says in words why nothing can be planned; then ``difference`` is None.
+    more; None where too little is known for that. ``seed`` is what the seed of a block explains; None where that is not known.
+    ``replicates`` are the executions (or builds) seen, ``measurements`` the usual number per execution. ``problem`` says in words why
+    nothing can be planned; then ``difference`` is None.
     """
 
     uid: str
@@ -50,6 +52,7 @@ class Variation:
     df: int = 0
     paired: bool = False
     inside: Inside | None = None
+    seed: Share | None = None
     problem: str = ""
 
     @property
@@ -78,20 +81,19 @@ def spreads(measured: Sequence[Measured]) -> list[Variation]:
     """The same from summaries alone, without a look inside the executions: the units and metrics of the newest, which is the last."""
     if not measured:
         return []
-    sessions: dict[Key, list[tuple[str, int, Summary]]] = defaultdict(list)
+    sessions: dict[Key, list[tuple[Measured, Summary]]] = defaultdict(list)
     for one in measured:
-        place = one.header.collected.session, one.header.design.version
         for summary in one.summaries:
-            sessions[summary.uid, summary.size, summary.metric].append((*place, summary))
+            sessions[summary.uid, summary.size, summary.metric].append((one, summary))
     about = measured[-1].header.metrics
     keys = dict.fromkeys((one.uid, one.size, one.metric) for one in measured[-1].summaries)
     return [_spread(Variation(*key, about[key[2]].unit), about[key[2]].kind, sessions[key]) for key in keys]
 
 
-def _spread(empty: Variation, kind: str, sessions: Sequence[tuple[str, int, Summary]]) -> Variation:
+def _spread(empty: Variation, kind: str, sessions: Sequence[tuple[Measured, Summary]]) -> Variation:
     usable: list[Side] = [
-        (session, version, found)
-        for session, version, one in sessions
+        (of.header.collected.session, of.header.design.version, found)
+        for of, one in sessions
         if (found := {place: value for place, value in zip(one.places, one.medians, strict=True) if isfinite(value)})
     ]
     values = [value for _, _, found in usable for value in found.values()]
@@ -113,7 +115,8 @@ def _spread(empty: Variation, kind: str, sessions: Sequence[tuple[str, int, Summ
         )
         for session, version, found in usable
     ]
-    known = replace(known, replicates=sum(len(found) for _, _, found in scaled))
+    seed = None if several else explained(_drawn(scaled, [of for of, _ in sessions]))
+    known = replace(known, replicates=sum(len(found) for _, _, found in scaled), seed=seed)
     alone, turns = [list(found.values()) for _, _, found in scaled], _differences(scaled)
     apart, together = _pooled(alone), _pooled(turns)
     if apart is None:
@@ -152,6 +155,16 @@ def _differences(scaled: Sequence[Side]) -> list[list[float]]:
         for versions in sessions.values()
         for old, new in pairwise([versions[number] for number in sorted(versions)])
     ]
+
+
+def _drawn(scaled: Sequence[Side], measured: Sequence[Measured]) -> list[list[Drawn]]:
+    """The versions of each session with what they shared."""
+    shared = {(one.header.collected.session, one.header.design.version): one for one in measured}
+    sessions: dict[str, list[Drawn]] = defaultdict(list)
+    for session, version, found in scaled:
+        one = shared[session, version]
+        sessions[session].append(Drawn(found, one.turns, one.seeds))
+    return list(sessions.values())
 
 
 def _pooled(samples: Sequence[Sequence[float]]) -> tuple[float, int] | None:

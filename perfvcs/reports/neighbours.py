@@ -29,7 +29,9 @@ class Neighbours:
     trials: Sequence[Trial]
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
-        """The exit status: 3 where a pair has a degradation, 4 where no pair was comparable or, ``strict``, one is undecided."""
+        """The exit status: 3 where a pair has a degradation, 4 where no pair was comparable (``gate``: or settled) or, ``strict``, one
+        is undecided.
+        """
         found = [trial.status(gate=gate) for trial in self.trials]
         if DEGRADED in found:
             return DEGRADED
@@ -42,11 +44,14 @@ class Neighbours:
             from perfvcs.check.document import encode
 
             return encode([trial.report for trial in self.trials])
+        from perfvcs.check.text import settlement
+
+        settled = settlement(change for trial in self.trials for change in trial.report.comparisons)
         if form == "markdown":
-            return "\n\n".join([*(trial.render("markdown") for trial in self.trials), self.total()])
+            return "\n\n".join([*(trial.render("markdown") for trial in self.trials), self.total(), settled])
         if form == "line":
-            return self.total()
-        return "\n".join([*self._lines(verbose=verbose), *wrap(self.total(), COLUMNS, subsequent_indent="  ")])
+            return f"{self.total()}; {settled}"
+        return "\n".join([*self._lines(verbose=verbose), *wrap(self.total(), COLUMNS, subsequent_indent="  "), settled])
 
     def total(self) -> str:
         """``3 pairs of neighbours: 1 degradation, 8 same``."""
@@ -59,6 +64,16 @@ class Neighbours:
         words = counted((word, found[word]) for word in (*WORDS, "accepted") if found[word])
         pairs = f"{len(self.trials)} pair{'s' * (len(self.trials) != 1)} of neighbours"
         return f"{pairs}: {words or 'nothing to compare'}"
+
+    def unseen(self, repository: Repository) -> Neighbours | None:
+        """The trials whose reports were not shown yet; None where all were."""
+        found = [trial for trial in self.trials if trial.unseen(repository)]
+        return Neighbours(found) if found else None
+
+    def was_shown(self, repository: Repository) -> None:
+        """Remember that every report was shown."""
+        for trial in self.trials:
+            trial.was_shown(repository)
 
     def _lines(self, *, verbose: bool) -> Iterator[str]:
         for news, group in groupby(self.trials, key=lambda trial: verbose or has_news(trial)):
@@ -88,9 +103,7 @@ def _folded(trials: Sequence[Trial]) -> Iterator[str]:
     yield from wrap(f"{revision(first.baseline)} -> {revision(last.target)}: {together}", COLUMNS, subsequent_indent="  ")
 
 
-def neighbours(
-    repository: Repository, span: str, *, method: str = "auto", delta: float | None = None, afresh: bool = False
-) -> Neighbours:
+def neighbours(repository: Repository, span: str, *, method: str = "auto", delta: float | None = None) -> Neighbours:
     """The trials along ``A..B``: of A and the commits since then that lead to B, by first parents, those that have profiles.
 
     Raises UsageError for what is no range, and NothingToCompare where fewer than two commits of it were measured.
@@ -110,4 +123,4 @@ def neighbours(
         raise NothingToCompare(f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`")
     changed = repository.index.changed()
     states = [repository.state(commit) if commit in changed else State(commit) for commit in measured]
-    return Neighbours([compared(repository, *pair, method=method, delta=delta, afresh=afresh) for pair in pairwise(states)])
+    return Neighbours([compared(repository, *pair, method=method, delta=delta) for pair in pairwise(states)])

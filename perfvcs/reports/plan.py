@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import floor, sqrt
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,8 @@ def _unit(row: Row) -> dict[str, Any]:
     return {
         "uid": one.uid, "size": one.size, "metric": one.metric, "unit": one.unit, "mean": one.mean, "replicates": one.replicates,
         "measurements": one.measurements, "deviation": one.deviation, "pair_deviation": one.difference,
-        "pair_deviation_drawn_in": one.drawn, "df": one.df, "paired": one.paired, "levels": one.inside, "problem": one.problem,
+        "pair_deviation_drawn_in": one.drawn, "df": one.df, "paired": one.paired, "seed": one.seed,
+        "levels": one.inside, "problem": one.problem,
         "finds": row.finds, "options": row.options,
     }  # fmt: skip
 
@@ -158,6 +160,7 @@ def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[st
             if (one.uid, one.size) == (uid, size):
                 yield from _metric(row)
                 notes |= dict.fromkeys(_notes(row, survey, f"{prefix}{metric_name(one.metric)}"))
+                notes |= dict.fromkeys(_seed(one, survey, f"{prefix}{metric_name(one.metric)}", verbose=verbose))
                 if one.inside is not None and (verbose or not looked):  # a unit's times tell much the same
                     looked = True
                     notes |= dict.fromkeys(
@@ -203,6 +206,28 @@ def _notes(row: Row, survey: Survey, name: str) -> Iterator[str]:
         yield f"a rough plan: so few {what}s tell little of the noise; measure more, or again"
     if one.inside is None:
         yield "one measurement per execution: differences within and between executions cannot be told apart, so only executions count"
+
+
+def _seed(one: Variation, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
+    """How much the seed explains that the revisions of a block share."""
+    if one.difference is None or not one.deviation:
+        return
+    if one.seed is None:
+        why = "takes five blocks of two revisions" if survey.binaries == 1 else "cannot be told from that of the build"
+        if verbose:
+            yield f"{name}: how much the seed of a block explains is not known: it {why}"
+    elif verbose or one.seed.low > 0:
+        found = one.seed
+        text = f"the seed of a block explains {_rounded(found.share)} % of the variance between executions"
+        text += f" (80 % range: {_rounded(found.low)}-{_rounded(found.high)} %)"
+        if one.paired and found.low > 0:
+            text += f"; pairs that share it differ by {_share(one.difference)}, others by {_share(sqrt(2) * one.deviation)}"
+        yield f"{name}: {text}"
+
+
+def _rounded(value: float) -> str:
+    """A share in percent, rounded down: 100 only where nothing else is left."""
+    return f"{floor(100 * value)}"
 
 
 def _levels(row: Row, inside: Inside, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:

@@ -184,5 +184,6 @@ def equation(entry: dict[str, Any], unit: str) -> str:
         return f"{quantity(scale, unit)} {shape[0]:.6g}^n"
     if abs(scale) < ROUNDING * abs(shape[0]):
         scale = 0.0
-    sign = "-" if shape[0] < 0 else "+"
-    return f"{quantity(scale, unit)} {sign} {quantity(abs(shape[0]), unit)} {entry['formula'].removeprefix('b0 + b1 ')}"
+    terms = [term.partition(" ")[2] for term in entry["formula"].split(" + ")[1:]]
+    rest = (f"{'-' if by < 0 else '+'} {quantity(abs(by), unit)} {term}" for by, term in zip(shape, terms, strict=True))
+    return " ".join([quantity(scale, unit), *rest])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date, datetime
-from textwrap import wrap
+from datetime import date
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from perfvcs import __version__
+import perfvcs
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.profile import Malformed
@@ -18,46 +21,40 @@ from perfvcs.repository import Repository, State
 from perfvcs.rules import FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from perfvcs.measure.campaign import Outcome
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
 
 DEGRADED, OPEN = 3, 4
-DECIDED = ("degradation", "improvement", "same")
-UNCOMPARED = ("not comparable", "new", "missing")
 
-Form = Literal["text", "json", "markdown", "line", "repeat"]
+Form = Literal["text", "json", "markdown", "line"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The report on two states, and what was measured for it, if anything was.
-
-    ``basis`` names all that it was made from; empty where it is a part of what is stored. ``told`` is when the same report was printed
-    in full before (UTC, ISO 8601).
-    """
+    """The report on two states, and what was measured for it, if anything was."""
 
     baseline: State
     target: State
     report: Report
     outcome: Outcome | None = None
-    basis: str = ""
-    told: str = ""
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
-        """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4 where nothing was comparable or,
-        ``strict``, decided.
+        """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4 where nothing was comparable, where
+        nothing is settled (``gate``), or not everything (``strict``).
         """
         if any(is_open(change) and (change.gate or not gate) for change in self.report.changes):
             return DEGRADED
         if self.outcome:
             self.outcome.raise_failures()
-        compared = [change for change in self.report.changes if change.word not in UNCOMPARED]
-        undecided = [change for change in self.report.having("inconclusive", "suspected") if change.accepted is None]
-        return OPEN if not compared or (strict and undecided) else 0
+        compared = [change for change in self.report.comparisons if change.word != "not comparable"]
+        settled = [change.settled for change in compared]
+        return OPEN if not compared or (gate and not any(settled)) or (strict and not all(settled)) else 0
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
-        """The report in a form; ``repeat`` is what to say where it was told before."""
+        """The report in a form."""
         if form == "json":
             from perfvcs.check.document import encode
 
@@ -66,67 +63,88 @@ class Trial:
             from perfvcs.check.markdown import markdown
 
             return markdown(self.report)
-        from perfvcs.check.text import summary, text, title
+        from perfvcs.check.text import settlement, summary, text
 
-        if form == "repeat":
-            when = f"{datetime.fromisoformat(self.told).astimezone():%Y-%m-%d %H:%M}"
-            return "\n".join(wrap(f"{title(self.report)}, as told on {when} (--again: in full)", 80))
         if form == "line":
-            return summary(self.report)
+            return f"{summary(self.report)}; {settlement(self.report.comparisons)}"
         measured = self.outcome.profiles if self.outcome else ()
         pairs = max((profile.design.executions for profile in measured), default=0)
         return text(self.report, verbose=verbose, pairs=pairs)
 
-    def was_told(self, repository: Repository) -> None:
-        """Remember that the report was printed in full: asked again, it takes a line."""
-        report = msgspec.json.encode(self.report)
-        repository.index.memory.note(self.baseline.commit, self.target.commit, report, self.basis, shown=True)
+    @property
+    def trials(self) -> list[Trial]:
+        """Itself, as the only one."""
+        return [self]
+
+    def unseen(self, repository: Repository) -> Trial | None:
+        """Itself, unless this very report is the one on its pair that ``was_shown`` last."""
+        known = repository.index.memory.recall(self.baseline.commit, self.target.commit)
+        return None if known and known.shown == self._name else self
+
+    def was_shown(self, repository: Repository) -> None:
+        """Remember the report as the one on its pair that was shown last."""
+        repository.index.memory.show(self.baseline.commit, self.target.commit, self._name)
+
+    @property
+    def _name(self) -> str:
+        return hashlib.sha256(msgspec.json.encode(self.report)).hexdigest()
 
 
-def judge(
-    repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float | None = None, afresh: bool = False
-) -> Trial:
+def judge(repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float | None = None) -> Trial:
     """The trial, from what is stored, of a target (the last of ``revisions``, else HEAD) against a baseline.
 
-    The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. What is remembered of the same
-    comparison is not computed again, unless ``afresh``. Raises NothingToCompare.
+    The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. Raises NothingToCompare.
     """
     target = repository.state(revisions[-1] if revisions else "HEAD")
     baseline = repository.state(revisions[0]) if len(revisions) == 2 else repository.baseline(target)
     if baseline is None:
         cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a baseline"
         raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`")
-    return compared(repository, baseline, target, method=method, delta=delta, afresh=afresh)
+    return compared(repository, baseline, target, method=method, delta=delta)
 
 
-def compared(repository: Repository, baseline: State, target: State, *, method: str, delta: float | None, afresh: bool) -> Trial:
-    """The trial of two states; raises NothingToCompare."""
+def compared(repository: Repository, baseline: State, target: State, *, method: str, delta: float | None) -> Trial:
+    """The trial of two states; what is remembered of the same comparison is not computed again. Raises NothingToCompare."""
     from perfvcs.check.document import decode
 
     memory, pair = repository.index.memory, (baseline.commit, target.commit)
     basis = _basis(repository, baseline, target, method, delta)
-    known = None if afresh else memory.recall(*pair)
+    known = memory.recall(*pair)
     if known and known.basis == basis:
-        try:
-            return Trial(baseline, target, decode(known.report), basis=basis, told=known.shown)
-        except Malformed:  # of another version, or a changed byte
-            pass
+        with suppress(Malformed):  # a changed byte
+            report = decode(known.report)
+            memory.remember(*pair, known.report)  # as the last verdict
+            return Trial(baseline, target, report)
     report = repository.compare(baseline, target, method=method, delta=delta)
-    memory.note(*pair, msgspec.json.encode(report), basis, shown=False)
-    now = memory.recall(*pair)  # an equal report stays told
-    return Trial(baseline, target, report, basis=basis, told=now.shown if now else "")
+    memory.note(*pair, msgspec.json.encode(report), basis)
+    return Trial(baseline, target, report)
 
 
 def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None) -> str:
-    """The hash of all that a report from what is stored depends on: the profiles, the options, and the project's own files."""
+    """The hash of all that a report from what is stored depends on: the profiles, the options, the project's own files, and our code."""
     project, accepted = repository.project, repository.acceptances
     path = project.root / FILE
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
     ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
-    options = [__version__, method, delta, project.shallow]
-    about = [repository.index.head, states, options, text, accepted, ended]
+    options = [method, delta, project.shallow]
+    about = [repository.index.head, states, options, text, accepted, ended, _code()]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
+
+
+@cache
+def _code() -> list[tuple[str, int, int]]:
+    """Path, size and time of our own modules: between two releases the version stays as it is, and verdicts need not."""
+    return sorted(_modules(Path(perfvcs.__file__).parent))
+
+
+def _modules(folder: str | Path) -> Iterator[tuple[str, int, int]]:
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _modules(entry.path)
+        elif entry.name.endswith(".py"):
+            about = entry.stat()
+            yield entry.path, about.st_size, about.st_mtime_ns
 
 
 def measure(
@@ -160,7 +178,7 @@ def measure(
     settled = [] if request.executions else _settled(repository, baseline, target, method, delta)
     remaining = replace(request, settled=tuple(settled))
     if not remaining.apply(config)[0]:
-        return compared(repository, baseline, target, method=method, delta=delta, afresh=True)
+        return compared(repository, baseline, target, method=method, delta=delta)
     outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta)
     if not outcome.profiles:
         outcome.raise_failures()
@@ -174,5 +192,5 @@ def _settled(repository: Repository, baseline: State, target: State, method: str
         changes = repository.compare(baseline, target, method=method, delta=delta).changes
     except NothingToCompare:
         return []
-    open_jobs = {change.job for change in changes if change.word not in DECIDED}
+    open_jobs = {change.job for change in changes if not change.settled}
     return list(dict.fromkeys(change.job for change in changes if change.job not in open_jobs))

@@ -122,11 +122,17 @@ def paired(
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     gap = moments(b - a)
     # Differences are rounded like the values that they come from, not like themselves.
-    rounding = np.maximum(_rounding(a), _rounding(b))
-    variance = np.where(gap.variance <= rounding**2, 0.0, gap.variance)
+    variance = np.where(gap.variance <= rounding(a, b) ** 2, 0.0, gap.variance)
     estimate = settle(gap.mean, a, b)
     variances = [variance / a.shape[1], _each(extra, estimate)]
     return combine(estimate, variances, [gap.df, _degrees(extra_df, estimate)], confidence)
+
+
+def rounding(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """What the rounding of differences of two samples can pretend, per group."""
+    import numpy as np
+
+    return np.maximum(_rounding(first), _rounding(second))
 
 
 def _rounding(values: ArrayLike) -> NDArray[np.float64]:
@@ -142,7 +148,7 @@ def settle(estimate: NDArray[np.float64], first: ArrayLike, second: ArrayLike) -
     """Differences of means which are only rounding as 0."""
     import numpy as np
 
-    return np.where(np.abs(estimate) <= np.maximum(_rounding(first), _rounding(second)), 0.0, estimate)
+    return np.where(np.abs(estimate) <= rounding(first, second), 0.0, estimate)
 
 
 def _each(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:

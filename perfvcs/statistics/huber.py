@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.statistics import difference
 from perfvcs.statistics.difference import Difference, combine, moments, settle
+from perfvcs.statistics.permutation import sign_flips, signs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,20 +18,24 @@ FEWEST = 8  # pairs from which their standard deviation is known well enough for
 NORMAL = 1.0483  # a normal standard deviation in medians of the distance of two values
 NEIGHBOURS = 50  # distances of a value to that many others are enough
 ROUNDS = 200
+CLOSE = 7  # the same where it is computed for many patterns of signs
+PATTERNS = 1000  # of signs for which the whole statistic is computed; at p = .01 this is exact to .003
 EQUIVALENCE = 0.9  # two one-sided tests at 5 %
 
 
 @dataclass(frozen=True)
 class Shift:
-    """What ``paired`` finds: the ``difference``, and the ``gaps`` (groups, n) second minus first with outliers drawn in.
+    """What ``paired`` finds: the ``difference``, and the ``free`` gaps (groups, n), second minus first without the place's effect.
 
-    Flips of the gaps' signs are the permutation test that belongs to it: a pair without any difference keeps 0, whose sign says nothing.
-    ``widened`` (groups, n) are the gaps further from their mean, so that Student's standard error of theirs is the difference's: for tests
-    of several such columns together. ``drawn`` (groups,) says where there were outliers, and ``reach`` (groups,) how far from 0 Student's
+    Flips of the signs of ``free`` are the permutation test that belongs to it (``chance``); nothing is drawn in there, and a pair
+    without any difference has 0, whose sign says nothing. ``gaps`` are these with outliers drawn in. ``widened`` (groups, n) are the
+    gaps further from their mean, so that Student's standard error of theirs is the difference's: for tests of several such columns
+    together. ``drawn`` (groups,) says where there were outliers, and ``reach`` (groups,) how far from 0 Student's
     interval of ``EQUIVALENCE`` reaches of the gaps as they are: within a bound it is the test at 5 % that the mean is, outliers and all.
     """
 
     difference: Difference
+    free: NDArray[np.float64]
     gaps: NDArray[np.float64]
     widened: NDArray[np.float64]
     drawn: NDArray[np.bool_]
@@ -58,31 +63,96 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
     whole = np.expand_dims(known, 1)
     a, b, gaps = (np.where(whole, values, 0.0) for values in (a, b, gaps))
     # Differences are rounded like the values that they come from, not like themselves.
-    rounding = np.maximum(np.abs(a), np.abs(b)).max(axis=1) * (8 * np.finfo(np.float64).eps)
-    scale = spread(gaps) if n >= FEWEST else np.zeros(len(gaps))
-    bound = np.where(scale > rounding, bend * scale, np.inf)[:, None]
+    rounding = difference.rounding(a, b)
+    bound = allowance(gaps, rounding, bend)
     drawn = draw_in(gaps, bound)
     about = moments(drawn)
-    alone = np.maximum((drawn == gaps).mean(axis=1), 1 / n)
-    factor = (1 + (1 - alone) / (alone * n)) / alone
-    variance = np.where(about.variance <= rounding**2, 0.0, about.variance) * factor**2 / n
+    variance = np.where(about.variance <= rounding**2, 0.0, about.variance) * widening(drawn == gaps) ** 2 / n
     estimate = np.where(known, settle(about.mean, a, b), np.nan)
     equal = np.abs(gaps) <= np.expand_dims(rounding, 1)
     student = difference.paired(a, b, EQUIVALENCE)
     return Shift(
         combine(estimate, [variance], [about.df], confidence),
+        np.where(whole, np.where(equal, 0.0, gaps), np.nan),
         np.where(whole, np.where(equal, 0.0, drawn), np.nan),
-        np.where(whole, about.mean[:, None] + factor[:, None] * (drawn - about.mean[:, None]), np.nan),
+        np.where(whole, widened(gaps, drawn), np.nan),
         (drawn != gaps).any(axis=1),
         np.where(known, np.maximum(-student.low, student.high), np.inf),
     )
 
 
-def spread(values: ArrayLike) -> NDArray[np.float64]:
+def chance(free: ArrayLike) -> NDArray[np.float64]:
+    """Two-sided p of the shift of paired differences, shape (groups, n), under flips of their signs; result (groups,).
+
+    |t| is computed anew for each pattern of signs, outliers drawn in anew: values that were drawn in before would keep the pairs of the
+    rarer order small in every pattern alike. All 2**n patterns where half of them are at most ``PATTERNS``, else so many random ones,
+    with the observed one counted in. The values are finite.
+    Where all differences have one sign and none is an outlier, no other pattern has a larger t, and nothing is computed.
+    """
+    import numpy as np
+
+    d = np.asarray(free, dtype=np.float64)
+    groups, n = d.shape
+    if n < FEWEST:
+        return sign_flips(d)
+    rows, exact = signs(n, PATTERNS)
+    clear = (drawn_in(d) == d).all(axis=1) & (np.abs(np.sign(d).sum(axis=1)) == n)
+    reached, observed = np.full(groups, float(exact)), _t(d)
+    for place in np.flatnonzero(~clear):
+        reached[place] = np.count_nonzero(_t(rows * d[place]) >= observed[place] * (1 - 1e-9))
+    return reached / len(rows) if exact else (1 + reached) / (1 + len(rows))
+
+
+def _t(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """|t| of the shift of differences (groups, n), but for a factor; infinite where they are equal, 0 where they are 0."""
+    import numpy as np
+
+    away = widened(gaps, drawn_in(gaps))
+    mean, tiny = away.mean(axis=1), difference.rounding(gaps, gaps)
+    error = np.sqrt(((away - mean[:, None]) ** 2).sum(axis=1))
+    with np.errstate(divide="ignore"):
+        found: NDArray[np.float64] = np.where(np.abs(mean) <= tiny, 0.0, np.abs(mean) / np.where(error <= tiny, 0.0, error))
+    return found
+
+
+def drawn_in(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Differences (groups, n) with outliers drawn in as ``paired`` does it; of many, by the distances of ``CLOSE`` values."""
+    return draw_in(gaps, allowance(gaps, difference.rounding(gaps, gaps), neighbours=CLOSE))
+
+
+def widened(gaps: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Differences that were ``drawn`` in, further from their mean by K / m of ``paired``; both (groups, n)."""
+    mean = drawn.mean(axis=1)[:, None]
+    found: NDArray[np.float64] = mean + widening(drawn == gaps)[:, None] * (drawn - mean)
+    return found
+
+
+def allowance(
+    gaps: NDArray[np.float64], rounding: NDArray[np.float64], bend: float = BEND, neighbours: int = NEIGHBOURS
+) -> NDArray[np.float64]:
+    """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite where none is to be drawn in."""
+    import numpy as np
+
+    scale = spread(gaps, neighbours) if gaps.shape[1] >= FEWEST else np.zeros(len(gaps))
+    spread_out = scale > rounding
+    return np.where(spread_out, bend * np.where(spread_out, scale, 1.0), np.inf)[:, None]
+
+
+def widening(alone: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """K / m of ``paired``, by which of the differences (groups, n) were left alone; shape (groups,)."""
+    import numpy as np
+
+    n = alone.shape[1]
+    share = np.maximum(alone.mean(axis=1), 1 / n)
+    found: NDArray[np.float64] = (1 + (1 - share) / (share * n)) / share
+    return found
+
+
+def spread(values: ArrayLike, neighbours: int = NEIGHBOURS) -> NDArray[np.float64]:
     """The standard deviation of each group, shape (groups, n), as the median distance of two of its values tells it; 0 for n = 1.
 
-    All distances count up to 101 values; of more, those of values at most ``NEIGHBOURS`` places apart (round the end). ``values`` are
-    finite. Source: Bickel, Lehmann 1979.
+    All distances count up to twice as many values as ``neighbours`` and one; of more, those of values at most ``neighbours`` places
+    apart (round the end). ``values`` are finite. Source: Bickel, Lehmann 1979.
     """
     import numpy as np
 
@@ -90,17 +160,17 @@ def spread(values: ArrayLike) -> NDArray[np.float64]:
     groups, n = y.shape
     if n < 2:
         return np.zeros(groups)
-    if n <= 2 * NEIGHBOURS + 1:
+    if n <= 2 * neighbours + 1:
         rows, columns = np.triu_indices(n, 1)
     else:
-        rows = np.repeat(np.arange(n), NEIGHBOURS)
-        columns = (rows + np.tile(np.arange(1, NEIGHBOURS + 1), n)) % n
+        rows = np.repeat(np.arange(n), neighbours)
+        columns = (rows + np.tile(np.arange(1, neighbours + 1), n)) % n
     found = np.empty(groups)
     step = max(1, 4_000_000 // len(rows))
     for start in range(0, groups, step):
         here = y[start : start + step]
         with np.errstate(over="ignore"):
-            found[start : start + step] = _median(np.abs(here[:, rows] - here[:, columns])) * NORMAL
+            found[start : start + step] = median(np.abs(here[:, rows] - here[:, columns])) * NORMAL
     return found
 
 
@@ -108,7 +178,7 @@ def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[
     """Values (groups, n) at most ``bound`` (groups, 1) away from the mean of the result."""
     import numpy as np
 
-    drawn, live, centre = values.copy(), np.arange(len(values)), _median(values)[:, None]
+    drawn, live, centre = values.copy(), np.arange(len(values)), median(values)[:, None]
     for _ in range(ROUNDS):
         inside, reach = values[live], bound[live]
         far = np.abs(inside - centre) > reach
@@ -123,7 +193,7 @@ def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[
     return drawn
 
 
-def _median(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The median of each row of finite values; numpy's own imports its masked arrays, which takes longer."""
     import numpy as np
 

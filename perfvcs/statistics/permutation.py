@@ -45,9 +45,10 @@ def sign_flips(gaps: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
 
     d = np.asarray(gaps, dtype=np.float64)
     n = d.shape[1]
+    rows, exact = signs(n, seed=seed)
     if d.ndim == 3:
-        return _share_of_lengths(_signs(n, seed), _whitened(d), n, exact=2 ** (n - 1) <= EXACT)
-    return _share(_signs(n, seed), d, d.sum(axis=1), exact=2 ** (n - 1) <= EXACT)
+        return _share_of_lengths(rows, _whitened(d), n, exact=exact)
+    return _share(rows, d, d.sum(axis=1), exact=exact)
 
 
 def smallest(m: int, k: int | None = None) -> float:
@@ -120,13 +121,16 @@ def _memberships(m: int, k: int, seed: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=16)
-def _signs(n: int, seed: int) -> NDArray[np.float64]:
-    """Rows of signs; of each pair of opposite rows, which have the same absolute sum, exact enumeration holds one."""
+def signs(n: int, most: int = EXACT, seed: int = 0) -> tuple[NDArray[np.float64], bool]:
+    """Rows of ``n`` signs, and whether they are all that there are; else ``most`` random ones, at most ``ARRANGEMENTS``.
+
+    Of each pair of opposite rows, which have the same absolute sum, the exact ones hold one.
+    """
     import numpy as np
 
-    if 2 ** (n - 1) <= EXACT:
+    exact = 2 ** (n - 1) <= most
+    if exact:
         bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1
     else:
-        bits = np.random.default_rng(seed).integers(0, 2, (ARRANGEMENTS, n))
-    signs: NDArray[np.float64] = 1.0 - 2.0 * bits.astype(np.float64)
-    return signs
+        bits = np.random.default_rng(seed).integers(0, 2, (min(most, ARRANGEMENTS), n))
+    return 1.0 - 2.0 * bits.astype(np.float64), exact

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.samples.estimate import Estimate, estimates
+from perfvcs.check.samples.estimate import VETO, Estimate, estimates
 from perfvcs.check.samples.level import standing
 from perfvcs.check.samples.pace import at_one_pace
 from perfvcs.check.samples.scale import Scaled, flatten, mean, scale
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
 FEWEST = 5  # executions a side, or pairs
 DISCOVERIES = 0.05
+PLACE = 0.2  # no more than this does the place in a pair do
 
 ALONE = "a single {} has no spread: at least 5, better 10"
 FEW = "only {} {}s a side: at least 5, better 10"
 APART = "measured apart, with no history of how much sessions differ"
+ONE_ORDER = "the same side was measured first in every pair, so that the place may have done it"
+NO_ORDER = "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the place did it"
 WIDE = "the interval reaches beyond ±{:.3g} %"
 FAR = "some executions are far from the others: they may be part of a change"
 SINGLE = 0.999  # confidence of a single value's range
@@ -40,8 +43,8 @@ class LogMedian(PairMethod):
     """Student's (pairs measured in turns) or Welch's difference of the log-medians of executions.
 
     A change needs all of: Benjamini and Hochberg at 5 % over all pairs keep it; p <= ``alpha``, so that word and interval never
-    disagree; the permutation p is at most 1 %, or the smallest that so few executions can reach; the size is at least ``delta``,
-    which is never below the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need 5
+    disagree; the permutation p is at most 1 % (apart 3 %), or the smallest that so few executions can reach; the size is at least
+    ``delta``, which is never below the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need 5
     executions a side; and executions taken in turns, or else the variance between sessions, which is added. Without that a change
     is ``suspected``, all else ``inconclusive``: the interval is known to be too narrow. Equal values everywhere are ``same``.
     Where builds were repeated, they take the place of executions: each counts with the mean of its executions.
@@ -49,6 +52,9 @@ class LogMedian(PairMethod):
     else the machine did to one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
     of the executions is an outlier, too, so that ``same`` needs Student's interval of all pairs within ``delta`` as well, that of
     90 %: an equivalence test at 5 %.
+    What the place within a block does is removed where the order is known and the effect evident (``statistics.place``). In pairs of
+    one order alone nothing is settled, and of five to seven pairs in an unknown order a change is ``suspected``, unless it is
+    beyond what a place does, 20 %.
     A single execution is compared with the level of the history, of which the baseline must be a part: a value that chance explains in 1
     of 1,000 cases at most is a change, or ``suspected`` where fewer than ten earlier sessions support the level.
     Times are compared as they would have been at one pace of the machine, where that was read.
@@ -124,6 +130,10 @@ class LogMedian(PairMethod):
             return ("suspected" if changed else "inconclusive"), FEW.format(fewest, unit)
         if changed and apart:
             return "suspected", APART
+        if result.order == "one":
+            return ("suspected" if changed else "inconclusive"), ONE_ORDER
+        if changed and result.order == "unknown" and result.veto > VETO and not max(result.low, -result.high) > one.bar(PLACE):
+            return "suspected", NO_ORDER
         if changed:
             return direction(one.pair.about, result.theta), ""
         if -bar <= result.low and result.high <= bar:

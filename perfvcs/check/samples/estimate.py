@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from math import isnan
-from typing import TYPE_CHECKING
+from math import inf, isnan
+from typing import TYPE_CHECKING, Literal
 
-from perfvcs.statistics import huber
+from perfvcs.check.samples.turns import later
+from perfvcs.statistics import huber, place
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
+from perfvcs.statistics.place import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,16 +23,18 @@ if TYPE_CHECKING:
     from perfvcs.check.samples.scale import Scaled
 
 VETO = 0.01
+VETO_APART = 0.03  # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it altogether
 Shape = tuple[int, ...]  # executions per session
+Order = Literal["mixed", "unknown", "one"]  # who came first in the pairs: now one, now the other; not known; always the same
 
 
 @dataclass(frozen=True)
 class Estimate:
     """Target minus baseline of one pair, on the pair's scale; NaN and infinite where a side has one execution.
 
-    ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 %, or the smallest that so few executions
+    ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 % (apart 3 %), or the smallest that so few executions
     can reach; nothing was permuted where it is NaN. ``widest`` is how far from 0 Student's interval (90 %) reaches where
-    outliers were drawn in, None where there were none.
+    outliers were drawn in, None where there were none. ``order`` says who was measured first in the pairs.
     """
 
     theta: float
@@ -40,6 +44,7 @@ class Estimate:
     permutation_p: float
     veto: float
     widest: float | None = None
+    order: Order = "mixed"
 
 
 def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float, *, robust: bool = False) -> list[Estimate]:
@@ -48,47 +53,87 @@ def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float, *, robus
     ``robust``: of pairs measured in turns, outliers are drawn in. Only those with p <= ``alpha`` are permuted: the permutation is a
     veto, and it is what takes the time.
     """
-    buckets: dict[tuple[bool, Shape, Shape], list[int]] = defaultdict(list)
-    for place, pair in enumerate(pairs):
-        buckets[pair.pair.paired, tuple(map(len, pair.baseline)), tuple(map(len, pair.target))].append(place)
+    bend = huber.BEND if robust else inf
+    buckets: dict[tuple[bool, bool, Shape, Shape], list[int]] = defaultdict(list)
+    orders = [later(pair) if pair.pair.paired else None for pair in pairs]
+    for number, (pair, order) in enumerate(zip(pairs, orders, strict=True)):
+        shape = tuple(map(len, pair.baseline)), tuple(map(len, pair.target))
+        buckets[pair.pair.paired, order is not None, *shape].append(number)
     found: dict[int, Estimate] = {}
-    for (together, *shapes), places in buckets.items():
-        members = [pairs[place] for place in places]
-        found |= zip(places, _bucket(members, together, shapes, confidence, alpha, robust=robust), strict=True)
-    return [found[place] for place in range(len(pairs))]
+    for (together, *_, before, after), numbers in buckets.items():
+        members = [pairs[number] for number in numbers]
+        if together:
+            results = _in_turns(members, [orders[number] for number in numbers], confidence, alpha, bend)
+        else:
+            results = _apart(members, before, after, confidence, alpha)
+        found |= zip(numbers, results, strict=True)
+    return [found[number] for number in range(len(pairs))]
 
 
-def _bucket(
-    members: list[Scaled], together: bool, shapes: Sequence[Shape], confidence: float, alpha: float, *, robust: bool
-) -> list[Estimate]:
+def _sides(members: list[Scaled]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The values of both sides, each (members, executions)."""
     import numpy as np
 
     first = np.array([[value for session in one.baseline for value in session] for one in members])
     second = np.array([[value for session in one.target for value in session] for one in members])
-    before, after = shapes
-    gaps: NDArray[np.float64] | None = None
-    widest = np.full(len(members), np.nan)
-    if together:
-        difference, gaps, veto = paired(first, second, confidence), second - first, smallest(sum(before))
-        if robust:
-            shift = huber.paired(first, second, confidence)
-            difference, gaps = shift.difference, shift.gaps
-            widest = np.where(shift.drawn, shift.reach, np.nan)
-    else:
-        difference, veto = _apart(members, first, second, before, after, confidence), smallest(sum(before), sum(after))
-    promising = np.flatnonzero(difference.p <= alpha)
+    return first, second
+
+
+def _in_turns(
+    members: list[Scaled], orders: Sequence[list[bool] | None], confidence: float, alpha: float, bend: float
+) -> list[Estimate]:
+    """Student's difference with outliers drawn in, and what the place does removed where the order is known (of all, or of none).
+
+    Where flips of the signs veto a change of values that were drawn in, these may have been the pairs of the rarer order, and all
+    pairs count as they are.
+    """
+    import numpy as np
+
+    first, second = _sides(members)
+    veto, known = smallest(first.shape[1]), [order for order in orders if order is not None]
+    shift = place.paired(first, second, known, confidence, bend) if known else huber.paired(first, second, confidence, bend)
     permuted = np.full(len(members), np.nan)
+    promising = np.flatnonzero(shift.difference.p <= alpha)
     if len(promising):
-        chosen = first[promising], second[promising]
-        permuted[promising] = two_sample(*chosen) if gaps is None else sign_flips(gaps[promising])
+        permuted[promising] = (huber.chance if bend < inf else sign_flips)(shift.free[promising])
+    vetoed = shift.drawn & (permuted > max(VETO, veto))
+    difference = shift.difference
+    if vetoed.any():
+        difference = chosen(vetoed, paired(first, second, confidence), difference)
+    widest = np.where(shift.drawn & ~vetoed, shift.reach, np.nan)
+    return _rows(difference, permuted, max(VETO, veto), widest, [_order(*each) for each in zip(members, orders, strict=True)])
+
+
+def _order(one: Scaled, order: list[bool] | None) -> Order:
+    if order is None:
+        return "mixed" if one.pair.builds else "unknown"
+    return "one" if len(order) >= place.FEWEST and len(set(order)) == 1 else "mixed"
+
+
+def _apart(members: list[Scaled], before: Shape, after: Shape, confidence: float, alpha: float) -> list[Estimate]:
+    import numpy as np
+
+    first, second = _sides(members)
+    difference = _welch(members, first, second, before, after, confidence)
+    permuted = np.full(len(members), np.nan)
+    promising = np.flatnonzero(difference.p <= alpha)
+    if len(promising):
+        permuted[promising] = two_sample(first[promising], second[promising])
+    veto = max(VETO_APART, smallest(sum(before), sum(after)))
+    return _rows(difference, permuted, veto, np.full(len(members), np.nan), ["mixed"] * len(members))
+
+
+def _rows(
+    difference: Difference, permuted: NDArray[np.float64], veto: float, widest: NDArray[np.float64], orders: Sequence[Order]
+) -> list[Estimate]:
     columns = difference.estimate, difference.low, difference.high, difference.p, permuted, widest
     return [
-        Estimate(theta, low, high, p, chance, max(VETO, veto), None if isnan(far) else far)
-        for theta, low, high, p, chance, far in zip(*(column.tolist() for column in columns), strict=True)
+        Estimate(theta, low, high, p, chance, veto, None if isnan(far) else far, order)
+        for theta, low, high, p, chance, far, order in zip(*(column.tolist() for column in columns), orders, strict=True)
     ]
 
 
-def _apart(
+def _welch(
     members: list[Scaled], first: NDArray[np.float64], second: NDArray[np.float64], before: Shape, after: Shape, confidence: float
 ) -> Difference:
     """Welch's difference, with what sessions differ by added once per session of a side."""

@@ -6,9 +6,11 @@ then made what it would be without us, for the tests and what they start.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,10 @@ def begin() -> tuple[Notes, dict[str, Any]] | None:
             os.environ[name] = value
     here = os.path.realpath(os.path.dirname(__file__))  # noqa: PTH120 - pathlib takes its time
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
+    with suppress(ImportError):
+        importlib.import_module(
+            "perfvcs_bench"
+        )  # seeds the generators of random and numpy, before a conftest.py can do so itself
     notes = Notes(request["folder"])
     notes.add("started", version=clean(pytest.__version__), python="{}.{}.{}".format(*sys.version_info[:3]))
     return notes, request
@@ -70,6 +76,9 @@ def pytest_cmdline_main(config: Any) -> Generator[None, None, None]:
     if asked and (getattr(option, "numprocesses", None) or getattr(option, "tx", None) or getattr(option, "dist", "no") != "no"):
         option.numprocesses, option.maxprocesses, option.tx, option.dist = None, None, [], "no"
         asked[0].add("note", what="xdist")
+    default = "default", getattr(sys.modules.get("pytest_randomly"), "default_seed", None)
+    if seed() is not None and getattr(option, "randomly_seed", "") in default:
+        option.randomly_seed = seed()
     if asked and getattr(option, "looponfail", False):
         option.looponfail = False
     if asked and getattr(option, "benchmark_storage", None) and not getattr(option, "benchmark_compare", None):
@@ -77,6 +86,19 @@ def pytest_cmdline_main(config: Any) -> Generator[None, None, None]:
             asked[1]["folder"], "benchmarks"
         ).as_uri()  # pytest-benchmark makes the folder in any case
     yield
+
+
+def seed() -> int | None:
+    """What all versions share in this block; None where nothing is measured."""
+    text = os.environ.get("PERFVCS_SEED", "")
+    return int(text) if asked and text.isascii() and text.isdigit() and len(text) <= 20 else None
+
+
+def pytest_collection_finish() -> None:
+    """Have Hypothesis draw the same examples for all versions, where it is used and was given no seed."""
+    core: Any = sys.modules.get("hypothesis.core")  # the option for it would load it
+    if seed() is not None and getattr(core, "global_force_seed", 0) is None:
+        core.global_force_seed = seed()
 
 
 def pytest_configure(config: Any) -> None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.regression.block import Block, blocks
-from perfvcs.statistics.regression.models import LINEARISED, MODELS, Fit, parameters, transform
+from perfvcs.statistics.regression.models import FULL, LINEARISED, MODELS, Fit, parameters, transform
+from perfvcs.statistics.regression.parabola import parabola
 from perfvcs.statistics.regression.projection import project
 
 if TYPE_CHECKING:
@@ -43,17 +44,18 @@ def fit(
     plus one). ``weights`` are those of the squared residuals: 1 / variance. Power and exponential are fitted on the original scale;
     their linearised forms, as published, are straight lines through ln y under the same weights.
 
-    Rows with a NaN or an infinity, or without a positive weight, are left out. A constant needs one row, the others three of at least
-    two sizes. Logarithmic and power need positive sizes, linearithmic none below 0, the linearised forms positive values: else that
-    model of that group is NaN, as where it overflows (leave the rows of size 0 out to have the others). AICc needs two rows more than
-    what is estimated, and is infinite below. ``ValueError`` for columns of different lengths, numbers below 0 or unknown models.
+    Rows with a NaN or an infinity, or without a positive weight, are left out. A constant needs one row, ``FULL`` four of at least three
+    sizes, the others three of at least two. Logarithmic and power need positive sizes, linearithmic none below 0, the linearised forms
+    positive values: else that model of that group is NaN, as where it overflows (leave the rows of size 0 out to have the others). AICc
+    needs two rows more than what is estimated, and is infinite below. ``ValueError`` for columns of different lengths, numbers below 0 or
+    unknown models.
 
     Sources: Stupinsky 2018, ch. 3.2; AICc: Hurvich, Tsai 1989; the scale of a curve by projection: Golub, Pereyra 1973.
     """
     import numpy as np
 
     for model in models:
-        transform(model, 1.0)
+        transform("linear" if model == FULL else model, 1.0)
     columns = _columns(x, y, group, weights)
     size, value, number, weight = columns
     if number.size and number.min() < 0:
@@ -98,10 +100,10 @@ def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
     def column() -> NDArray[np.float64]:
         return np.full(total, np.nan)
 
-    pair = np.full((total, 2), np.nan)
+    several = np.full((total, max(2, parameters(model))), np.nan)
     return Fit(
-        model, pair, pair.copy(), column(), column(), column(), counts.copy(), column(), column(), column(), column(), column(),
-        column(), column(),
+        model, several, several.copy(), column(), column(), column(), column(), counts.copy(), column(), column(), column(), column(),
+        column(), column(), column(),
     )  # fmt: skip
 
 
@@ -115,6 +117,9 @@ def _fit(block: Block, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
         linearised: dict[str, Line] = {}
         for model in sorted(models, key=lambda name: name not in LINEARISED):  # the direct forms start from them
             shaped = model.removeprefix("linearised ")
+            if model == FULL:
+                yield model, _bent(block, flat, low, high)
+                continue
             if model == "constant":
                 line, curve = flat, None
             elif model not in LINEARISED and shaped not in ("power", "exponential"):
@@ -172,10 +177,50 @@ def _result(
         if model.endswith("exponential"):
             b1 = np.exp(b1)
             error1 = error1 * b1
-    share = np.where(flat.squares == 0, 0.0, 1 - squares / flat.squares)
+    straight = line.b1**2 * line.spread if model in LINEARISED else np.full(len(n), np.nan)
     known = np.isfinite(b0) & np.isfinite(b1) & np.isfinite(squares)
     if count > 1:
         known &= (n >= 3) & (high > low) & ~(np.isin(model, (*LINEARISED, "power", "exponential")) & (b0 == 0))
+    log_r2 = np.where(straight > 0, straight / (straight + line.squares), straight)
+    coefficients, errors = np.stack([b0, b1], axis=1), np.stack([error0, error1], axis=1)
+    moments = line.weight, line.centre, line.spread
+    return _described(model, n, known, coefficients, errors, squares, variance, log_r2, flat, low, high, moments)
+
+
+def _bent(block: Block, flat: Line, low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
+    import numpy as np
+
+    found, n = parabola(block), block.lengths
+    df = n - parameters(FULL)
+    variance = np.where(df > 0, found.squares / df, np.nan)
+    errors = np.sqrt(variance[:, None] * found.factors)
+    nothing = np.full(len(n), np.nan)
+    known = (df > 0) & np.isfinite(found.coefficients).all(axis=1) & np.isfinite(found.squares)
+    return _described(
+        FULL, n, known, found.coefficients, errors, found.squares, variance, nothing, flat, low, high, (nothing, nothing, nothing)
+    )
+
+
+def _described(
+    model: str,
+    n: NDArray[np.intp],
+    known: NDArray[np.bool_],
+    coefficients: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    log_r2: NDArray[np.float64],
+    flat: Line,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    moments: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+) -> Fit:
+    """The fit, with what follows from the sum of squared residuals."""
+    import numpy as np
+
+    count = parameters(model)
+    df = n - count
+    share = np.where(flat.squares == 0, 0.0, 1 - squares / flat.squares)
     estimated = count + 1
     correction = np.where(n > estimated + 1, 2 * estimated * (estimated + 1) / np.maximum(n - estimated - 1, 1), np.inf)
     aicc = np.where(np.isfinite(correction), n * np.log(squares / n) + 2 * estimated + correction, np.inf)
@@ -185,9 +230,10 @@ def _result(
 
     return Fit(
         model=model,
-        coefficients=np.stack([column(b0), column(b1)], axis=1),
-        errors=np.stack([column(error0), column(error1)], axis=1),
+        coefficients=np.where(known[:, None], coefficients, np.nan),
+        errors=np.where(known[:, None], errors, np.nan),
         r2=column(share),
+        log_r2=column(log_r2),
         adjusted_r2=column(np.where(df > 0, 1 - (1 - share) * (n - 1) / np.maximum(df, 1), np.nan)),
         aicc=column(aicc),
         n=n,
@@ -195,7 +241,7 @@ def _result(
         squares=column(squares),
         low=low,
         high=high,
-        weight=column(line.weight),
-        centre=column(line.centre),
-        spread=column(line.spread),
+        weight=column(moments[0]),
+        centre=column(moments[1]),
+        spread=column(moments[2]),
     )

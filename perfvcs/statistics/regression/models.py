@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # From the slowest growth to the fastest: the order of `best-model-order`, and of preference among equally good models.
 MODELS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential")
 LINEARISED = ("linearised power", "linearised exponential")
+FULL = "full-quadratic"  # contains a line and a quadratic, so that it is never chosen among them
+FITTED = (*MODELS, *LINEARISED, FULL)
 SHAPED = ("power", "exponential", *LINEARISED)  # the second coefficient is the shape of the curve, the first only its scale
 
 ORDERS = {
@@ -27,6 +29,7 @@ ORDERS = {
     "cubic": "O(n^3)",
     "power": "O(n^b)",
     "exponential": "O(b^n)",
+    FULL: "O(n^2)",
 }
 FORMULAS = {
     "constant": "b0",
@@ -37,6 +40,7 @@ FORMULAS = {
     "cubic": "b0 + b1 n^3",
     "power": "b0 n^b1",
     "exponential": "b0 b1^n",
+    FULL: "b0 + b1 n + b2 n^2",
 }
 _EXPONENTS = {
     "constant": (0, 0),
@@ -50,20 +54,22 @@ _EXPONENTS = {
 
 @dataclass(frozen=True)
 class Fit:
-    """One model fitted to every group; arrays of the shape (groups,), ``coefficients`` and ``errors`` (groups, 2).
+    """One model fitted to every group; arrays of the shape (groups,), ``coefficients`` and ``errors`` (groups, 2), (groups, 3) of ``FULL``.
 
-    ``model`` is one of ``MODELS`` or ``LINEARISED``: y = b0 + b1 f(x) with f(x) = x, ln x, x ln x, x^2, x^3; y = b0 x^b1 (power);
-    y = b0 b1^x (exponential). ``errors`` are standard errors. ``n`` counts the finite rows, ``low``..``high`` is their range of sizes.
-    ``squares`` is the (weighted) sum of squared residuals, and ``r2``, ``adjusted_r2`` and ``aicc`` follow from it: on the original
-    scale for every model, so that they compare. ``variance`` is that of the residuals on the scale of the fit (log for ``LINEARISED``).
-    ``weight``, ``centre`` and ``spread`` are what the variance of a prediction needs: the sum of weights, and the mean and centred sum
-    of squares of f(x). A group for which a model is not defined is NaN throughout, but for ``n`` and the range.
+    ``model`` is one of ``FITTED``: y = b0 + b1 f(x) with f(x) = x, ln x, x ln x, x^2, x^3; y = b0 x^b1 (power); y = b0 b1^x
+    (exponential); y = b0 + b1 x + b2 x^2 (``FULL``). ``errors`` are standard errors. ``n`` counts the finite rows, ``low``..``high`` is
+    their range of sizes. ``squares`` is the (weighted) sum of squared residuals, and ``r2``, ``adjusted_r2`` and ``aicc`` follow from it:
+    on the original scale for every model, so that they compare. ``log_r2`` is that of the straight line through ln y, and NaN for all but
+    ``LINEARISED``. ``variance`` is that of the residuals on the scale of the fit (log for ``LINEARISED``). ``weight``, ``centre`` and
+    ``spread`` are what the variance of a prediction needs: the sum of weights, and the mean and centred sum of squares of f(x). A group
+    for which a model is not defined is NaN throughout, but for ``n`` and the range.
     """
 
     model: str
     coefficients: NDArray[np.float64]
     errors: NDArray[np.float64]
     r2: NDArray[np.float64]
+    log_r2: NDArray[np.float64]
     adjusted_r2: NDArray[np.float64]
     aicc: NDArray[np.float64]
     n: NDArray[np.intp]
@@ -94,10 +100,13 @@ class Fit:
         import numpy as np
 
         rows = np.asarray(group, dtype=np.intp)
-        return evaluate(self.model, x, self.coefficients[rows, 0], self.coefficients[rows, 1])
+        return evaluate(self.model, x, *(self.coefficients[rows, place] for place in range(self.coefficients.shape[1])))
 
     def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
-        """The variance of ``predict`` as an estimate of the mean there, to first order for power and exponential; shapes as there."""
+        """The variance of ``predict`` as an estimate of the mean there, to first order for power and exponential; shapes as there.
+
+        ``ValueError`` for ``FULL``.
+        """
         import numpy as np
 
         rows = np.asarray(group, dtype=np.intp)
@@ -113,7 +122,7 @@ class Fit:
 
 def parameters(model: str) -> int:
     """How many coefficients a model has."""
-    return 1 if model == "constant" else 2
+    return {"constant": 1, FULL: 3}.get(model, 2)
 
 
 def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
@@ -143,14 +152,16 @@ def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
-def evaluate(model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike) -> NDArray[np.float64]:
+def evaluate(model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike, b2: ArrayLike = 0.0) -> NDArray[np.float64]:
     """A model's value at ``x`` for given coefficients, all broadcast; NaN where it is not defined, inf beyond what a float holds."""
     import numpy as np
 
     first, second = np.asarray(b0, dtype=np.float64), np.asarray(b1, dtype=np.float64)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        f = transform(model, x)
-        if model in SHAPED:
+        f = transform("linear" if model == FULL else model, x)
+        if model == FULL:
+            found = first + f * (second + f * np.asarray(b2, dtype=np.float64))
+        elif model in SHAPED:
             shape = np.log(second) if "exponential" in model else second
             found = np.sign(first) * np.exp(np.log(np.abs(first)) + shape * f)
         else:

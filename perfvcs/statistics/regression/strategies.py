@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.statistics.regression.level import by_size
-from perfvcs.statistics.regression.models import MODELS
+from perfvcs.statistics.regression.models import FULL, MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,11 +57,15 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Fitted:
-    """``fits`` and ``choice`` of pieces, ``owner`` the group of each; ``steps``, per group, of the strategies that take some."""
+    """``fits`` and ``choice`` of pieces, ``owner`` the group of each; ``points`` are the rows with their pieces as groups.
+
+    ``steps``, per group, of the strategies that take some.
+    """
 
     fits: Mapping[str, Fit]
     choice: Choice
     owner: NDArray[np.intp]
+    points: Points
     steps: tuple[Step, ...] = ()
 
 
@@ -111,6 +115,8 @@ def initial_guess(points: Points, models: Sequence[str], rule: Rule, steps: int,
     fits: dict[str, Fit] = {}
     index, coefficients, r2 = np.full(points.groups, -1), np.full((points.groups, 2), np.nan), np.full(points.groups, np.nan)
     for model in models:
+        if model == FULL:  # which is never guessed
+            continue
         place = MODELS.index(model.removeprefix("linearised "))
         wanted = guess.index == place
         found = fits[model] = _fit(points.of(wanted[points.group]), [model])[model]
@@ -118,7 +124,7 @@ def initial_guess(points: Points, models: Sequence[str], rule: Rule, steps: int,
             known = found.known
             index[known], coefficients[known], r2[known] = place, found.coefficients[known], found.r2[known]
     choice = Choice(index, guess.p, r2, coefficients, guess.grows, fits)
-    return Fitted(fits, choice, np.arange(points.groups), (Step(most, guess),))
+    return Fitted(fits, choice, np.arange(points.groups), points, (Step(most, guess),))
 
 
 def interval(points: Points, models: Sequence[str], rule: Rule, steps: int) -> Fitted:
@@ -224,7 +230,7 @@ def _whole(points: Points, models: Sequence[str], rule: Rule) -> Fitted:
     from perfvcs.statistics.regression.choice import choose
 
     fits = _fit(points, models)
-    return Fitted(fits, choose(fits, rule), np.arange(points.groups))
+    return Fitted(fits, choose(fits, rule), np.arange(points.groups), points)
 
 
 def _fit(points: Points, models: Sequence[str]) -> dict[str, Fit]:
