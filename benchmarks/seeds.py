@@ -1,6 +1,6 @@
 """What sharing a block's seed is worth: two releases of packaging in turns, with shared and with separate hash seeds.
 
-    python benchmarks/seeds.py [--releases 23.2 24.0] [--pairs 30]
+    python benchmarks/seeds.py [--releases 24.1 24.2] [--pairs 30]
 
 Installs both releases with pip into a repository of two commits and lets `perf collect` measure how they filter versions by
 specifiers, whose sets Python orders by the hash seed. The program counts the calls of Python functions, which depend on nothing else,
@@ -146,7 +146,7 @@ def report(way: str, sides: Sequence[Profile], pairs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--releases", nargs=2, default=["23.2", "24.0"])
+    parser.add_argument("--releases", nargs=2, default=["24.1", "24.2"])
     parser.add_argument("--pairs", type=int, default=30)
     asked = parser.parse_args()
     os.environ |= {"GIT_AUTHOR_NAME": "x", "GIT_AUTHOR_EMAIL": "x@x", "GIT_COMMITTER_NAME": "x", "GIT_COMMITTER_EMAIL": "x@x"}

@@ -6,6 +6,7 @@ from random import Random
 from statistics import variance
 from typing import Any
 
+import msgspec
 import pytest
 from conftest import Project, Said
 from samples import WALL, interleaved, noisy, sample_profile
@@ -13,13 +14,15 @@ from samples import WALL, interleaved, noisy, sample_profile
 from perfvcs.check import compare
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import AutoTable, BadConfig, read
+from perfvcs.measure.turns import turns
 from perfvcs.plan.automatic import choose, planned
 from perfvcs.plan.design import Finding, Rule, builds, finding, measurements, needed, options, seconds
+from perfvcs.plan.draws import Share
 from perfvcs.plan.inside import Inside, inside
 from perfvcs.plan.outliers import apart, in_turns
 from perfvcs.plan.survey import Cost, Survey
 from perfvcs.plan.variation import Variation, spreads, variations
-from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources, Turns
 from perfvcs.repository import Repository
 from perfvcs.statistics.power import detectable, limits, pairs, power
 from perfvcs.summary import Measured
@@ -683,3 +686,99 @@ def test_no_plan_without_automatic_cells(project: Project) -> None:
     project.commit()
     cells = matrix(read({"job": [{"cmd": "a"}]}))
     assert planned(Repository.find(create=True), cells, "HEAD") == (cells, [])
+
+
+# the seed of a block
+
+
+def drawn(
+    share: float, blocks: int, seed: int, *, versions: int = 2, drift: float = 0.0, place: float = 0.0, separate: bool = False
+) -> list[Profile]:
+    """Versions that differ, in turns: the block's seed has this share of the variance of 2 %; the machine drifts, and places differ."""
+    random = Random(seed)
+    walls: list[list[float]] = [[] for _ in range(versions)]
+    places: list[list[int]] = [[] for _ in range(versions)]
+    machine = 0.0
+    for block in range(blocks):
+        own = random.gauss(0, 0.02 * sqrt(share))
+        for turn, version in enumerate(turns(seed, block, [range(versions)])[0].versions):
+            machine += random.gauss(0, drift)
+            value = 0.1 * version + place * turn + machine + own + random.gauss(0, 0.02 * sqrt(1 - share))
+            walls[version].append(0.01 * exp(value))
+            places[version].append(turn)
+    found = interleaved([f"{number:040x}" for number in range(versions)], walls, session=f"session{seed}")
+    numbers = [[1 + block + 1000 * version * separate for block in range(blocks)] for version in range(versions)]
+    return [
+        msgspec.structs.replace(profile, turns=Turns(list(range(blocks)), turned, seeds))
+        for profile, turned, seeds in zip(found, places, numbers, strict=True)
+    ]
+
+
+def seed_share(profiles: Sequence[Profile]) -> Share | None:
+    return spreads([Measured.of(profile) for profile in profiles])[0].seed
+
+
+@pytest.mark.parametrize("versions", [2, 3])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
+def test_the_seed_explains_what_neighbours_with_other_seeds_differ_by_more(share: float, versions: int) -> None:
+    found = [seed_share(drawn(share, 12, number, versions=versions)) for number in range(60)]
+    inside = [one for one in found if one is not None and one.low <= share <= one.high]
+    assert len([one for one in found if one is not None and one.blocks == 12]) == 60
+    assert len(inside) >= 0.7 * 60, "the range holds it in four of five cases"
+    several = [one for number in range(20) for one in drawn(share, 12, number, versions=versions)]
+    pooled = seed_share(several)
+    assert pooled is not None and pooled.blocks == 240
+    assert pooled.share == pytest.approx(share, abs=0.12)
+
+
+def test_drift_and_places_are_not_taken_for_the_seed() -> None:
+    several = [one for number in range(20) for one in drawn(0.0, 20, number, drift=0.05, place=0.3)]
+    found = seed_share(several)
+    assert found is not None and found.share < 0.15
+    assert (spreads([Measured.of(one) for one in several])[0].deviation or 0) > 0.08, "although executions differ by it"
+
+
+@pytest.mark.parametrize(
+    "profiles",
+    [
+        drawn(0.9, 4, 1),
+        drawn(0.9, 20, 1, versions=1),
+        drawn(0.9, 20, 1, separate=True),
+        [msgspec.structs.replace(one, turns=None) for one in drawn(0.9, 20, 1)],
+        drawn(0.9, 20, 1)[:1],
+    ],
+    ids=["few blocks", "one version", "seeds of their own", "an older session", "the other version is gone"],
+)
+def test_what_the_seed_explains_is_not_guessed(profiles: Sequence[Profile]) -> None:
+    assert seed_share(profiles) is None
+
+
+def test_blocks_that_are_missing_on_one_side_are_left_out() -> None:
+    old, new = drawn(0.9, 12, 3)
+    rows = new.resources
+    kept = [row for row, number in enumerate(rows.execution) if number not in (4, 5)]
+    part = replace(
+        rows, uid=[rows.uid[row] for row in kept], execution=[rows.execution[row] for row in kept],
+        metrics={name: [column[row] for row in kept] for name, column in rows.metrics.items()},
+    )  # fmt: skip
+    found = seed_share([old, msgspec.structs.replace(new, resources=part)])
+    assert found is not None and found.blocks == 10
+
+
+def test_the_plan_says_what_the_seed_explains(project: Project, perf: Perf) -> None:
+    commits = [project.commit("one"), project.commit("two")]
+    profiles = [msgspec.structs.replace(one, commit=commit) for one, commit in zip(drawn(0.97, 20, 1), commits, strict=True)]
+    store(*profiles)
+    said = " ".join(perf("plan").out.split())
+    assert "wall time: the seed of a block explains 9" in said
+    assert "; pairs that share it differ by 0." in said
+    (job,) = json.loads(perf("plan", "--json").out)["jobs"]
+    assert job["units"][0]["seed"]["low"] > 0.8
+    assert job["units"][0]["seed"]["blocks"] == 20
+
+
+def test_the_plan_says_that_it_does_not_know_what_the_seed_explains(project: Project, perf: Perf) -> None:
+    store(sample_profile(noisy(0.01, 10), commit=project.commit()))
+    assert "seed" not in perf("plan").out
+    said = " ".join(perf("plan", "-v").out.split())
+    assert "how much the seed of a block explains is not known: it takes five blocks of two revisions" in said

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--method", metavar="NAME", default="auto", show_default=True, help="The rule to compare by.")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.")
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exactly so many pairs.")
-@click.option("--seed", type=int, help="With --measure or --audit: fixes the random order.")
+@click.option("--seed", type=int, help="With --measure or --audit: fixes the random order and the seeds of blocks.")
 @click.option("--wait", is_flag=True, help="With --measure or --audit: wait for another measuring run.")
 @click.option("--new", is_flag=True, help="Print nothing where --new has printed this report before.")
 @click.option("-v", "--verbose", is_flag=True, help="List also what stayed the same.")
