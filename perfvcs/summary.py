@@ -102,8 +102,8 @@ def turns(profile: Profile) -> tuple[dict[Place, int], dict[Place, int]]:
         return {}, {}
     rows, own = profile.resources, profile.turns
     known = dict(zip(own.execution, zip(own.place, own.seed, strict=True), strict=True))
-    executions = sorted(set(zip(rows.integers("binary"), rows.execution, strict=True)))
-    found = {place: known[place[1]] for place in executions if place[1] in known}
+    executions = set(zip(rows.binary, rows.execution, strict=True)) if rows.binary else {(0, one) for one in set(rows.execution)}
+    found = {place: known[place[1]] for place in sorted(executions) if place[1] in known}
     return {place: turn for place, (turn, _) in found.items()}, {place: seed for place, (_, seed) in found.items()}
 
 

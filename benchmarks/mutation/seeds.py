@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perfvcs import formats
-from perfvcs.profile import Collected, Design, Environment, Job, Metric, Processed, Profile, Reached, Resources, Stacks
+from perfvcs.profile import Collected, Design, Environment, Job, Metric, Processed, Profile, Reached, Resources, Stacks, Turns
 
 PROGRAM = """
 struct s { int n; };
@@ -46,6 +46,7 @@ def _profile(number: int) -> Profile:
         environment=Environment({"cpu": "x"}, "0123456789ab", {"note": "y"}, ["warm"]),
         design=Design(1, 2, 0, "interleaved", 5, number, ["a", "b"]),
         reached=Reached(["a.py:f"], {"sort": [0], "": []}),
+        turns=Turns([0, 1], [number % 2, 1 - number % 2], [7, 8]),
         models=[{"uid": "sort", "model": "linear", "coeffs": [{"name": "b0", "value": 1.5}]}],
         postprocessors=[Processed("regression", {"method": "full"})],
         origin="b" * 64,
