@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from perfvcs.index import Index
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.statistics.changepoints.steps import Step, steps
+from perfvcs.statistics.changepoints.judgement import steps
+from perfvcs.statistics.changepoints.steps import Step
 from perfvcs.store import Store
 
 Series = NDArray[np.float64]

@@ -7,8 +7,10 @@ from math import log, nan
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 from perfvcs.statistics.changepoints.judgement import judge, judge_all
+from perfvcs.statistics.student import point, tail
 
 
 def noisy(seed: int, *levels: tuple[int, float], spread: float = 0.01) -> NDArray[np.float64]:
@@ -73,3 +75,133 @@ def test_wrong_shapes_and_places_are_refused() -> None:
         judge([1.0, 2.0], variance=[1.0])
     with pytest.raises(ValueError, match="between two values"):
         judge([1.0, 2.0], evidence=[2])
+
+
+def test_the_next_value_confirms_an_alarm_or_withdraws_it() -> None:
+    values = noisy(5, (60, 0.0))
+    values[-1] = 0.3
+    confirmed = judge([*values, 0.31]).newest
+    withdrawn = judge([*values, 0.001]).newest
+    assert confirmed is not None
+    assert withdrawn is not None
+    assert (confirmed.word, confirmed.since, confirmed.withdrawn) == ("changed", 59, None)
+    assert (withdrawn.word, withdrawn.since, withdrawn.withdrawn) == ("usual", None, 59)
+
+
+def test_a_newest_value_that_is_less_sure_is_allowed_more() -> None:
+    values = noisy(6, (60, 0.0))
+    values[-1] = 0.08
+    own = np.full(60, 1e-6)
+    sure, vague = judge(values, variance=own).newest, judge(values, variance=np.append(own[:-1], 0.01)).newest
+    assert sure is not None
+    assert vague is not None
+    assert (sure.word, vague.word) == ("changed", "usual")
+    assert vague.high > sure.high
+
+
+def test_newest_values_rarely_alarm_where_nothing_changed() -> None:
+    rng = np.random.default_rng(7)
+    words = [judge(0.02 * rng.standard_normal(60)).newest for _ in range(300)]
+    assert sum(one is not None and one.word != "usual" for one in words) <= 3
+
+
+def test_tails_are_scipys() -> None:
+    for df in (1.0, 4.0, 9.3, 48.0, 700.0):
+        for t in (0.0, 0.3, 1.0, 4.0, 30.0):
+            assert tail(t, df) == pytest.approx(2 * stats.t.sf(t, df), rel=1e-9)
+        assert point(0.001, df) == pytest.approx(stats.t.ppf(0.9995, df), rel=1e-9)
+
+
+def back_and_forth(seed: int, dwell: float, n: int = 800) -> tuple[NDArray[np.float64], int]:
+    """Values that move between two levels 13 % apart, and how often."""
+    rng = np.random.default_rng(seed)
+    state = np.cumsum(rng.random(n) < 1 / dwell) % 2
+    return 0.13 * state + 0.01 * rng.standard_normal(n), int(np.count_nonzero(np.diff(state)))
+
+
+@pytest.mark.parametrize("dwell", [2, 4, 8])
+def test_short_moves_between_two_levels_are_one_finding(dwell: int) -> None:
+    values, moves = back_and_forth(8, dwell)
+    found = judge(values)
+    assert found.steps == ()
+    assert found.switching is not None
+    assert found.switching.levels == pytest.approx([0, 0.13], abs=0.005)
+    assert found.switching.moves == pytest.approx(moves, abs=2)
+    assert (found.switching.first, found.switching.last) == (0, 799)
+
+
+def test_long_plateaus_between_the_same_levels_are_steps() -> None:
+    """As people mark them: 20 places in 800 commits, on levels 13 % apart."""
+    lengths = [40, 75, 31, 28, 45, 36, 40, 33, 52, 38, 30, 41, 36, 44, 29, 37, 48, 34, 30, 39, 14]
+    values = noisy(9, *((length, 0.13 * (turn % 2)) for turn, length in enumerate(lengths)))
+    found = judge(values)
+    assert [step.place for step in found.steps] == pytest.approx(np.cumsum(lengths)[:-1].tolist(), abs=1)
+    assert found.switching is None
+
+
+def test_a_step_of_all_components_of_a_mixture_is_one() -> None:
+    rng = np.random.default_rng(10)
+    values = np.where(rng.random(600) < 0.3, 0.4, 0.0) + 0.01 * rng.standard_normal(600)
+    values[300:] += 0.1
+    found = judge(values)
+    (step,) = found.steps
+    assert step.first <= 300 <= step.last
+    assert step.effect == pytest.approx(0.1, abs=0.005)
+    assert found.switching is not None
+
+
+def test_it_is_said_since_when_a_series_switches() -> None:
+    rng = np.random.default_rng(11)
+    values = 0.01 * rng.standard_normal(600) + np.where((np.arange(600) >= 250) & (rng.random(600) < 0.3), 0.2, 0.0)
+    switching = judge(values).switching
+    assert switching is not None
+    assert switching.first == pytest.approx(250, abs=12)
+    assert switching.commonest == 0
+
+
+def test_a_change_of_the_spread_is_no_step() -> None:
+    rng = np.random.default_rng(12)
+    found = judge(0.01 * rng.standard_normal(500) * np.where(np.arange(500) < 250, 1, 2.5))
+    assert found.steps == ()
+    (noisier,) = found.noisier
+    assert noisier.place == pytest.approx(250, abs=15)
+    assert (noisier.before, noisier.after) == (pytest.approx(0.01, rel=0.25), pytest.approx(0.025, rel=0.25))
+
+
+@pytest.mark.parametrize("length", [1, 3, 5])
+def test_spikes_of_up_to_five_values_are_no_steps(length: int) -> None:
+    values = noisy(13, (200, 0.0))
+    values[100 : 100 + length] += 0.3
+    assert judge(values).steps == ()
+
+
+def test_dependence_does_not_grow_when_steps_are_removed() -> None:
+    """Many plateaus: each removal would have left longer residuals that resemble each other more."""
+    values = noisy(14, *((30, 0.13 * (turn % 3)) for turn in range(25)))
+    assert [step.place for step in judge(values).steps] == pytest.approx(list(range(30, 750, 30)), abs=1)
+
+
+def test_a_step_of_nearly_equal_readings_is_found() -> None:
+    rng = np.random.default_rng(15)
+    values = np.round(0.004 * rng.standard_t(3, 200) / 0.01) * 0.01
+    values[150:] += 0.18
+    assert [step.place for step in judge(values).steps] == [150]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(5000) % 2 * 1.0,
+        np.random.default_rng(16).standard_normal(5000) * 1e-9,
+        np.exp(np.random.default_rng(17).standard_normal(300) * 3) * 1e5,
+        np.array([0.0, 700.0] * 20),
+        np.repeat([0.0, -700.0, 700.0], 30),
+        np.array([0.0] * 50 + [1e-300]),
+    ],
+    ids=["5,000 of two values", "5,000 almost equal", "huge ratios", "extremes in turn", "extreme plateaus", "denormal"],
+)
+def test_odd_series_are_judged(values: NDArray[np.float64]) -> None:
+    found = judge(values)
+    assert all(0 < step.place < len(values) and np.isfinite(step.effect) for step in found.steps)
+    assert found.newest is not None
+    assert found.newest.low <= found.newest.expected <= found.newest.high

@@ -14,30 +14,28 @@ from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import acf
 
 from perfvcs.statistics.autocorrelation import autocorrelation
-from perfvcs.statistics.changepoints.agreement import agree
-from perfvcs.statistics.changepoints.divisive import _hopeful, _hopes, divergence, divisive
+from perfvcs.statistics.changepoints.confirmation import limits
 from perfvcs.statistics.changepoints.drift import join
 from perfvcs.statistics.changepoints.horvath import horvath, ratio
-from perfvcs.statistics.changepoints.pelt import noise, pelt, running_median, segment, winsorise
+from perfvcs.statistics.changepoints.judgement import steps
+from perfvcs.statistics.changepoints.pelt import noise, running_median, segment, winsorise
 from perfvcs.statistics.changepoints.places import places
-from perfvcs.statistics.changepoints.pruning import chances, limits, prune
-from perfvcs.statistics.changepoints.steps import VERSION, Step, intervals, steps
+from perfvcs.statistics.changepoints.steps import VERSION, Step, intervals
 from perfvcs.statistics.changepoints.trend import ramp, stepped, trend
-from perfvcs.statistics.changepoints.window import scores, window
 
 RESULTS = [
-    [(67, 66, 68, "s", 3), (104, 104, 104, "s", 3), (126, 126, 126, "s", 3), (202, 202, 202, "s", 3)],
-    [(34, 34, 34, "s", 3), (164, 164, 164, "s", 3), (178, 178, 178, "s", 3)],
-    [(38, 38, 38, "s", 3), (131, 131, 131, "s", 3), (188, 188, 189, "s", 3), (225, 225, 225, "s", 3)],
-    [(105, 104, 105, "s", 2), (170, 169, 171, "s", 3), (219, 219, 219, "s", 3)],
-    [(51, 49, 52, "s", 3), (86, 86, 86, "s", 3), (161, 161, 161, "s", 3)],
-    [(44, 44, 44, "s", 3), (127, 127, 127, "s", 3), (147, 147, 147, "s", 3), (195, 195, 195, "s", 3)],
-    [(51, 51, 51, "s", 3), (83, 83, 83, "s", 3), (89, 89, 89, "s", 2), (162, 162, 162, "s", 3)],
-    [(96, 96, 96, "s", 3), (102, 102, 104, "s", 2), (197, 197, 197, "s", 2), (206, 206, 206, "s", 3)],
-    [(25, 25, 25, "s", 3), (120, 120, 120, "s", 3), (156, 120, 179, "d", 2), (180, 180, 180, "s", 3)],
-    [(59, 59, 59, "s", 3), (156, 156, 156, "s", 3), (204, 156, 239, "d", 3)],
-    [(45, 45, 45, "s", 3), (82, 77, 82, "s", 3), (118, 118, 118, "s", 3), (226, 226, 226, "s", 3)],
-    [(40, 40, 40, "s", 3), (57, 56, 57, "s", 3), (171, 171, 172, "s", 3), (200, 200, 200, "s", 3)],
+    [(67, 66, 68, "s"), (104, 104, 104, "s"), (126, 126, 126, "s"), (202, 202, 202, "s")],
+    [(34, 34, 34, "s"), (164, 164, 164, "s"), (178, 178, 178, "s")],
+    [(38, 38, 38, "s"), (131, 131, 131, "s"), (188, 188, 189, "s"), (225, 225, 225, "s")],
+    [(105, 104, 106, "s"), (170, 170, 171, "s"), (219, 218, 219, "s")],
+    [(51, 50, 52, "s"), (86, 86, 86, "s"), (161, 161, 161, "s")],
+    [(44, 44, 44, "s"), (127, 127, 127, "s"), (147, 147, 147, "s"), (195, 195, 195, "s")],
+    [(51, 51, 51, "s"), (83, 83, 83, "s"), (89, 89, 89, "s"), (162, 162, 162, "s")],
+    [(96, 96, 96, "s"), (102, 102, 102, "s"), (197, 197, 197, "s"), (206, 206, 206, "s")],
+    [(25, 25, 25, "s"), (120, 120, 120, "s"), (156, 120, 179, "d"), (180, 180, 180, "s")],
+    [(59, 59, 59, "s"), (156, 156, 156, "s"), (204, 204, 205, "s"), (224, 204, 239, "d")],
+    [(45, 45, 45, "s"), (82, 77, 82, "s"), (118, 118, 118, "s"), (226, 226, 226, "s")],
+    [(40, 40, 40, "s"), (57, 56, 58, "s"), (171, 171, 172, "s"), (200, 200, 200, "s")],
 ]
 
 
@@ -152,123 +150,6 @@ def test_winsorising_clips_outliers_and_leaves_steps() -> None:
     assert abs(found[30] - values[30]) < 0.06
 
 
-def test_the_chances_of_steps_are_scipys() -> None:
-    values = noisy(7, (10, 0.0), (6, 0.02), (1, 0.0))
-    p, size = chances(values, [10, 16])
-    assert p[0] == pytest.approx(stats.ttest_ind(values[:10], values[10:16]).pvalue)
-    assert size[0] == pytest.approx(values[10:16].mean() - values[:10].mean())
-    wider, _ = chances(values, [10, 16], inflation=4.0)
-    assert wider[0] == pytest.approx(2 * stats.t.sf(abs(stats.ttest_ind(values[:10], values[10:16]).statistic) / 2, 14))
-    assert chances([1.0, 2.0], [1])[0].tolist() == [1.0]
-    assert chances([1.0, 1.0, 2.0, 2.0], [2])[0].tolist() == [0.0]
-
-
-def test_weak_and_small_steps_are_taken_back() -> None:
-    values = noisy(8, (50, 0.0), (50, 0.1), (50, 0.101), spread=0.001)
-    assert prune(values, [20, 50, 100]) == [50]
-    assert prune(values, []) == []
-
-
-def test_pelt_finds_steps_and_no_bursts() -> None:
-    values = noisy(9, (60, 0.0), (40, 0.05), (60, 0.02))
-    values[[20, 21, 130]] += 0.5
-    found = pelt(values)
-    assert len(found) == 2
-    assert found == pytest.approx([60, 100], abs=1)
-
-
-def test_pelt_on_short_constant_and_noiseless_series() -> None:
-    assert pelt([1.0, 2.0, 3.0]) == []
-    assert pelt([0.1] * 20) == []
-    assert pelt([1.0] * 10 + [2.0] * 10) == [10]
-
-
-def test_dependent_values_need_more_evidence() -> None:
-    found = []
-    for seed in range(30):
-        walk = noisy(seed, (200, 0.0))
-        for place in range(1, 200):
-            walk[place] += 0.7 * walk[place - 1]
-        found.append((len(pelt(walk, dependent=False)), len(pelt(walk))))
-    independent, dependent = np.sum(found, axis=0)
-    assert dependent < independent / 2
-
-
-def test_the_divergence_is_matteson_and_james() -> None:
-    values = np.random.default_rng(10).standard_normal(8)
-
-    def q(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-        m, n = len(first), len(second)
-        inner = [np.mean([abs(a - b) for a, b in combinations(side, 2)]) if len(side) > 1 else 0.0 for side in (first, second)]
-        return float(m * n / (m + n) * (2 * np.abs(first[:, None] - second).mean() - inner[0] - inner[1]))
-
-    splits = {(q(values[:tau], values[tau:kappa]), tau) for tau in range(1, 8) for kappa in range(tau + 1, 9)}
-    best, place = max(splits)
-    assert divergence(values) == (place, pytest.approx(best))
-    assert divergence([1.0]) == (0, 0.0)
-
-
-def test_divisive_finds_steps_in_any_window_and_no_others() -> None:
-    values = noisy(11, (130, 0.0), (90, 0.05), (180, 0.02))
-    assert divisive(values) == [130, 220]
-    assert divisive(noisy(12, (400, 0.0))) == []
-    assert divisive([1.0]) == divisive([]) == divisive([2.0] * 60) == []
-    assert divisive([1.0] * 10 + [2.0] * 10) == [10]
-
-
-def test_means_of_values_show_small_steps_between_long_levels() -> None:
-    found = [divisive(noisy(seed, (203, 0.0), (200, 0.01))) for seed in range(12)]
-    plain = [divisive(noisy(seed, (203, 0.0), (200, 0.01)), coarse=1) for seed in range(12)]
-    assert sum(map(len, plain)) < 9
-    assert sum(map(len, found)) == 12
-    assert np.median([abs(places[0] - 203) for places in found]) <= 4
-    exact = divisive([1.0] * 301 + [2.0] * 200, coarse=4)
-    assert exact == [301]
-
-
-def test_windows_without_hope_are_those_that_have_no_step() -> None:
-    rng = np.random.default_rng(27)
-    hopeless = 0
-    for _ in range(60):
-        values = rng.standard_normal(30)
-        values[15:] += rng.uniform(0, 3)
-        best = min(stats.ttest_ind(values[:place], values[place:]).pvalue for place in range(2, 29))
-        assert _hopes(values[None], 0.001) == [_hopeful(values.tolist(), 0.001)]
-        if not _hopeful(values.tolist(), 0.001):
-            hopeless += 1
-            assert best > 0.001
-    assert 10 < hopeless < 50
-    for values, hope in (([1.0, 2.0], False), ([1.0, 1.0, 2.0, 2.0], True), ([1.0, 2.0, 1.0, 2.0], False)):
-        assert [_hopeful(values, 0.001)] == _hopes(np.array([values]), 0.001) == [hope]
-
-
-def test_otavas_own_chance_flags_more() -> None:
-    found = [
-        (len(divisive(values)), len(divisive(values, chance=1e-3))) for values in (noisy(seed, (200, 0.0)) for seed in range(30))
-    ]
-    strict, own = np.sum(found, axis=0)
-    assert strict == 0
-    assert own > 0
-
-
-def test_the_weighted_t_is_the_plain_one_with_weighted_means() -> None:
-    values = noisy(13, (12, 0.0), (12, 0.05))
-    t, size = scores(values)
-    weights = np.arange(1, 13)
-    before, after = np.average(values[:12], weights=weights), np.average(values[12:], weights=weights[::-1])
-    squares = [((side - mean) ** 2).sum() / 11 for side, mean in ((values[:12], before), (values[12:], after))]
-    assert size[12] == pytest.approx(after - before)
-    assert t[12] == pytest.approx((after - before) / np.sqrt(sum(squares) / 12))
-    assert np.flatnonzero(t).tolist() == [12]
-
-
-def test_the_window_takes_the_strongest_place_and_no_neighbours() -> None:
-    assert window(noisy(14, (40, 0.0), (40, 0.05), (40, 0.0))) == pytest.approx([40, 80], abs=1)
-    assert window(noisy(15, (40, 0.0), (40, 0.005), spread=0.0005)) == []  # below 1 %
-    assert window([1.0] * 20 + [2.0] * 20) == [20]
-    assert window([1.0] * 40) == window([1.0] * 5) == []
-
-
 def test_a_line_is_told_from_a_step() -> None:
     step, line = noisy(16, (50, 0.0), (50, 0.05)), noisy(17, (100, 0.0)) + np.linspace(0, 0.1, 100)
     found = trend(step, 50)
@@ -333,23 +214,10 @@ def test_horvath_on_short_constant_and_noiseless_series() -> None:
     assert horvath([1.0] * 30 + [2.0] * 30) == [30]
 
 
-def test_detectors_agree_within_two_commits_and_no_place_counts_twice() -> None:
-    found = agree({"pelt": [10, 12, 50], "divisive": [11, 80], "window": [52, 83]})
-    assert found == [([10, 11], ("pelt", "divisive")), ([50, 52], ("pelt", "window"))]
-    assert agree({"pelt": [10], "divisive": [], "window": []}) == []
-
-
-def test_detectors_agree_further_apart_where_the_noise_leaves_the_place_open() -> None:
-    apart = {"pelt": [10], "divisive": [17]}
-    assert agree(apart) == []
-    assert agree(apart, within={"pelt": {10: (8, 15)}}) == [([10, 17], ("pelt", "divisive"))]
-    assert agree(apart, within={"pelt": {10: (8, 14)}, "divisive": {17: (1, 40)}}) == []
-
-
 def test_a_step_is_reported_with_its_size_interval_and_range() -> None:
     values = noisy(22, (60, 0.0), (60, 0.05))
     (found,) = steps(values)
-    assert (found.place, found.word, found.detectors) == (60, "step", ("pelt", "divisive", "window"))
+    assert (found.place, found.word, found.detectors) == (60, "step", ("series",))
     assert found.first <= 60 <= found.last
     low, high = found.interval()
     assert low < 0.05 < high < 0.06
@@ -372,7 +240,7 @@ def test_a_ramp_is_one_drift() -> None:
 
 
 def test_drifts_that_follow_each_other_in_one_direction_are_one() -> None:
-    drift = Step(50, 10, 89, 0.0, 0.1, 0.1, 0.01, 80.0, 1e-8, "drift", ("pelt", "window"))
+    drift = Step(50, 10, 89, 0.0, 0.1, 0.1, 0.01, 80.0, 1e-8, "drift", ("series",))
     further = replace(drift, place=120, first=90, last=150, before=0.1, after=0.3, effect=0.2, df=60.0, p=1e-9)
     (joined,) = join([drift, further])
     assert (joined.place, joined.first, joined.last, joined.before, joined.after) == (120, 10, 150, 0.0, 0.3)
@@ -426,15 +294,15 @@ def test_other_results_need_another_version() -> None:
         values = 0.02 * rng.standard_normal(240)
         for place in rng.integers(12, 228, 4).tolist():
             values[place:] += rng.uniform(0.02, 0.15)
-        found.append([(step.place, step.first, step.last, step.word[0], len(step.detectors)) for step in steps(values)])
-    assert (VERSION, found) == (2, RESULTS)
+        found.append([(step.place, step.first, step.last, step.word[0]) for step in steps(values)])
+    assert (VERSION, found) == (3, RESULTS)
 
 
 @pytest.mark.parametrize("kind", ["normal", "t3", "dependent", "bursts"])
 def test_flat_series_hardly_ever_have_steps(kind: str) -> None:
     rng = np.random.default_rng(25)
     alarms = 0
-    for _ in range(40):
+    for _ in range(80):
         values = 0.02 * (rng.standard_t(3, 500) if kind == "t3" else rng.standard_normal(500))
         if kind == "dependent":
             for place in range(1, 500):
@@ -443,7 +311,7 @@ def test_flat_series_hardly_ever_have_steps(kind: str) -> None:
             for place in rng.choice(np.arange(0, 500, 10), 8, replace=False):
                 values[place : place + 2] += 0.3
         alarms += bool(steps(values))
-    assert alarms <= 1
+    assert alarms <= 4, "five percent"
 
 
 def test_missing_commits_are_skipped_and_places_stay_theirs() -> None:
@@ -475,6 +343,6 @@ def test_odd_series_give_sound_steps() -> None:
             count += 1
             assert 0 <= step.first <= step.last < n
             assert step.word == "drift" or step.first <= step.place <= step.last
-            assert 0 <= step.p <= 1e-5
+            assert 0 <= step.p <= 0.01
             assert step.interval()[0] <= step.effect <= step.interval()[1]
     assert count > 20

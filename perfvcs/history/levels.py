@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.index.lines import Spreads
+    from perfvcs.statistics.changepoints import level as statistics
     from perfvcs.statistics.changepoints.steps import Step
 
 CONFIDENCE = 0.99
@@ -113,29 +114,35 @@ def between(course: Course, steps: Sequence[Step], commits: Sequence[str]) -> li
     """
     import numpy as np
 
-    from perfvcs.statistics.autocorrelation import autocorrelation
     from perfvcs.statistics.changepoints.drift import residuals
-    from perfvcs.statistics.changepoints.pelt import winsorise
+    from perfvcs.statistics.changepoints.level import level
+    from perfvcs.statistics.changepoints.longrun import batches
+    from perfvcs.statistics.changepoints.scale import scale
 
-    clipped = winsorise(np.array(course.levels))
+    values = np.array(course.levels)
+    spread = scale(values)
     drifts = [step.word == "drift" for step in steps]
     ends = [step.first if drift else step.place for step, drift in zip(steps, drifts, strict=True)]
     starts = [step.last if drift else step.place for step, drift in zip(steps, drifts, strict=True)]
-    left = residuals(clipped, sorted({*starts, *ends} - {0, len(clipped)}))
-    inflation = float(autocorrelation(left[None], 1).inflation()[0])
-    spans = [(start, end) for start, end in zip([0, *starts], [*ends, len(clipped)], strict=True) if start < end]
+    cuts = sorted({*starts, *ends} - {0, len(values)})
+    inflation = batches(np.clip(residuals(values, cuts) / spread, -3.0, 3.0), cuts)
+    spans = [(start, end) for start, end in zip([0, *starts], [*ends, len(values)], strict=True) if start < end]
     return [
-        Level(commits[course.places[start]], commits[course.places[end - 1]], *_centre(clipped[start:end], inflation))
+        Level(
+            commits[course.places[start]],
+            commits[course.places[end - 1]],
+            *_ends(level(values[start:end], spread[start:end]), inflation),
+        )
         for start, end in spans
     ]
 
 
-def _centre(logs: NDArray[np.float64], inflation: float) -> tuple[float, float | None, float | None]:
+def _ends(found: statistics.Level, inflation: float) -> tuple[float, float | None, float | None]:
     """The centre of a level with its 99 % interval."""
-    from perfvcs.statistics.interval import interval
+    from perfvcs.statistics.student import point
 
-    found = interval(logs[None])
-    centre = float(found.centre[0])
-    half = (float(found.high[0]) - centre) * inflation**0.5
-    known = len(logs) > 1 and centre + half < LARGEST_EXPONENT
-    return exp(centre), *((exp(centre - half), exp(centre + half)) if known else (None, None))
+    if found.n < 2:
+        return exp(found.centre), None, None
+    half = point(1 - CONFIDENCE, found.n - 1) * (found.error * inflation) ** 0.5
+    known = found.centre + half < LARGEST_EXPONENT
+    return exp(found.centre), *((exp(found.centre - half), exp(found.centre + half)) if known else (None, None))

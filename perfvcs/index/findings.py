@@ -12,7 +12,6 @@ from perfvcs.index.database import Database
 from perfvcs.statistics.changepoints import judgement, steps
 from perfvcs.statistics.changepoints.judgement import Judgement
 from perfvcs.statistics.changepoints.steps import Step
-from perfvcs.twin import shared
 
 if TYPE_CHECKING:
     from array import array
@@ -105,14 +104,14 @@ def keyed(about: str) -> Callable[..., str]:
 
 
 def _computed(series: dict[str, Given]) -> dict[str, Found]:
-    found = dict(zip(series, shared(_judged, list(series.values())), strict=True))
+    given = list(series.values())
+    judged = judgement.judge_all(
+        [one.levels for one in given], variances=[one.variances for one in given], evidence=[one.evidence for one in given]
+    )
+    found = dict(zip(series, judged, strict=True))
     # together: each call costs as much as a hundred steps
     ends = iter(steps.intervals([step for one in found.values() for step in one.steps]))
     return {key: Found(one, [next(ends) for _ in one.steps]) for key, one in found.items()}
-
-
-def _judged(one: Given) -> Judgement:
-    return judgement.judge(one.levels, variance=one.variances, evidence=one.evidence)
 
 
 def _key(one: Given) -> str:

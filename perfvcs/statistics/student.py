@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import erfc, exp, lgamma, pi, sqrt
+from math import erfc, exp, inf, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -134,3 +134,55 @@ def _hill(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64
     y = a * np.log1p(t**2 / df)
     z = (((((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y**2 + 100 + b) + y + 3) / b + 1) * np.sqrt(y)
     return np.array([erfc(value / sqrt(2)) for value in z.tolist()])
+
+
+def tail(t: float, df: float) -> float:
+    """``two_sided`` of one t >= 0, in plain Python: of few values thirty times as fast."""
+    if t <= 0:
+        return 1.0
+    square = t * t
+    if square == inf:
+        return 0.0
+    x, rest, a = df / (df + square), square / (df + square), df / 2
+    front = exp(lgamma(a + 0.5) - lgamma(a) - lgamma(0.5) + a * log(x) + 0.5 * log(rest)) if x > 0 and rest > 0 else float(x > 0)
+    if x > (a + 1) / (a + 2.5):
+        return 1 - front * _continued(0.5, a, rest) / 0.5
+    return front * _continued(a, 0.5, x) / a
+
+
+def point(chance: float, df: float) -> float:
+    """The t >= 0 whose ``tail`` is ``chance``, for 0 < chance < 1; ``quantile`` of one value."""
+    constant = lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * pi) / 2
+    value = max(NormalDist().inv_cdf(1 - chance / 2), 1e-3)
+    for _ in range(STEPS):
+        here = tail(value, df)
+        if here <= 0:
+            break
+        density = exp(constant - (df + 1) / 2 * log1p(value * value / df))
+        step = log(here / chance) * here / (2 * value * density)
+        value *= exp(min(max(step, -2.0), 2.0))
+        if abs(step) < 1e-12:
+            break
+    return value
+
+
+def _continued(a: float, b: float, x: float) -> float:
+    """``_fraction`` of single values."""
+    upper = 1.0
+    lower = 1 - (a + b) * x / (a + 1)
+    lower = 1 / (lower or TINY)
+    found = lower
+    for round_ in range(1, ROUNDS):
+        twice = a + 2 * round_
+        step = 1.0
+        for term in (
+            round_ * (b - round_) * x / ((twice - 1) * twice),
+            -(a + round_) * (a + b + round_) * x / (twice * (twice + 1)),
+        ):
+            lower = 1 / ((1 + term * lower) or TINY)
+            upper = (1 + term / upper) or TINY
+            step = upper * lower
+            found *= step
+        if abs(step - 1) < PRECISION:
+            break
+    return found

@@ -6,6 +6,9 @@ from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.changepoints.steps import TURNS
+from perfvcs.statistics.changepoints.trend import SIDE, WIDE, ramp
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,36 +28,54 @@ def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.
 def ramps(series: NDArray[np.float64], found: list[Step]) -> list[Step]:
     """The changes, those in the same direction that follow each other closely as one drift where a ramp has the smaller BIC.
 
-    A staircase of k steps has 2 k + 1 parameters, a ramp four.
+    A staircase of k steps has 2 k + 1 parameters, a ramp four. The longest staircases that a ramp explains become drifts; what was measured
+    in turns stays.
     """
-    import numpy as np
-
-    from perfvcs.statistics.changepoints.trend import SIDE, WIDE, ramp
-
     kept: list[Step] = []
     rest = list(found)
     while rest:
         stairs = [rest.pop(0)]
-        while rest and rest[0].effect * stairs[-1].effect > 0 and rest[0].place - stairs[-1].place <= WIDE:
+        while rest and _follows(stairs[-1], rest[0]):
             stairs.append(rest.pop(0))
-        low = max(kept[-1].place if kept else 0, stairs[0].place - SIDE)
-        high = min(rest[0].place if rest else len(series), stairs[-1].place + SIDE)
-        part = series[low:high]
-        n = len(part)
-        squares = float((residuals(part, [step.place - low for step in stairs]) ** 2).sum())
-        if len(stairs) > 1 and squares > 0:
-            line = ramp(part)
-            if n * np.log(max(line.squares, squares * 1e-9) / squares) < (2 * len(stairs) - 3) * np.log(n):
-                surest = min(stairs, key=lambda one: one.p)
-                error, df = float(np.hypot(stairs[0].error, stairs[-1].error)), min(step.df for step in stairs)
-                stairs = [
-                    replace(
-                        surest, first=low + line.first, last=low + line.last, before=line.before, after=line.after,
-                        effect=line.after - line.before, error=error, df=df, word="drift",
-                    )
-                ]  # fmt: skip
-        kept += stairs
+        kept += _explained(series, stairs, kept[-1].place if kept else 0, rest[0].place if rest else len(series))
     return kept
+
+
+def _follows(step: Step, following: Step) -> bool:
+    near = following.effect * step.effect > 0 and following.place - step.place <= WIDE
+    return near and TURNS not in step.detectors + following.detectors
+
+
+def _explained(series: NDArray[np.float64], stairs: list[Step], low: int, high: int) -> list[Step]:
+    """A staircase between two other changes, with the longest part of it that is a ramp as a drift."""
+    for length in range(len(stairs), 1, -1):
+        for first in range(len(stairs) - length + 1):
+            before, part, after = stairs[:first], stairs[first : first + length], stairs[first + length :]
+            start, stop = before[-1].place if before else low, after[0].place if after else high
+            drift = _drift(series, part, start, stop)
+            if drift:
+                return [*_explained(series, before, low, part[0].place), drift, *_explained(series, after, part[-1].place, high)]
+    return stairs
+
+
+def _drift(series: NDArray[np.float64], stairs: list[Step], start: int, stop: int) -> Step | None:
+    import numpy as np
+
+    low, high = max(start, stairs[0].place - SIDE), min(stop, stairs[-1].place + SIDE)
+    part = series[low:high]
+    n = len(part)
+    squares = float((residuals(part, [step.place - low for step in stairs]) ** 2).sum())
+    if squares <= 0:
+        return None
+    line = ramp(part)
+    if n * np.log(max(line.squares, squares * 1e-9) / squares) >= (2 * len(stairs) - 3) * np.log(n):
+        return None
+    surest = min(stairs, key=lambda one: one.p)
+    error, df = float(np.hypot(stairs[0].error, stairs[-1].error)), min(step.df for step in stairs)
+    return replace(
+        surest, first=low + line.first, last=low + line.last, before=line.before, after=line.after, effect=line.after - line.before,
+        error=error, df=df, word="drift",
+    )  # fmt: skip
 
 
 def join(found: Sequence[Step]) -> list[Step]:

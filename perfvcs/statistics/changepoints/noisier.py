@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+CHANCE = 0.01  # of a false change per series
+RATIO = 1.5  # of the spreads
+FEWEST = 20  # values on both sides
+LEAST = 0.2  # of the spread: smaller deviations are equally small
+NORMAL = 1.482602218505602  # standard deviations in a median absolute deviation
 
 
 @dataclass(frozen=True)
@@ -10,10 +24,73 @@ class Noisier:
     """A lasting change of the spread of a series of logarithms; it may have become calmer, too.
 
     ``place`` is the likeliest index of the first value with the new spread. ``before`` and ``after`` are the standard deviations about the
-    levels (logarithms: .02 is about 2 %), ``p`` the chance of such a change where there is none.
+    levels (logarithms: .02 is about 2 %), ``p`` the chance of such a change anywhere where there is none.
     """
 
     place: int
     before: float
     after: float
     p: float
+
+
+def noisier(left: NDArray[np.float64]) -> list[Noisier]:
+    """The changes of the spread of the deviations ``left`` (n,) of values from their levels, ascending.
+
+    The place at which the logarithms of the absolute deviations differ most, by Student's t with their own first-order dependence and n
+    places to choose from; the parts before and behind are looked at again. Changes by less than half and of fewer than twenty values on a
+    side are left out.
+    """
+    import numpy as np
+
+    size = np.abs(left)
+    usual = float(np.median(size)) if len(size) else 0.0
+    if not usual:
+        return []
+    logs = np.log(np.maximum(size, LEAST * usual))
+    places: list[int] = []
+    chances: dict[int, float] = {}
+    parts = [(0, len(left))]
+    while parts:
+        low, high = parts.pop()
+        place, p = _split(logs[low:high], len(left))
+        if p < CHANCE:
+            places.append(low + place)
+            chances[low + place] = p
+            parts += [(low, low + place), (low + place, high)]
+    found = []
+    places.sort()
+    for place, before, after in _spreads(left, places):
+        if max(before, after) >= RATIO * min(before, after):
+            found.append(Noisier(place, before, after, chances[place]))
+    return found
+
+
+def _split(logs: NDArray[np.float64], total: int) -> tuple[int, float]:
+    """The place that parts some values best, and its p among so many places."""
+    import numpy as np
+
+    from perfvcs.statistics.changepoints.longrun import dependence
+    from perfvcs.statistics.student import tail
+
+    n = len(logs)
+    if n < 2 * FEWEST:
+        return 0, 1.0
+    rest = logs - logs.mean()
+    before = np.arange(FEWEST, n - FEWEST + 1)
+    gain = np.cumsum(rest)[FEWEST - 1 : n - FEWEST] ** 2 * n / (before * (n - before))
+    best = int(gain.argmax())
+    place = int(before[best])
+    within = np.concatenate([logs[:place] - logs[:place].mean(), logs[place:] - logs[place:].mean()])
+    squares = float(within @ within)
+    if squares <= 0:
+        return 0, 1.0
+    t = sqrt(float(gain[best]) / squares * (n - 2) / dependence(within, 2))
+    return place, min(1.0, total * tail(t, n - 2))
+
+
+def _spreads(left: NDArray[np.float64], places: Sequence[int]) -> list[tuple[int, float, float]]:
+    """Per place the spread before and behind it, up to the neighbours."""
+    import numpy as np
+
+    spreads = [NORMAL * float(np.median(np.abs(part))) for part in np.split(left, places)]
+    return list(zip(places, spreads, spreads[1:], strict=False))

@@ -1,13 +1,12 @@
-"""Steps of the mean of a series by penalised least squares, with outliers clipped and weak steps taken back."""
+"""Steps of the mean of a series by penalised least squares, and the series with its outliers clipped."""
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.changepoints.places import places
-from perfvcs.statistics.changepoints.pruning import CHANCE, SMALLEST, prune
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 WINDOW = 5  # of the running median
 CLIP = 2.5  # standard deviations that a value may be away from it
 PENALTY = 10.0  # times the variance of the noise times ln n: alone, it has to keep every false step out
-FILTERED = 4.0  # where a filter by p follows; with 10, a step of 2.5 s ten values before the end is lost every second time
 NORMAL = 1.482602218505602  # standard deviations in a median absolute deviation
 PAUSE = 8  # values between two looks at which starts can be left out
 
@@ -115,29 +113,3 @@ def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
         place = before[place]
         found.append(place)
     return found[::-1]
-
-
-def pelt(
-    values: ArrayLike, penalty: float = FILTERED, chance: float = CHANCE, smallest: float = SMALLEST, *, dependent: bool = True
-) -> list[int]:
-    """Steps of a series of log medians, ascending: each the index of the first value at the new level.
-
-    Winsorised, segmented at ``penalty`` s^2 ln n with s from first differences, and pruned at ``chance`` and ``smallest`` (a difference of
-    logarithms: .005 is .5 %). If ``dependent``, p takes a first-order dependence of the residuals into account. The values are finite;
-    fewer than four, or constant ones, have no steps.
-    """
-    import numpy as np
-
-    from perfvcs.statistics.autocorrelation import autocorrelation
-
-    y = np.asarray(values, dtype=np.float64)
-    if len(y) < 4:
-        return []
-    clipped = winsorise(y)
-    spread = noise(clipped)
-    steps = segment(clipped, penalty * spread**2 * log(len(y))) if spread else []
-    if not steps:
-        return []
-    means = np.repeat([part.mean() for part in np.split(clipped, steps)], np.diff([0, *steps, len(y)]))
-    inflation = float(autocorrelation((clipped - means)[None], 1).inflation()[0]) if dependent else 1.0
-    return prune(clipped, steps, chance, smallest, inflation)

@@ -3,6 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.changepoints.confirmation import Segments
+
+APART = 4.0  # standard deviations between the levels of a mixture
+MOST = 4  # levels
+SMALLEST = 0.005  # between levels, as of steps
+RARE = 0.05  # share of the values below which they are outliers, and no level
+FEWEST = 5  # values at a level
+SHORTEST = 40  # values of a mixture: fewer fall apart by chance
+MOVES = 6  # there and back, three times
+COST = 1.5  # times ln n that it takes to say where a step is and how high: a place and, of a level, its precision (BIC)
+NORMAL = 1.482602218505602  # standard deviations in a median absolute deviation
+RECURRING = 0.35  # share of the values on both sides of a step whose levels are the same
 
 
 @dataclass(frozen=True)
@@ -23,3 +44,157 @@ class Switching:
     def commonest(self) -> int:
         """The place in ``levels`` of the level that most values have; of equally common ones the lowest."""
         return self.shares.index(max(self.shares))
+
+
+def switching(
+    segments: Segments, places: Sequence[int], inflation: float, settled: frozenset[int] = frozenset()
+) -> tuple[list[int], Switching | None]:
+    """The steps of a series that are no moves between recurring levels, and the newest stretch of such moves; steps at ``settled`` stay.
+
+    A stretch switches where it takes less to say of each value at which of its levels it is (n times the entropy of their shares) than
+    where each move is and how high it goes (1.5 ln n): between two equally common levels of 800 values moves are steps from some 14
+    commits on. There a step stays whose levels do not recur on its other side, or that the values about their levels show, too.
+    """
+    values, kept = segments.values, list[int]()
+    found: list[Switching] = []
+    windows = [(0, len(values), list(places))]
+    while windows:
+        low, high, inner = windows.pop()
+        here = _mixture(values, low, high)
+        cut = min(inner, key=lambda place: _common(here, low, place)) if here and inner else None
+        if here and (cut is None or _common(here, low, cut) >= RECURRING) and _short(here):
+            found.append(_found(here, low, high))
+            kept += _left(segments, here, low, high, inner, inflation, settled)
+        elif inner:
+            if cut is None or (here and _common(here, low, cut) >= RECURRING):
+                cut = max(inner, key=lambda place: _jump(values, inner, place, low, high))
+            kept.append(cut)
+            windows += [(low, cut, [one for one in inner if one < cut]), (cut, high, [one for one in inner if one > cut])]
+    return sorted(kept), max(found, key=lambda one: one.last, default=None)
+
+
+def _left(
+    segments: Segments, mixture: _Mixture, low: int, high: int, inner: Sequence[int], inflation: float, settled: frozenset[int]
+) -> list[int]:
+    """The steps inside a stretch that are left when each value is taken about its own level."""
+    import numpy as np
+
+    from perfvcs.statistics.changepoints.confirmation import Segments, confirm
+
+    about = segments.values[low:high] - np.array(mixture.levels)[mixture.labels]
+    fixed = {place - low for place in settled}
+    return [
+        low + place
+        for place in confirm(Segments(about, segments.scale[low:high]), [one - low for one in inner], inflation, fixed)
+    ]  # fmt: skip
+
+
+def _jump(values: NDArray[np.float64], inner: Sequence[int], place: int, low: int, high: int) -> float:
+    before = max([low, *(one for one in inner if one < place)])
+    after = min([high, *(one for one in inner if one > place)])
+    return abs(float(values[place:after].mean() - values[before:place].mean()))
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """The level of each value of a stretch, the levels' means, and how often the series moves."""
+
+    labels: NDArray[np.intp]
+    levels: list[float]
+    shares: NDArray[np.float64]
+    moves: int
+
+
+def _mixture(values: NDArray[np.float64], low: int, high: int) -> _Mixture | None:
+    """The levels between which a stretch moves at all."""
+    import numpy as np
+
+    part = values[low:high]
+    cuts = _cuts(np.sort(part)) if len(part) >= SHORTEST else []
+    if not cuts:
+        return None
+    labels = np.searchsorted(cuts, part, side="right")
+    levels = [float(np.median(part[labels == one])) for one in range(len(cuts) + 1)]
+    # Of a value between two levels nothing is certain: it is where the one before was.
+    spread = NORMAL * float(np.median(np.abs(part - np.array(levels)[labels])))
+    certain = np.abs(part[:, None] - np.array(cuts)).min(axis=1) >= spread
+    last = np.maximum.accumulate(np.where(certain, np.arange(len(part)), 0))
+    labels = labels[last]
+    counts = np.bincount(labels, minlength=len(cuts) + 1)
+    moves = int(np.count_nonzero(np.diff(labels)))
+    if moves < MOVES:
+        return None
+    return _Mixture(labels, levels, counts / len(part), moves)
+
+
+def _cuts(ordered: NDArray[np.float64]) -> list[float]:
+    """Where sorted values fall apart into levels, by least squares, the best cut first; at most three."""
+    import numpy as np
+
+    parts = [ordered]
+    cuts: list[float] = []
+    least = max(FEWEST, RARE * len(ordered))
+    while parts and len(cuts) < MOST - 1:
+        part = parts.pop(0)
+        n = len(part)
+        if n < 2 * least:
+            continue
+        rest = part - part.mean()
+        before = np.arange(1, n)
+        gain = np.cumsum(rest)[:-1] ** 2 / (before * (n - before))
+        gain[(before < least) | (n - before < least) | (np.diff(part) <= 0)] = 0.0
+        cut = int(gain.argmax()) + 1
+        if not gain[cut - 1]:
+            continue
+        left, right = part[:cut], part[cut:]
+        distance = float(right.mean() - left.mean())
+        spread = float(((left - left.mean()) ** 2).sum() + ((right - right.mean()) ** 2).sum()) / n
+        if distance >= SMALLEST and distance**2 >= APART**2 * spread:
+            cuts.append(float(left[-1] + right[0]) / 2)
+            parts += [left, right]
+    return sorted(cuts)
+
+
+def _common(mixture: _Mixture, low: int, place: int) -> float:
+    """The share of values whose levels are the same before and behind a place."""
+    import numpy as np
+
+    count = len(mixture.levels)
+    sides = [np.bincount(side, minlength=count) / len(side) for side in np.split(mixture.labels, [place - low])]
+    return float(np.minimum(*sides).sum())
+
+
+def _short(mixture: _Mixture) -> bool:
+    """Whether the levels of all values are said sooner than the places of all moves."""
+    import numpy as np
+
+    shares, n = mixture.shares[mixture.shares > 0], len(mixture.labels)
+    return n * float(-(shares * np.log(shares)).sum()) < COST * log(n) * mixture.moves
+
+
+def _found(mixture: _Mixture, low: int, high: int) -> Switching:
+    """The stretch from where values leave the commonest level more often than before."""
+    import numpy as np
+
+    away = (mixture.labels != mixture.shares.argmax()).astype(np.float64)
+    n, total = len(away), float(away.sum())
+    before = np.arange(1, n)
+    here = np.cumsum(away)[:-1]
+    gain = _information(here, before) + _information(total - here, n - before) - _information(np.array([total]), np.array([n]))[0]
+    start = int(gain.argmax()) + 1
+    rarer = here[start - 1] / start < (total - here[start - 1]) / (n - start) / 4
+    start = start if rarer and gain[start - 1] > 2 * log(n) else 0
+    labels = mixture.labels[start:]
+    shares = np.bincount(labels, minlength=len(mixture.levels)) / len(labels)
+    return Switching(
+        low + start, high - 1, tuple(mixture.levels), tuple(shares.tolist()), int(np.count_nonzero(np.diff(labels)))
+    )  # fmt: skip
+
+
+def _information(hits: NDArray[np.float64], of: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The largest log-likelihood of so many hits among so many values."""
+    import numpy as np
+
+    share = np.clip(hits / of, 1e-12, 1 - 1e-12)
+    found: NDArray[np.float64] = hits * np.log(share) + (of - hits) * np.log1p(-share)
+    return found

@@ -1,0 +1,171 @@
+"""How well a history is judged: steps as annotators count them, and the newest value.
+
+    python benchmarks/changepoints.py [--runs 40] [--seed 11]      simulated histories (series_noise.py)
+    PYTHONPATH=CHECKOUT python benchmarks/changepoints.py          the same with another checkout's judge
+
+A step is right if a true place is within five commits; each place and each step counts once. `flat` are series without a true place of
+which a step is reported. Coverage is that of the 99 % intervals of steps whose neighbours are found, too, where no drift moves the level.
+The newest value is judged in histories of one value per commit; `t-test` is the usual one with a level of 99 % on the last 64 values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from math import log
+
+import numpy as np
+import series_noise as made
+from scipy import stats
+
+try:
+    from perfvcs.statistics.changepoints.judgement import judge_all
+except ImportError:  # before there was one
+    judge_all = None
+    from perfvcs.statistics.changepoints.steps import steps as alone
+
+NEAR = 5
+
+
+def judged(series):
+    """Steps and drifts of each series, and its newest value if that is judged."""
+    if judge_all:
+        return [(list(one.steps), one.newest) for one in judge_all(series)]
+    return [(alone(values), None) for values in series]
+
+
+def matched(found, truth):
+    """How many of the places and steps belong together, one to one, the nearest first."""
+    pairs = sorted((abs(place - there), place, there) for place in found for there in truth if abs(place - there) <= NEAR)
+    used, taken = set(), set()
+    for _, place, there in pairs:
+        if place not in used and there not in taken:
+            used.add(place)
+            taken.add(there)
+    return len(used)
+
+
+def annotated(title, recipes, runs, seed):
+    print(f"\n{title:18} {'places':>7} {'precision':>10} {'recall':>7} {'F1':>6} {'flat':>8} {'coverage':>13} {'ms':>6}")
+    total = np.zeros(5)
+    for number, (name, recipe) in enumerate(recipes.items()):
+        rng = np.random.default_rng([seed, number])
+        histories = [recipe.make(rng) for _ in range(runs)]
+        start = time.process_time()
+        answers = judged([one.values for one in histories])
+        took = 1000 * (time.process_time() - start) / runs
+        right = reported = true = flat = flats = inside = intervals = 0
+        for history, (steps, _) in zip(histories, answers, strict=True):
+            places = [step.place for step in steps if step.word == "step"]
+            right += matched(places, history.truth)
+            reported += len(places)
+            true += len(history.truth)
+            flats += not history.truth
+            flat += bool(places) and not history.truth
+            if recipe.drift == 0 or not any(step.word == "drift" for step in steps):
+                hits = list(covered(history, steps)) if len(steps) == len(history.truth) else []
+                inside, intervals = inside + sum(hits), intervals + len(hits)
+        line(name, true, right, reported, f"{flat}/{flats}", f"{inside}/{intervals}", took)
+        total += (true, right, reported, inside, intervals)
+    line("all", *total[:3], "", f"{total[3] / max(total[4], 1):.1%}", 0.0)
+
+
+def covered(history, steps):
+    """Whether the interval of each step has the truth, where all steps are the true ones."""
+    if all(abs(step.place - there) <= NEAR for step, there in zip(steps, history.truth, strict=True)):
+        for step, size in zip(steps, history.sizes, strict=True):
+            low, high = step.interval()
+            yield low <= size <= high
+
+
+def line(name, true, right, reported, flat, coverage, took):
+    precision, recall = right / max(reported, 1), right / max(true, 1)
+    f1 = 2 * right / max(reported + true, 1)
+    print(f"{name:18} {true:7.0f} {precision:10.3f} {recall:7.3f} {f1:6.3f} {flat:>8} {coverage:>13} {took:6.1f}")
+
+
+def back_and_forth(seed):
+    print(f"\n{'dwell':>6} {'moves':>6} {'steps':>6} {'switching':>10}   of 800 values on levels 13 % apart")
+    for dwell in (2, 5, 10, 20, 40):
+        rng = np.random.default_rng([seed, dwell])
+        series, truths = zip(*(made.switching(rng, 800, dwell, 0.13, 0.01) for _ in range(10)), strict=True)
+        answers = judge_all(series) if judge_all else None
+        counts = [len(steps) for steps, _ in judged(series)]
+        found = np.mean([one.switching is not None for one in answers]) if answers else float("nan")
+        print(f"{dwell:6} {np.mean([len(one) for one in truths]):6.1f} {np.mean(counts):6.1f} {found:10.0%}")
+
+
+def near_the_end(runs, seed):
+    print("\n+5 % ten commits before the end, noise of 2 %; found within two commits or inside the range")
+    for name, noise in (("normal", made.normal), ("t3", made.heavy), ("AR(1) .3", made.autoregressive(0.3))):
+        for n in (100, 400, 1000):
+            rng = np.random.default_rng([seed, n])
+            series = [0.02 * noise(rng, n) + np.where(np.arange(n) < n - 10, 0.0, log(1.05)) for _ in range(4 * runs)]
+            hits = [
+                any(s.word == "step" and (abs(s.place - n + 10) <= 2 or s.first <= n - 10 <= s.last) for s in steps)
+                for steps, _ in judged(series)
+            ]  # fmt: skip
+            print(f"  {name:10} n = {n:5}   {np.mean(hits):6.1%}")
+
+
+def dashboard(runs, seed):
+    rng = np.random.default_rng([seed, 4181])
+    lengths = rng.integers(40, 300, runs).tolist()
+    plain = [made.nearly_equal(rng, n) for n in lengths]
+    worse = sum(step.effect > 0 for steps, _ in judged(plain) for step in steps)
+    print(f"\nnearly equal: {sum(lengths)} points, {worse} steps for the worse")
+    for title, behind in (("anywhere", None), ("with three commits at the new level", 3), ("the newest value", 1)):
+        series, places = [], []
+        for values in plain:
+            place = len(values) - behind if behind else int(rng.integers(20, len(values) - 10))
+            series.append(values + np.where(np.arange(len(values)) < place, 0.0, log(1.2)))
+            places.append(place)
+        hits = [
+            any(abs(step.place - place) <= 3 for step in steps)
+            or bool(behind and newest and newest.word != "usual" and newest.effect > 0)
+            for (steps, newest), place in zip(judged(series), places, strict=True)
+        ]  # fmt: skip
+        print(f"  +20 % {title}: found within three points in {np.mean(hits):.1%}")
+
+
+def newest_values(runs, seed):
+    print(f"\n{'newest of':16} {'n':>4}   alarms without and with +20 %; t-test (99 %) without and with")
+    kinds = {
+        "normal": made.normal,
+        "t3": made.heavy,
+        "skewed": made.skewed,
+        "AR(1) .4 laplace": made.autoregressive(0.4, made.laplace),
+    }
+    for name, noise in kinds.items():
+        for n in (12, 60, 300):
+            rng = np.random.default_rng([seed, n])
+            plain = [rng.choice([0.02, 0.05, 0.08]) * noise(rng, n) for _ in range(5 * runs)]
+            alarms, tests = [], []
+            for added in (0.0, log(1.2)):
+                series = [np.append(one[:-1], one[-1] + added) for one in plain]
+                newest = [one for _, one in judged(series)]
+                alarms.append(np.mean([one is not None and one.word != "usual" for one in newest]))
+                tests.append(np.mean([t_test(one) for one in series]))
+            print(f"{name:16} {n:4}   {alarms[0]:6.2%} {alarms[1]:6.1%}   {tests[0]:6.2%} {tests[1]:6.1%}")
+
+
+def t_test(values):
+    past = values[:-1][-64:]
+    return abs(values[-1] - past.mean()) > stats.t.ppf(0.995, len(past) - 1) * past.std(ddof=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=40, help="histories of each kind")
+    parser.add_argument("--seed", type=int, default=11)
+    options = parser.parse_args()
+    annotated("development", made.DEVELOPMENT, options.runs, options.seed)
+    annotated("held out", made.HELD_OUT, options.runs, options.seed)
+    back_and_forth(options.seed)
+    near_the_end(options.runs, options.seed)
+    dashboard(options.runs, options.seed)
+    newest_values(options.runs, options.seed)
+
+
+if __name__ == "__main__":
+    main()

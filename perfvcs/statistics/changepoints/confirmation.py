@@ -1,0 +1,144 @@
+"""Steps of a series without those that chance explains, that are too small, or that are the ends of a spike."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import exp, inf, log1p, sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+CHANCE = 0.01  # of a false step per series, shared among its places
+SMALLEST = 0.005
+SPIKE = 5  # values that are no level of their own between two others
+CLIP = 1.0  # standard deviations that a value may lie outside both levels
+DENSITY = 0.7978845608028654  # twice that of the normal distribution at 0
+
+
+class Segments:
+    """The centres of a series between steps, each computed once."""
+
+    def __init__(self, values: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+        self.values, self.scale = values, scale
+        self._known: dict[tuple[int, int], float] = {}
+
+    def centres(self, steps: Sequence[int]) -> NDArray[np.float64]:
+        """Of each of the segments."""
+        import numpy as np
+
+        from perfvcs.statistics.changepoints.level import start
+
+        for low, high in pairwise([0, *steps, len(self.values)]):
+            if (low, high) not in self._known:
+                self._known[low, high] = start(self.values[low:high])
+        return np.array([self._known[part] for part in pairwise([0, *steps, len(self.values)])])
+
+
+def scores(segments: Segments, steps: Sequence[int], inflation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """|t| and its degrees of freedom of each of the ascending ``steps``, between it and its neighbours; ``steps`` is not empty.
+
+    By Student's t of the values clipped at one standard deviation outside both levels: an outlier counts as a value that lies there, and
+    the values of a rarer component count as the same on both sides. The pooled variance is multiplied by ``inflation`` for dependence.
+    Where nothing varies t is infinite, and 0 where the means are the same, too, or fewer than three values are left.
+    """
+    import numpy as np
+
+    y, scale = segments.values, segments.scale
+    bounds = np.array([0, *steps, len(y)])
+    lengths = np.diff(bounds)
+    centres = segments.centres(steps)
+    least, most = np.minimum(centres[:-1], centres[1:]), np.maximum(centres[:-1], centres[1:])
+    reach = CLIP * scale
+    sides = []
+    for low, high, counts in ((0, bounds[-2], lengths[:-1]), (bounds[1], len(y), lengths[1:])):
+        middle = np.repeat((least + most) / 2, counts)  # about which sums lose nothing
+        part = np.clip(
+            y[low:high] - middle,
+            np.repeat(least, counts) - middle - reach[low:high],
+            np.repeat(most, counts) - middle + reach[low:high],
+        )
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        total = np.add.reduceat(part, starts)
+        sides.append((total / counts, np.add.reduceat(part * part, starts) - total * total / counts))
+    (before, spread), (after, other) = sides
+    df = (lengths[:-1] + lengths[1:] - 2).astype(np.float64)
+    variance = np.maximum(spread + other, 0.0) / np.maximum(df, 1) * (1 / lengths[:-1] + 1 / lengths[1:]) * inflation
+    error, change = np.sqrt(variance), np.abs(after - before)
+    flat = error <= 1e-9 * change
+    t = np.where(flat, np.where(change > 0, np.inf, 0.0), change / np.where(flat, 1.0, error))
+    return np.where(df > 0, t, 0.0), df
+
+
+def confirm(segments: Segments, steps: Sequence[int], inflation: float = 1.0, settled: Collection[int] = ()) -> list[int]:
+    """The ``steps`` without the weak ones: p above ``level``, smaller than half a percent, or the end of five values or fewer.
+
+    They are taken away, those first that are weaker than both their neighbours, until none is weak; those at ``settled`` places stay.
+    ``inflation`` stays what it is: it was estimated before.
+    """
+    import numpy as np
+
+    left = list(steps)
+    while left:
+        t, df = scores(segments, left, inflation)
+        # Comparable among different degrees of freedom: the logarithm of the likelihood ratio.
+        strength = np.where(np.isfinite(t), df * np.log1p(np.where(np.isfinite(t), t, 0.0) ** 2 / np.maximum(df, 1)), np.inf)
+        weak = np.zeros(len(left), dtype=np.bool_)
+        weak[exceeding(t, df, level(len(segments.values), inflation))] = True
+        centres = segments.centres(left)
+        weak |= np.abs(np.diff(centres)) < SMALLEST
+        for turn, (low, high) in enumerate(pairwise(left)):
+            if high - low <= SPIKE:
+                weaker = int(low not in settled and high not in settled and strength[turn + 1] < strength[turn])
+                weak[turn + (weaker or int(low in settled))] = True
+        weak &= np.array([place not in settled for place in left])
+        if not weak.any():
+            break
+        strength = np.where(weak, strength, np.inf)
+        beside = np.concatenate([[np.inf], strength, [np.inf]])
+        first = (strength <= beside[:-2]) & (strength < beside[2:]) & weak
+        if not first.any():
+            first = weak & (strength == strength[weak].min())
+        left = [place for place, gone in zip(left, first.tolist(), strict=True) if not gone]
+    return left
+
+
+def level(n: int, inflation: float) -> float:
+    """The largest p of a step among n values.
+
+    Of independent values, the price of a step keeps most chance steps out before they are tested. Dependence undercuts it, and more so for
+    both of a step's sides: p is to be as much smaller as ``inflation`` squared. Simulated.
+    """
+    return CHANCE / n / inflation**2
+
+
+def limits(t: float, df: float) -> tuple[float, float]:
+    """What the two-sided p of ``t`` is surely not below, and not above: fast, of large t a few percent apart; 0 and inf below df 2.
+
+    Above it is the integral of u f(u) / t beyond t instead of that of the density f(u), with the normal density's constant; below what is
+    left of it by parts, with Kershaw's bound on the constant.
+    """
+    if df < 2 or t <= 0:
+        return 0.0, inf
+    most = DENSITY * df / ((df - 1) * t) * exp(-(df - 1) / 2 * log1p(t * t / df)) if t < inf else 0.0
+    return most * sqrt(1 - 0.5 / df) / (1 + (df / t / t + 1) / (df - 1)), most
+
+
+def exceeding(t: NDArray[np.float64], df: NDArray[np.float64], chance: float) -> list[int]:
+    """The indices whose two-sided p is above ``chance``; it is computed only where ``limits`` leave that open: it takes long."""
+    found = []
+    for place, (value, degrees) in enumerate(zip(t.tolist(), df.tolist(), strict=True)):
+        least, most = limits(value, degrees)
+        if most > chance and (least > chance or chances(t[place : place + 1], df[place : place + 1])[0] > chance):
+            found.append(place)
+    return found
+
+
+def chances(t: NDArray[np.float64], df: NDArray[np.float64]) -> list[float]:
+    """The two-sided p of each t, 1 without degrees of freedom."""
+    from perfvcs.statistics.student import tail
+
+    return [tail(value, degrees) if degrees > 0 else 1.0 for value, degrees in zip(t.tolist(), df.tolist(), strict=True)]

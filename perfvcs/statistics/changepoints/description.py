@@ -1,0 +1,102 @@
+"""Steps at known places in full: levels, effects with their errors, which places are as plausible, and whether they are drifts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import exp, nan, sqrt
+from typing import TYPE_CHECKING
+
+from perfvcs.statistics.changepoints.steps import SERIES, TURNS, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from perfvcs.statistics.changepoints.confirmation import Segments
+    from perfvcs.statistics.changepoints.level import Level
+
+PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
+CLIP = 2.5  # standard deviations outside the levels
+FEWEST = 4  # degrees of freedom
+
+
+def described(segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[Step]:
+    """The steps at ascending places, between each one's neighbours; those that are ``settled`` were measured in turns."""
+    import numpy as np
+
+    from perfvcs.statistics.changepoints.confirmation import chances, confirm, scores
+    from perfvcs.statistics.changepoints.confirmation import level as allowed
+    from perfvcs.statistics.changepoints.drift import join, ramps
+    from perfvcs.statistics.changepoints.level import level
+    from perfvcs.statistics.changepoints.longrun import batches
+    from perfvcs.statistics.changepoints.trend import SIDE, stepped
+
+    if not places:
+        return []
+    y, scale = segments.values, segments.scale
+    # Two steps may turn out to be closer to each other than they were found: the ends of a spike.
+    moved = confirm(segments, _placed(segments, places, inflation, settled)[0], inflation, settled)
+    if not moved:
+        return []
+    moved, ranges = _placed(segments, moved, inflation, settled)
+    bounds = [0, *moved, len(y)]
+    levels = [level(y[low:high], scale[low:high]) for low, high in pairwise(bounds)]
+    centres = np.repeat([one.centre for one in levels], np.diff(bounds))
+    clipped = np.clip(y, centres - 3 * scale, centres + 3 * scale)
+    wide = max(inflation, batches((clipped - centres) / scale, moved))
+    chance = allowed(len(y), inflation)
+    p = chances(*scores(segments, moved, inflation))
+    found = []
+    for turn, place in enumerate(moved):
+        low, high = bounds[turn], bounds[turn + 2]
+        before, after = levels[turn], levels[turn + 1]
+        sure = place in settled
+        sudden = sure or stepped(clipped, place, low, high)
+        first, last = ranges[turn] if sudden else (max(low, place - SIDE), min(high, place + SIDE) - 1)
+        error, df = _error(before, after, wide)
+        names = tuple(name for name, says in ((SERIES, p[turn] <= chance), (TURNS, sure)) if says)
+        found.append(
+            Step(
+                place, first, last, before.centre, after.centre, after.centre - before.centre,
+                error, df, float(p[turn]),
+                "step" if sudden else "drift", names,
+            )
+        )  # fmt: skip
+    return join(ramps(clipped, found))
+
+
+def _error(before: Level, after: Level, inflation: float) -> tuple[float, float]:
+    """The standard error of the difference of two levels, with the pooled variance, and its degrees of freedom.
+
+    These are Welch's, at least 4: of skewed values the shorter side decides how far the mean is off.
+    """
+    df = before.n + after.n - 2
+    if df < 1:
+        return nan, 0.0
+    pooled = sum(side.variance * (side.n - 1) for side in (before, after) if side.n > 1) / df
+    whole = 1 / before.n + 1 / after.n
+    welch = whole**2 / sum(1 / side.n**2 / max(side.n - 1, 1) for side in (before, after))
+    return sqrt(pooled * whole * inflation), float(min(df, max(welch, FEWEST)))
+
+
+def _placed(
+    segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int]
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """The likeliest places, and the first and last plausible ones, by squares about the levels on both sides; outliers are clipped."""
+    import numpy as np
+
+    y, scale, centres = segments.values, segments.scale, segments.centres(places)
+    moved: list[int] = []
+    ranges: list[tuple[int, int]] = []
+    bounds = [0, *places, len(y)]
+    for turn, place in enumerate(places):
+        low, high = moved[-1] if moved else 0, bounds[turn + 2]
+        before, after = float(centres[turn]), float(centres[turn + 1])
+        reach = CLIP * scale[low:high]
+        part = np.clip(y[low:high], min(before, after) - reach, max(before, after) + reach)
+        squares = np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
+        best = place if place in settled else low + 1 + int(squares.argmin())
+        least = max(float(squares[best - low - 1]), float(squares.max()) * 1e-15, 1e-300)
+        plausible = np.flatnonzero(squares <= least * exp(min(PLAUSIBLE * inflation / len(part), 700.0))) + low + 1
+        moved.append(best)
+        ranges.append((best, best) if place in settled else (int(plausible[0]), int(plausible[-1])))
+    return moved, ranges
