@@ -127,6 +127,19 @@ def change(effect: float, low: float | None, high: float | None) -> str:
     return percent(effect) + bounds
 
 
+def difference(shift: float, low: float | None, high: float | None, unit: str) -> str:
+    """A change in a metric's unit with its interval, all under one prefix.
+
+    >>> difference(0.0012, 0.001, 0.0014, "s"), difference(-5.0, None, None, "B")
+    ('+1.2 ms [+1, +1.4]', '-5 B')
+    """
+    known = [value for value in (shift, low, high) if value is not None]
+    chosen = scale(max(map(abs, known)), unit)
+    texts = [f"{'+' * (value > 0)}{number(value * chosen.factor)}" for value in known]
+    bounds = f" [{texts[1]}, {texts[2]}]" if len(texts) == 3 else ""
+    return f"{texts[0]} {_short(chosen.unit)}".rstrip() + bounds
+
+
 def interval(low: float | None, high: float | None) -> str:
     """The interval of a relative change, such as ``[-0.3 %, +1.2 %]``; empty when a side is missing."""
     return "" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"

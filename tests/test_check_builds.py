@@ -116,7 +116,7 @@ def test_sessions_of_one_build_count_as_one_build_beside_a_session_of_several() 
 @pytest.mark.parametrize("value", [0.0, 0.1, 3.7])
 def test_equal_values_in_every_build_are_the_same(value: float) -> None:
     sides = np.full((7, 3), value)
-    assert judged(built(sides), built(sides, 1)).word == "same"
+    assert judged(built(sides, metric=Metric("B")), built(sides, 1, metric=Metric("B"))).word == "same"
 
 
 def test_zeros_are_averaged_per_build_on_the_raw_scale() -> None:

@@ -118,7 +118,7 @@ def test_bad_input_has_a_word(method: str, case: str) -> None:
             if case.startswith("one execution"):
                 assert words == {"inconclusive"}
             if case in ("equal values", "all zero") and (order == "interleaved" or method not in ("log-median", "signed-rank")):
-                assert words == {"same"}
+                assert words == {"same" if kind == "deterministic" else "inconclusive"}  # equal readings of a clock show nothing
         if case.startswith("nothing") or case == "no values":
             assert words <= {"new", "inconclusive"}
 
@@ -161,7 +161,7 @@ def test_metrics_and_units_that_do_not_match_have_the_usual_word(method: str) ->
     )
     words = {change.uid: change.word for change in sound(compare([both[0]], [both[1]], method=method)).changes}
     assert (words["gone"], words["fresh"]) == ("missing", "new")
-    units = profile(values[0].tolist()), profile(values[1].tolist(), 1, metric=Metric("ms"))
+    units = profile(values[0].tolist()), profile(values[1].tolist(), 1, metric=Metric("B"))
     (change,) = sound(compare([units[0]], [units[1]], method=method)).changes
     assert change.word == "not comparable"
     assert sound(compare([], [units[1]], method=method)).counts == {"new": 1}

@@ -15,7 +15,7 @@ from test_methods import counters, sized, tight
 from perfvcs.check import Report, compare
 from perfvcs.check.document import decode, encode
 from perfvcs.check.text import text
-from perfvcs.profile import Job
+from perfvcs.profile import Job, Metric, Resources
 from perfvcs.repository import Repository
 from perfvcs.rules import Rule, Rules
 
@@ -112,13 +112,15 @@ def test_one_method_a_row_is_not_named(measured: Project, perf: Perf) -> None:
     assert "by ks" not in perf("check", code=3).out
 
 
+def faults() -> Resources:
+    return Resources(names=["sort"], uid=[0] * 5, execution=list(range(5)), metrics={"faults": [7.0] * 5})
+
+
 def test_short_rows_name_their_methods_too() -> None:
     rules = Rules((Rule(method="ks"), Rule(method="t-test")), take="all")
-    report = compare([profile([0.0] * 5)], [profile([0.0] * 5, 1)], rules=rules)
-    assert (
-        text(report, verbose=False).splitlines()[1]
-        == "  same           wall time 0 -> 0 s (by ks), wall time 0 -> 0 s (by t-test)"
-    )
+    rows = {side: profile([7.0] * 5, side, metrics={"faults": Metric("")}, resources=faults()) for side in (0, 1)}
+    shown = text(compare([rows[0]], [rows[1]], rules=rules), verbose=False).splitlines()[1]
+    assert shown == "  same           faults (by ks), faults (by t-test)"
 
 
 def test_the_method_on_the_command_line_wins(measured: Project, perf: Perf) -> None:

@@ -56,7 +56,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One verdict: one unit of one job under one metric, target against baseline.
 
     ``series`` is the job's key, ``environment`` the fingerprint of what both sides were measured in (empty: unknown).
-    ``effect`` is target/baseline - 1 with its ``confidence`` interval ``low``..``high``; ``shift`` the same in the metric's unit.
+    ``effect`` is target/baseline - 1 with its ``confidence`` interval ``low``..``high``; ``shift`` the same in the metric's unit, also
+    where a share of the baseline has no meaning (it is 0, or values are negative), and ``delta`` then one of the larger side.
+    ``coarse``: the clock is too coarse for more executions to settle anything.
     Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
     medians for deterministic metrics and where outliers were
     drawn in). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
@@ -93,6 +95,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     builds: tuple[int, int] | None = None
     paired: bool = False
     gate: bool = False
+    coarse: bool = False
     method: str = "log-median"
     reason: str = ""
     finding: str = ""

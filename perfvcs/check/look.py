@@ -45,8 +45,8 @@ def look(
 
     A change needs p <= .001 before the last look and p <= .0095 at it (Haybittle, Peto): at most 1.7 % of false alarms. The effect of one
     that stopped early is somewhat too large on average (+5.2 % where it is +5 %). A comparison is open while it is neither changed nor
-    ``same``; one that more pairs cannot decide (no ratio, no usable value, too few builds, which take turns from the first pair on) is
-    not. Measuring a job can stop as soon as none of its comparisons is open.
+    ``same``; one that more pairs cannot decide (a coarse clock, no usable value, too few builds, which take turns from the first pair
+    on) is not. Measuring a job can stop as soon as none of its comparisons is open.
     """
     report = compare(baseline, target, delta=delta, history=history, alpha=level(pairs, most))
     undecided = [change for change in report.having(*OPEN) if _open(change, pairs)]
@@ -55,6 +55,8 @@ def look(
 
 
 def _open(change: Change, pairs: int) -> bool:
+    if change.coarse:
+        return False
     if change.builds and min(change.builds) < min(FEWEST, pairs):
         return False
     return change.p is not None or min(change.executions) == 1

@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_open
-from perfvcs.check.text import benchmark, contested, remarks, revision, settlement, step, summary
-from perfvcs.quantity import change as effect
+from perfvcs.check.text import benchmark, contested, measure, remarks, revision, settlement, step, summary
 from perfvcs.quantity import metric_name, shorten
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def markdown(report: Report) -> str:
     if accepted:
         lines += ["", "Accepted:", "", *HEAD, *accepted]
     lines += [line for failure in report.failures for line in ("", f"Note: {escape(failure)}")]
-    shown = {f"{100 * change.confidence:g} %" for change in report.changes if change.low is not None}
+    shown = {f"{100 * change.confidence:g} %" for change in report.changes if measure(change).endswith("]")}
     if shown:
         lines += ["", f"In brackets: the {' and '.join(sorted(shown))} interval of the effect."]
     return "\n".join([*lines, "", settlement(report.comparisons)])
@@ -48,7 +47,7 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
         "accepted" if change.accepted is not None else f"**{change.word}**" if change.word == "degradation" else change.word,
         escape(benchmark(change)),
         escape(metric_name(change.metric)),
-        "" if change.effect is None else effect(change.effect, change.low, change.high),
+        escape(measure(change)) if change.effect is None else measure(change),
         escape(step(change).replace("->", "→")),
         remark,
     )

@@ -28,20 +28,25 @@ def state(
     method: str,
     centres: tuple[float, float],
     effects: Three = UNKNOWN,
+    shifts: Three = UNKNOWN,
     chances: Three = UNKNOWN,
     delta: float | None = None,
     confidence: float = 0.99,
     gate: bool = False,
+    coarse: bool = False,
     builds: tuple[int, int] | None = None,
     reason: str = "",
     finding: str = "",
 ) -> Change:
     """The change of a pair; ``effects`` are relative with their interval, ``chances`` p, q and the permutation p.
 
-    Numbers that are not finite become None.
+    ``shifts`` are the effects in the metric's unit, where they do not follow from those. Numbers that are not finite become None.
     """
     effect, low, high = map(finite, effects)
-    shift, shift_low, shift_high = (None if each is None else finite(each * centres[0]) for each in (effect, low, high))
+    shift, shift_low, shift_high = (
+        finite(own) if own is not None else None if each is None else finite(each * centres[0])
+        for own, each in zip(shifts, (effect, low, high), strict=True)
+    )
     p, q, permutation_p = map(finite, chances)
     case = pair.case
     return Change(
@@ -49,7 +54,7 @@ def state(
         series=case.series, environment=case.environment, effect=effect, low=low, high=high,
             shift=shift, shift_low=shift_low, shift_high=shift_high,
         baseline=finite(centres[0]), target=finite(centres[1]), p=p, q=q, permutation_p=permutation_p, delta=delta,
-        confidence=confidence, executions=pair.executions, paired=pair.paired, gate=gate, builds=builds, method=method,
+        confidence=confidence, executions=pair.executions, paired=pair.paired, gate=gate, coarse=coarse, builds=builds, method=method,
         reason=reason, finding=finding,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.change import WORDS
-from perfvcs.quantity import ambiguous, counted, metric_name, metric_rank, number, scale, shorten
+from perfvcs.quantity import ambiguous, counted, difference, metric_name, metric_rank, number, scale, shorten
 from perfvcs.quantity import change as effect
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: 
     lines: list[str] = []
     for place, change in enumerate(rows):
         metric = shorten(metric_name(change.metric), METRIC)
-        numbers = f"{_effect(change):<23} {step(change)}"
+        numbers = f"{measure(change):<23} {step(change)}"
         lines += _indented("accepted" if change.accepted is not None else change.word, f"{metric:<{METRIC}} {numbers}", width)
         later = [remark for other in rows[place + 1 :] for remark in remarks(other, several)]
         for remark in remarks(change, several):
@@ -191,11 +191,16 @@ def _brief(change: Change) -> bool:
     """Whether naming the metric is enough: nothing was computed or found, or it stayed what it was and is not a time."""
     if change.accepted is not None or change.finding or any(cluster.regressed for cluster in change.clusters or ()):
         return False
-    return change.effect is None or (change.word == "same" and change.metric not in TIMES)
+    return (change.effect is None and change.shift_low is None) or (change.word == "same" and change.metric not in TIMES)
 
 
-def _effect(change: Change) -> str:
-    return "" if change.effect is None else effect(change.effect, change.low, change.high)
+def measure(change: Change) -> str:
+    """The effect with its interval: in percent, or in the metric's unit where a share of the baseline has no meaning."""
+    if change.effect is not None:
+        return effect(change.effect, change.low, change.high)
+    if change.shift is None or change.shift_low is None:
+        return ""
+    return difference(change.shift, change.shift_low, change.shift_high, change.unit)
 
 
 def _unknown(change: Change) -> str:

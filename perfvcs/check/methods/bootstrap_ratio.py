@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from perfvcs.check.samples.sampled import Sample
 
+BELOW = "a ratio needs means above 0: compare the values by student"
+
 
 @dataclass(frozen=True)
 class BootstrapRatio(SampledMethod):
@@ -36,7 +38,7 @@ class BootstrapRatio(SampledMethod):
 
         base, target = (float(side.mean()) for side in sample.replicates)
         if min(base, target) <= 0:
-            return Outcome(target - base)
+            return Outcome(target - base, reason=BELOW)
         found = ratio(_nested(sample, 0), _nested(sample, 1), self.stated)
         shift, low, high = ((each - 1) * base for each in (found.ratio, found.low, found.high))
         return Outcome(shift, low, high, changed=found.low > 1 or found.high < 1)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEW, FEWEST, NO_RATIO, WIDE
+from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEW, FEWEST, WIDE
+from perfvcs.check.samples.clock import EQUAL, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.sampled import Sample, grouped_means, samples
 from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE
-from perfvcs.check.statement import direction, state
+from perfvcs.check.statement import UNKNOWN, Three, direction, state
 from perfvcs.quantity import number, percent, scale
 from perfvcs.statistics.clusters import MOST, Matched, match
 from perfvcs.statistics.multiplicity import q_values
@@ -29,6 +30,7 @@ VALUES = 10  # measurements a side for each cluster that is looked for
 VISITED = 0.5  # share of the executions that a cluster has values from; fewer make it a difference between executions
 CURVE = "a unit of many sizes: its clusters would be the sizes"
 APART = "measured apart, and the rule knows nothing of how much sessions differ"
+CENTRED = "the mean of both sides is 0: compare the values by student"
 UNALIKE = "not the same number of clusters on both sides"
 
 
@@ -44,7 +46,9 @@ class Gap:
 
 @dataclass(frozen=True)
 class View:
-    """A sample's clusters: of logarithms, or where a value is 0 or below of shares of the baseline's mean ``base``.
+    """A sample's clusters: of logarithms, or where a value is 0 or below of shares of ``base``.
+
+    That is the baseline's mean; where values are negative or it is 0, so that a ``ratio`` has no meaning, the larger of both sides'.
 
     ``gaps`` are the differences of the clusters, ``shares`` those of their shares (none for one cluster), ``total`` that of all values.
     """
@@ -53,6 +57,7 @@ class View:
     matched: Matched
     logarithmic: bool
     base: float
+    ratio: bool = True
     gaps: tuple[Gap, ...] = ()
     shares: tuple[Gap, ...] = ()
     total: Gap = Gap()
@@ -68,11 +73,20 @@ class View:
         """How many differences are tested."""
         return len(self.gaps) + len(self.shares)
 
-    def relative(self, difference: float) -> float:
-        """A difference as target/baseline - 1; infinite where it is beyond a float."""
+    def relative(self, difference: float) -> float | None:
+        """A difference as target/baseline - 1; infinite where it is beyond a float, None where it has no meaning."""
+        if not self.ratio:
+            return None
         if not self.logarithmic or abs(difference) == inf:
             return difference
         return expm1(difference) if difference <= LARGEST_EXPONENT else inf
+
+    def shifts(self, gap: Gap) -> Three:
+        """A gap with its interval in the metric's unit, where that does not follow from its share."""
+        if self.ratio:
+            return UNKNOWN
+        unit = self.base * self.sample.unit
+        return gap.theta * unit, gap.low * unit, gap.high * unit
 
     def centres(self, place: int) -> tuple[float, float]:
         """A cluster's means on both sides, in the metric's unit."""
@@ -124,19 +138,22 @@ class Clusters(PairMethod):
 
     def _view(self, sample: Sample) -> View | Change:
         first, second = sample.sides
-        base = float(first.means().mean())
+        base, other = (float(side.means().mean()) for side in sample.sides)
         if min(sample.counts) < 2:
             return self._plain(sample, "inconclusive", ALONE.format(sample.kind))
         if min(first.values.min(), second.values.min()) == max(first.values.max(), second.values.max()):
-            return self._plain(sample, "same", "")
+            coarse = finest_step(sample.pair) > 0
+            return self._plain(sample, "inconclusive" if coarse else "same", EQUAL if coarse else "")
         if sample.pair.size is None and sample.pair.case.sizes:
             return self._plain(sample, "inconclusive", CURVE)
         logarithmic = min(first.values.min(), second.values.min()) > 0
-        if not logarithmic and base <= 1 / LARGEST_SHARE:
-            return self._plain(sample, "inconclusive", NO_RATIO)
+        ratio = logarithmic or (min(first.values.min(), second.values.min()) >= 0 and base > other / LARGEST_SHARE)
+        base = base if ratio else max(abs(base), abs(other))
+        if not base:
+            return self._plain(sample, "inconclusive", CENTRED)
         runs = [[run if logarithmic else run / base for run in side.runs(logarithms=logarithmic)] for side in sample.sides]
         most = max(1, min(MOST, min(len(first.values), len(second.values)) // VALUES))
-        return View(sample, match(runs[0], runs[1], most, VISITED), logarithmic, base)
+        return View(sample, match(runs[0], runs[1], most, VISITED), logarithmic, base, ratio)
 
     def _judge(self, view: View, q: float) -> Change:
         bar = log1p(self.delta) if view.logarithmic else self.delta
@@ -162,9 +179,13 @@ class Clusters(PairMethod):
                 word, reason = "inconclusive", UNALIKE
             elif shifted or min(view.sample.counts) < FEWEST or not -bar <= gap.low <= gap.high <= bar:
                 word, reason = "inconclusive", WIDE.format(100 * self.delta)
+            finest = finest_step(view.sample.pair)
+            if word == "same" and is_coarse(finest, min(map(abs, centres)), self.delta):
+                word, reason = "inconclusive", too_coarse(about, finest, self.delta)
         return state(
             view.sample.pair, word=word, method="clusters", centres=centres, delta=self.delta, confidence=self.confidence,
-            effects=(view.relative(gap.theta), view.relative(gap.low), view.relative(gap.high)), chances=(view.p, q, None),
+            effects=(view.relative(gap.theta), view.relative(gap.low), view.relative(gap.high)), shifts=view.shifts(gap),
+            chances=(view.p, q, None),
             gate=word == "degradation" and (gap.low > bar or gap.high < -bar), reason=reason,
             builds=view.sample.counts if view.sample.pair.builds else None, finding=_finding(view, moved, bool(shifted), bar),
         )  # fmt: skip
@@ -249,7 +270,8 @@ def _finding(view: View, moved: Sequence[int], shifted: bool, bar: float) -> str
         chosen = scale(max(abs(old), abs(new)), view.sample.pair.about.unit)
         if place in moved:
             step = f"{number(old * chosen.factor)} -> {number(new * chosen.factor)} {chosen.unit}".rstrip()
-            parts.append(f"{step} {percent(view.relative(gap.theta))}")
+            effect = view.relative(gap.theta)
+            parts.append(step if effect is None else f"{step} {percent(effect)}")
         else:
             settled = -bar <= gap.low and gap.high <= bar
             parts.append(f"{number(old * chosen.factor)} {chosen.unit}".rstrip() + (" same" if settled else " open"))

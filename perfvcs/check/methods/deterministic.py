@@ -47,8 +47,8 @@ def _judge(pair: Pair, within: float) -> Change:
     old, new = (2 * median(value / 2 for value in side) for side in sides)  # halves, since median adds two values
     bar = max(SMALLEST, REPEATABILITY * max(within, *map(_repeatability, sides)))
     effect = new / old - 1 if old > 0 else None
-    # Relative to the smaller side, so that a change and its way back have the same size.
-    moved = abs(new - old) > bar * min(old, new) if min(old, new) > 0 else new != old
+    # Relative to the smaller side, whatever its sign, so that a change and its way back have the same size.
+    moved = abs(new - old) > bar * min(abs(old), abs(new))
     word = direction(pair.about, new - old) if moved else "same"
     change = state(
         pair, word=word, method="deterministic", centres=(old, new), effects=(effect, None, None), delta=bar,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, expm1, isnan
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
+from perfvcs.check.samples.clock import EQUAL, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates
 from perfvcs.check.samples.level import standing
 from perfvcs.check.samples.pace import at_one_pace
-from perfvcs.check.samples.scale import Scaled, flatten, mean, scale
-from perfvcs.check.statement import UNKNOWN, direction, state
+from perfvcs.check.samples.scale import Scaled, scale
+from perfvcs.check.statement import direction, state
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 FEWEST = 5  # executions a side, or pairs
 DISCOVERIES = 0.05
 PLACE = 0.2  # no more than this does the place in a pair do
+SLACK = 1e-9  # share of a clock's step that logarithms round
 
 ALONE = "a single {} has no spread: at least 5, better 10"
 FEW = "only {} {}s a side: at least 5, better 10"
@@ -35,7 +37,6 @@ FAR = "some executions are far from the others: they may be part of a change"
 SINGLE = 0.999  # confidence of a single value's range
 EARLIER = "against the level of {} earlier commits"
 FEW_EARLIER = "only {} earlier commits are at the present level: at least 10"
-NO_RATIO = "no relative change: the baseline's mean is not above 0"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ class LogMedian(PairMethod):
     disagree; the permutation p is at most 1 % (apart 3 %), or the smallest that so few executions can reach; the size is at least
     ``delta``, which is never below the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need 5
     executions a side; and executions taken in turns, or else the variance between sessions, which is added. Without that a change
-    is ``suspected``, all else ``inconclusive``: the interval is known to be too narrow. Equal values everywhere are ``same``.
+    is ``suspected``, all else ``inconclusive``: the interval is known to be too narrow. Equal values everywhere are ``same``, unless
+    they are readings of a clock: equal readings show how coarse it is, and nothing else. What the finest step of the readings may hide
+    or pretend widens the interval; where it is more than a quarter of ``delta``, nothing is ``same``, and a change must be larger.
+    Where a value is 0 or below, the differences are those of the values, and ``delta`` is a share of the larger side's mean.
     Where builds were repeated, they take the place of executions: each counts with the mean of its executions.
     Of eight pairs or more, those further than 2.5 standard deviations from the others are drawn in to that distance, so that what
     else the machine did to one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
@@ -68,15 +72,10 @@ class LogMedian(PairMethod):
         """One change per pair, in their order."""
         import numpy as np
 
-        pairs = [at_one_pace(pair) for pair in pairs]
-        scaled = [scale(pair) for pair in pairs]
-        found = iter(self._estimates([one for one in scaled if one is not None]))
-        results = [None if one is None else next(found) for one in scaled]
-        q = q_values(np.array([np.nan if result is None else result.p for result in results])).tolist()
-        return [
-            self._without_ratio(pair) if one is None or result is None else self._alone(one) or self._judge(one, result, each)
-            for pair, one, result, each in zip(pairs, scaled, results, q, strict=True)
-        ]
+        scaled = [scale(at_one_pace(pair), finest_step(pair)) for pair in pairs]
+        found = [_widened(each, one.rounding) for one, each in zip(scaled, self._estimates(scaled), strict=True)]
+        q = q_values(np.array([result.p for result in found])).tolist()
+        return [self._alone(one) or self._judge(one, result, each) for one, result, each in zip(scaled, found, q, strict=True)]
 
     def _estimates(self, scaled: Sequence[Scaled]) -> list[Estimate]:
         """One per pair, in their order."""
@@ -85,14 +84,19 @@ class LogMedian(PairMethod):
     def _judge(self, one: Scaled, result: Estimate, q: float) -> Change:
         delta = max(self.delta, expm1(aa_floor(one.pair.past.audits)))
         bar = one.bar(delta)
+        coarse = is_coarse(one.step, one.value, delta)
         word, reason = self._word(one, result, q, bar)
-        if reason is WIDE:
+        if coarse and reason in ("", WIDE, FAR) and word in ("same", "inconclusive"):
+            word, reason = "inconclusive", too_coarse(one.pair.about, one.step, delta)
+        elif reason is WIDE:
             reason = WIDE.format(100 * delta)
         beyond = result.low > bar or result.high < -bar
         return state(
             one.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
             centres=one.centres if result.widest is None else one.medians,
             effects=(one.relative(result.theta), one.relative(result.low), one.relative(result.high)),
+            shifts=(one.shift(result.theta), one.shift(result.low), one.shift(result.high)),
+            coarse=coarse and word == "inconclusive" and min(one.counts) >= FEWEST and abs(result.theta) <= one.rounding,
             chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
             builds=one.counts if one.pair.builds else None,
         )  # fmt: skip
@@ -120,10 +124,12 @@ class LogMedian(PairMethod):
     def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str]:
         fewest, unit = min(one.counts), "build" if one.pair.builds else "execution"
         vetoed = result.permutation_p > result.veto  # never where nothing was permuted
-        changed = q <= DISCOVERIES and result.p <= self.alpha and not vetoed and abs(result.theta) >= bar
+        # Readings without noise that are one step apart differ for sure, if not by how much.
+        seen = not one.rounding or max(result.low, -result.high) >= -SLACK * one.rounding
+        changed = seen and q <= DISCOVERIES and result.p <= self.alpha and not vetoed and abs(result.theta) >= bar
         apart = not one.pair.paired and one.between is None
-        if len({*flatten(one.baseline), *flatten(one.target)}) == 1 and fewest > 1:
-            return "same", ""
+        if one.equal and fewest > 1:
+            return ("inconclusive", EQUAL) if one.step else ("same", "")
         if fewest < 2 or isnan(result.p):
             return "inconclusive", ALONE.format(unit)
         if fewest < FEWEST:
@@ -142,11 +148,10 @@ class LogMedian(PairMethod):
             return ("inconclusive", APART) if apart else ("same", "")
         return "inconclusive", APART if apart else WIDE
 
-    def _without_ratio(self, pair: Pair) -> Change:
-        sides = flatten(pair.baseline), flatten(pair.target)
-        equal = len({*sides[0], *sides[1]}) == 1 and min(map(len, sides)) > 1
-        return state(
-            pair, word="same" if equal else "inconclusive", reason="" if equal else NO_RATIO, method=self.name,
-            centres=(mean(sides[0]), mean(sides[1])), delta=self.delta, confidence=self.confidence,
-            effects=(0.0, 0.0, 0.0) if equal else UNKNOWN,
-        )  # fmt: skip
+
+def _widened(result: Estimate, rounding: float) -> Estimate:
+    """The estimate with what the readings' finest step may hide or pretend on both sides of its interval."""
+    if not rounding:
+        return result
+    widest = None if result.widest is None else result.widest + rounding
+    return replace(result, low=result.low - rounding, high=result.high + rounding, widest=widest)

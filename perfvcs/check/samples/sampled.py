@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.methods.log_median import ALONE, NO_RATIO, WIDE
-from perfvcs.check.samples.scale import mean
-from perfvcs.check.statement import UNKNOWN, direction, finite, state
+from perfvcs.check.methods.log_median import ALONE, WIDE
+from perfvcs.check.samples.clock import finest_step, is_coarse, too_coarse
+from perfvcs.check.samples.scale import mean, share
+from perfvcs.check.statement import Three, direction, finite, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -151,13 +152,20 @@ class SampledMethod(PairMethod):
         base, target = ((median if self.medians else mean)(side.tolist()) for side in sample.replicates)
         if outcome is None:
             outcome = Outcome(0.0, 0.0, 0.0) if min(sample.counts) > 1 else Outcome(target - base)
-        relative = (outcome.shift / base, outcome.low / base, outcome.high / base) if base > 0 else None
-        word, reason = self._word(sample, outcome, relative)
-        beyond = relative is not None and (relative[1] > self.delta or relative[2] < -self.delta)
+        reference, relative = _shares(sample, outcome, base, target)
+        bar = self.delta * reference
+        word, reason = self._word(sample, outcome, bar)
+        if word == "same" or reason is WIDE:
+            finest = finest_step(sample.pair)
+            if is_coarse(finest, reference * sample.unit, self.delta):
+                word, reason = "inconclusive", too_coarse(sample.pair.about, finest, self.delta)
+            elif reason is WIDE:
+                reason = WIDE.format(100 * self.delta)
+        beyond = outcome.low > bar or outcome.high < -bar
         warned = not sample.pair.paired and min(sample.counts) > 1
         change = state(
             sample.pair, word=word, method=self.name, centres=(base * sample.unit, target * sample.unit), delta=self.delta,
-            effects=UNKNOWN if relative is None else relative, chances=(outcome.p, None, outcome.permutation_p),
+            effects=relative, chances=(outcome.p, None, outcome.permutation_p),
             confidence=self.stated, gate=word == "degradation" and beyond, builds=sample.counts if sample.pair.builds else None,
             reason="; ".join(part for part in (reason, APART if warned else "") if part), finding=outcome.finding,
         )  # fmt: skip
@@ -165,19 +173,27 @@ class SampledMethod(PairMethod):
         shift, low, high = (finite(each * sample.unit) for each in (outcome.shift, outcome.low, outcome.high))
         return msgspec.structs.replace(change, shift=shift, shift_low=low, shift_high=high)
 
-    def _word(self, sample: Sample, outcome: Outcome, relative: tuple[float, float, float] | None) -> tuple[Word, str]:
+    def _word(self, sample: Sample, outcome: Outcome, bar: float) -> tuple[Word, str]:
         if min(sample.counts) < 2:
             return "inconclusive", ALONE.format(sample.kind)
         if outcome.changed:
             return (direction(sample.pair.about, outcome.shift), "") if outcome.shift else ("inconclusive", SHAPE)
-        if sample.identical or outcome.same:
+        if sample.identical or outcome.same or -bar <= outcome.low <= outcome.high <= bar:
             return "same", outcome.reason
-        if relative is None:
-            return "inconclusive", outcome.reason or NO_RATIO
-        if -self.delta <= relative[1] and relative[2] <= self.delta:
-            return "same", outcome.reason
-        wide = SHORT.format(sample.kind) if isinf(outcome.high - outcome.low) else WIDE.format(100 * self.delta)
-        return "inconclusive", outcome.reason or wide
+        return "inconclusive", outcome.reason or (SHORT.format(sample.kind) if isinf(outcome.high - outcome.low) else WIDE)
+
+
+def _shares(sample: Sample, outcome: Outcome, base: float, target: float) -> tuple[float, Three]:
+    """What delta is a share of, in the sample's unit, and the effects as shares of the baseline where these have a meaning.
+
+    It is the baseline's centre; where values are negative or that is 0, the larger of both, whatever their signs.
+    """
+    known = sample.identical or min(side.values.min() for side in sample.sides) >= 0
+    low, high = share(outcome.low, base), share(outcome.high, base)
+    effect = share(outcome.shift, base) if known else None
+    if not known or effect is None:
+        return max(abs(base), abs(target)), (effect, None, None) if outcome.low or outcome.high else (effect, effect, effect)
+    return base, (effect, low, high)
 
 
 def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[Sample]:

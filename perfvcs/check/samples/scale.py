@@ -1,10 +1,10 @@
-"""The scale on which a pair is judged: logarithms, or shares of the baseline's mean where a value is 0 or below."""
+"""The scale on which a pair is judged: logarithms, or where a value is 0 or below the values themselves."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from math import exp, expm1, log, log1p
+from math import exp, expm1, inf, isinf, log, log1p
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,10 @@ REPEATS = 3  # degrees of freedom from which several sessions of the two sides s
 class Scaled:
     """What of a pair is replicated, on its scale: the executions, or where builds were repeated each build's mean of them.
 
-    ``centres`` in the metric's unit; ``between`` is what is known of sessions that were apart. Source of the builds: Kalibera 2006,
-    eq. 16: executions of one build share its variance.
+    ``centres`` in the metric's unit; ``between`` is what is known of sessions that were apart. Where the scale is not ``logarithmic``,
+    its numbers are in ``unit``s of the metric's unit. ``step`` is the finest step that readings of the metric have, in its unit: 0
+    where none is to be seen, infinite where all readings are equal, so that it may be any. Source of the builds: Kalibera 2006, eq. 16:
+    executions of one build share its variance.
     """
 
     pair: Pair
@@ -35,6 +37,8 @@ class Scaled:
     centres: tuple[float, float]
     logarithmic: bool
     between: sessions.Spread | None
+    unit: float = 1.0
+    step: float = 0.0
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -42,36 +46,74 @@ class Scaled:
         return sum(map(len, self.baseline)), sum(map(len, self.target))
 
     @property
+    def equal(self) -> bool:
+        """Whether all values of both sides are."""
+        return len({*flatten(self.baseline), *flatten(self.target)}) == 1
+
+    @property
     def medians(self) -> tuple[float, float]:
         """The medians of both sides, in the metric's unit, which outliers do not move."""
         old, new = (2 * median(value / 2 for value in flatten(side)) for side in (self.pair.baseline, self.pair.target))
         return old, new
 
-    def relative(self, difference: float) -> float:
-        """A difference on this scale as target/baseline - 1; infinite where it is unknown or beyond a float."""
-        if not self.logarithmic:
-            return difference
-        return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else float("inf")
+    @property
+    def reference(self) -> float:
+        """What delta is a share of where there are no logarithms: the larger of the centres, whatever their signs."""
+        return max(map(abs, self.centres))
+
+    def relative(self, difference: float) -> float | None:
+        """A difference on this scale as target/baseline - 1; infinite where it is beyond a float, None where it has no meaning."""
+        if self.logarithmic:
+            return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
+        lowest = min(map(min, (*self.baseline, *self.target)))
+        return share(difference * self.unit, self.centres[0]) if lowest >= 0 or self.equal else None
+
+    def shift(self, difference: float) -> float | None:
+        """A difference on this scale in the metric's unit; None where it follows from the relative one."""
+        return None if self.logarithmic else difference * self.unit
 
     def bar(self, delta: float) -> float:
-        """The smallest relative effect that counts, on this scale; a change and its way back have the same size."""
-        return log1p(delta) if self.logarithmic else delta
+        """The smallest effect that counts, on this scale; a change and its way back have the same size."""
+        return log1p(delta) if self.logarithmic else delta * self.reference / self.unit
+
+    def reach(self, difference: float) -> float:
+        """The delta whose bar a difference >= 0 on this scale is; infinite where there is none."""
+        if self.logarithmic:
+            return expm1(difference) if difference <= LARGEST_EXPONENT else inf
+        return difference * self.unit / self.reference if self.reference else inf
+
+    @property
+    def rounding(self) -> float:
+        """What the finest step of the readings can hide or pretend of a difference, on this scale."""
+        if not 0 < self.step < inf:
+            return self.step
+        return log1p(self.step / min(self.centres)) if self.logarithmic else self.step / self.unit
+
+    @property
+    def value(self) -> float:
+        """What the readings are about, in the metric's unit: a step of the clock is a share of it."""
+        return min(self.centres) if self.logarithmic else self.reference
 
 
-def scale(pair: Pair) -> Scaled | None:
-    """The pair ready for arithmetic; None where the baseline's mean is not above 0, so that no relative change has a meaning."""
+def scale(pair: Pair, finest: float = 0.0) -> Scaled:
+    """The pair ready for arithmetic; ``finest`` is the step of its readings."""
     sides = flatten(pair.baseline), flatten(pair.target)
     if min(map(min, sides)) > 0:
         logs = _each(pair, log)
         centres = _within(exp(_centre(logs[0])), sides[0]), _within(exp(_centre(logs[1])), sides[1])
-        return Scaled(pair, *logs, centres, True, None if pair.paired else _between(pair.past, *logs))
-    unit = mean(sides[0])
-    if unit <= 0 or max(abs(value) / LARGEST_SHARE for side in sides for value in side) > unit:
-        return None
+        return Scaled(pair, *logs, centres, True, None if pair.paired else _between(pair.past, *logs), step=finest)
+    unit = max(abs(value) for side in sides for value in side) or 1.0
     shares = _each(pair, lambda value: value / unit)
     centres = _within(_centre(shares[0]) * unit, sides[0]), _within(_centre(shares[1]) * unit, sides[1])
     # A history is kept in logarithms and says nothing on this scale.
-    return Scaled(pair, *shares, centres, False, None if pair.paired else _between(None, *shares))
+    return Scaled(pair, *shares, centres, False, None if pair.paired else _between(None, *shares), unit, finest)
+
+
+def share(difference: float, baseline: float) -> float | None:
+    """A difference of values none of which is negative as a share of the baseline's centre; None where that is 0, or next to it."""
+    if isinf(difference):
+        return difference
+    return difference / baseline if baseline > abs(difference) / LARGEST_SHARE else 0.0 if difference == 0 else None
 
 
 def flatten(side: Sessions) -> list[float]:
