@@ -110,13 +110,9 @@ class StudentAlone(Alone):
 
 def side(number: int, name: str, columns: Sequence[Sequence[float]], later: Flags | None, *, paired: bool = True) -> Measured:
     """One side's profile: seconds per execution of each unit, and who came later where the verdict is to know it."""
-    base = measured(number, name, {"wall": columns[0]}, paired=paired)
+    base = measured(number, name, {"wall": columns[0]}, paired=paired, later=later)
     parts = [msgspec.structs.replace(base.summaries[0], uid=f"x{n}", medians=tuple(each)) for n, each in enumerate(columns)]
-    made = Measured(base.header, parts)
-    if later is None or "turns" not in Measured.__struct_fields__:
-        return made
-    places = enumerate((later if number else ~later).tolist())
-    return msgspec.structs.replace(made, turns={(0, execution): int(place) for execution, place in places})
+    return msgspec.structs.replace(base, summaries=parts)
 
 
 def judged(kind: Kind, pairs: int, effect: float, draws: int, method: LogMedian) -> list[Change]:

@@ -5,6 +5,7 @@
 
 NOISE.jsonl is described in noise.py. Each draw takes random blocks of the interleaved design. ``alone``: every comparison is a run of
 its own; ``together``: all of a draw's comparisons are one run, as `perf check` does it. Counted are `degradation` and `improvement`.
+Made-up noise is measured in a balanced order that the verdict knows.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+import msgspec
 import numpy as np
-from noise import METRICS, NOISES, TRUE, Array, Noise, read, samples
+from noise import METRICS, NOISES, TRUE, Array, Flags, Noise, balanced, read, samples
 
 from perfvcs.check import Change, Past, Unit, compare
 from perfvcs.check.look import look
@@ -29,8 +31,10 @@ COMMITS = ("a" * 40, "b" * 40)
 ENVIRONMENT = Environment(fields={"cpu": "recorded"}, fingerprint="0" * 12)
 
 
-def measured(side: int, bench: str, values: dict[str, Sequence[float]], *, paired: bool = True) -> Measured:
-    """One profile's header and summaries."""
+def measured(
+    side: int, bench: str, values: dict[str, Sequence[float]], *, paired: bool = True, later: Flags | None = None
+) -> Measured:
+    """One profile's header and summaries; ``later``: in which blocks the second side came later, where the verdict is to know that."""
     count = len(next(iter(values.values())))
     design = Design(executions=count, order="interleaved" if paired else "sequential", version=side, versions=list(COMMITS))
     when = "2026-01-01T00:00:00Z"
@@ -39,7 +43,11 @@ def measured(side: int, bench: str, values: dict[str, Sequence[float]], *, paire
         path="", commit=COMMITS[side], dirty=None, job=Job(name=bench, collector="time", cmd=bench), environment=ENVIRONMENT, design=design,
         collected=Collected(session, when, when, "replay"), metrics={name: Metric("s") for name in values},
     )  # fmt: skip
-    return Measured(header, [Summary(bench, None, name, tuple(range(count)), tuple(column)) for name, column in values.items()])
+    found = Measured(header, [Summary(bench, None, name, tuple(range(count)), tuple(column)) for name, column in values.items()])
+    if later is None or "turns" not in Measured.__struct_fields__:  # earlier versions
+        return found
+    places = (later if side else ~later)[:count].tolist()
+    return msgspec.structs.replace(found, turns={(0, number): int(place) for number, place in enumerate(places)})
 
 
 def steady(side: Sequence[Measured]) -> dict[Unit, Past]:
@@ -131,8 +139,8 @@ def synthetic(draws: int, blocks: int) -> None:
         for effect in (0.0, 0.02, 0.05, 0.1):
             found = []
             for _ in range(draws):
-                sides = drawn(rng, noise, blocks, effect)
-                found += compare(*([measured(side, "x", {"wall": sides[side].tolist()})] for side in (0, 1))).changes
+                sides, later = drawn(rng, noise, blocks, effect), balanced(rng, blocks)
+                found += compare(*([measured(side, "x", {"wall": sides[side].tolist()}, later=later)] for side in (0, 1))).changes
             shares.append(fmean(change.word in ("degradation", "improvement") for change in found))
             covered.append(fmean((change.low or 0) <= effect <= (change.high or 0) for change in found))
         print(
@@ -153,11 +161,12 @@ def sequential(draws: int) -> None:
         for effect in (0.0, 0.05):
             words, pairs, inside = [], [], []
             for _ in range(draws):
-                sides = drawn(rng, noise, schedule()[-1], effect)
+                sides, later = drawn(rng, noise, schedule()[-1], effect), balanced(rng, schedule()[-1])
                 count: int | None = schedule()[0]
                 while count is not None:
                     have = count
-                    seen = look(*([measured(side, "x", {"wall": sides[side, :have].tolist()})] for side in (0, 1)), pairs=have)
+                    pair = [measured(side, "x", {"wall": sides[side, :have].tolist()}, later=later) for side in (0, 1)]
+                    seen = look(pair[:1], pair[1:], pairs=have)
                     count = seen.pairs
                 change = seen.report.changes[0]
                 words.append(change.word)

@@ -157,3 +157,18 @@ def test_what_is_not_computed_is_what_all_patterns_would_give(n: int) -> None:
         t = np.abs(flipped.estimate) / flipped.error
         assert (t >= t[0] * (1 - 1e-9)).sum() == 2
         assert huber.chance(row[None])[0] == 2 / 2**n
+
+
+def test_of_drawn_patterns_none_reaches_differences_of_one_sign() -> None:
+    rng = np.random.default_rng(10)
+    gaps = 0.05 + 0.02 * rng.standard_normal((60, 15)) + (rng.random((60, 15)) < 0.1) * np.abs(rng.normal(0, 0.3, (60, 15)))
+    clear = (gaps > 0).all(axis=1) & huber.paired(0 * gaps, gaps).drawn
+    assert clear.sum() > 10
+    signs = rng.choice([-1.0, 1.0], (500, 15))
+    signs[:, 0], signs[:, 1] = 1, -1  # neither all nor none
+    for row in np.sort(gaps[clear]):
+        flipped = huber.paired(np.zeros((500, 15)), signs * row).difference
+        observed = huber.paired(np.zeros((1, 15)), row[None]).difference
+        t = np.abs(flipped.estimate) / flipped.error
+        assert (t < abs(observed.estimate[0]) / observed.error[0]).all()
+        assert huber.chance(row[None])[0] == pytest.approx(1 / (1 + huber.PATTERNS))

@@ -87,7 +87,8 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
     |t| is computed anew for each pattern of signs, outliers drawn in anew: values that were drawn in before would keep the pairs of the
     rarer order small in every pattern alike. All 2**n patterns where half of them are at most ``PATTERNS``, else so many random ones,
     with the observed one counted in. The values are finite.
-    Where all differences have one sign and none is an outlier, no other pattern has a larger t, and nothing is computed.
+    Where all differences have one sign and none is an outlier, no other pattern has a larger t, and nothing is computed; nor with
+    outliers where patterns are drawn: only those that flip nothing but outliers come near, too few to be among them.
     """
     import numpy as np
 
@@ -96,7 +97,7 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
     if n < FEWEST:
         return sign_flips(d)
     rows, exact = signs(n, PATTERNS)
-    clear = (drawn_in(d) == d).all(axis=1) & (np.abs(np.sign(d).sum(axis=1)) == n)
+    clear = (np.abs(np.sign(d).sum(axis=1)) == n) & ((drawn_in(d) == d).all(axis=1) if exact else True)
     reached, observed = np.full(groups, float(exact)), _t(d)
     for place in np.flatnonzero(~clear):
         reached[place] = np.count_nonzero(_t(rows * d[place]) >= observed[place] * (1 - 1e-9))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 VETO = 0.01
 VETO_APART = 0.03  # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it altogether
 Shape = tuple[int, ...]  # executions per session
-Order = Literal["mixed", "unknown", "one"]  # who came first in the pairs: now one, now the other; not known; always the same
+Order = Literal["mixed", "unknown", "one"]  # who came first: now one, now the other; not known; the same but once at most
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _in_turns(
 def _order(one: Scaled, order: list[bool] | None) -> Order:
     if order is None:
         return "mixed" if one.pair.builds else "unknown"
-    return "one" if len(order) >= place.FEWEST and len(set(order)) == 1 else "mixed"
+    return "one" if len(order) >= place.FEWEST and min(sum(order), len(order) - sum(order)) <= 1 else "mixed"
 
 
 def _apart(members: list[Scaled], before: Shape, after: Shape, confidence: float, alpha: float) -> list[Estimate]:
