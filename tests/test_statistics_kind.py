@@ -8,6 +8,7 @@ import pytest
 from perfvcs.statistics.regression.kind import KINDS, PUBLISHED, kind
 from perfvcs.statistics.regression.models import MODELS
 from perfvcs.statistics.regression.pairs import pair
+from perfvcs.statistics.regression.scatter import Scatter
 
 SIZES = np.arange(1.0, 501.0)
 BASELINES = {
@@ -38,6 +39,62 @@ def test_the_grid_of_the_source_is_named_rightly(noise: float, bound: float) -> 
     found = rights(noise, 100)
     assert np.mean(list(found.values())) >= bound, found
     assert found["none"] >= 0.99
+
+
+GRIDS = {
+    "5 sizes": np.linspace(100, 500, 5),
+    "5 sizes, logarithmic": np.geomspace(1, 1e5, 5),
+    "6 doublings": 10 * 2.0 ** np.arange(6),
+    "16 doublings": 2.0 ** np.arange(16),
+    "30 sizes, logarithmic": np.geomspace(1, 1e5, 30),
+    "100 sizes": np.linspace(5, 500, 100),
+    "100 sizes, logarithmic": np.geomspace(1, 1e5, 100),
+}
+STEEP = {
+    "flat": lambda x: 100 + 0 * x,
+    "linear": lambda x: 5 + 2 * x,
+    "quadratic": lambda x: 1 + 0.01 * x**2,
+    "logarithmic": lambda x: 50 + 100 * np.log(x),
+    "power": lambda x: 3 * x**1.5,
+    "exponential": lambda x: 50 * np.exp(5 * x / x.max()),
+}
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("scatter", ["level", "root", "clock"])
+def test_equal_curves_on_few_sizes_and_wide_ranges_are_equal(grid: str, scatter: str) -> None:
+    sizes, groups, random, alarms = GRIDS[grid], 250, np.random.default_rng(12), []
+    x, number = np.tile(sizes, groups), np.repeat(np.arange(groups), len(sizes))
+    for curve in STEEP.values():
+        level = np.tile(curve(sizes), groups)
+        deviation = {"level": level, "root": np.sqrt(level * level.min()), "clock": level.min() + 0 * level}[scatter]
+        y1, y2 = level + 0.05 * deviation * random.standard_normal((2, len(x)))
+        alarms.append(np.mean(kind(x, y1, x, y2, number, number).index != 0))
+    assert np.mean(alarms) <= 0.012, dict(zip(STEEP, alarms, strict=True))  # 1 % and a standard error and a half of 1,500
+    assert max(alarms) <= 0.03
+
+
+@pytest.mark.parametrize("count", [5, 6, 10])
+def test_a_constant_error_on_few_sizes_is_a_constant(count: int) -> None:
+    groups, random = 400, np.random.default_rng(13)
+    for sizes in (np.linspace(500 / count, 500, count), 10 * 2.0 ** np.arange(count)):
+        x, number = np.tile(sizes, groups), np.repeat(np.arange(groups), count)
+        for curve in STEEP.values():
+            level = np.tile(curve(sizes), groups)
+            y1, y2 = (one * (1 + 0.01 * random.standard_normal(len(x))) for one in (level, level + 0.1 * level.max()))
+            found = kind(x, y1, x, y2, number, number)
+            assert np.mean(found.index == KINDS.index("constant")) >= 0.9
+
+
+def test_few_steps_leave_several_laws_of_the_noise_and_many_leave_the_right_one() -> None:
+    random = np.random.default_rng(14)
+    for count, wide in ((6, False), (400, True)):
+        x = np.linspace(10, 300, count)
+        y1, y2 = x * (1 + 0.05 * random.standard_normal((2, count)))
+        others = [weights for _, weights in Scatter(pair(x, y1, x, y2)).others(np.ones(1, dtype=bool))]
+        ratios = [weights[0] / weights[-1] for weights in others]
+        assert len(others) >= 1
+        assert (min(ratios) > 100) if wide else (min(ratios) < 100), ratios
 
 
 def test_with_every_kind_allowed_nothing_is_still_nothing() -> None:
@@ -192,5 +249,5 @@ def test_a_single_range_of_sizes_is_compared_as_it_is() -> None:
 def test_weights_follow_how_the_noise_grows_with_the_level(power: float, ratio: float) -> None:
     x, random = np.linspace(10, 300, 400), np.random.default_rng(9)
     y1, y2 = x + 0.05 * x**power * random.standard_normal((2, len(x)))
-    weights = pair(x, y1, x, y2).weights()
+    weights = Scatter(pair(x, y1, x, y2)).weights
     assert weights[0] / weights[-1] == pytest.approx(ratio, rel=0.15)

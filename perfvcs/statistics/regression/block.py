@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROWS = 1 << 15
-ROUNDING = 16 * 2.0**-52  # residuals below this share of the largest value are those of a perfect fit
+ROUNDING = 16 * 2.0**-52  # residuals below this share of their values are those of a perfect fit
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,13 @@ class Block:
         """The weighted sum of squared residuals, 0 where they are but the rounding of the values."""
         import numpy as np
 
-        largest = np.maximum(-self.least(values), self.most(values))
-        found, weight = self.total(residuals * residuals), self.total(np.ones(len(values)))
-        return np.where(found <= weight * (ROUNDING * largest) ** 2, 0.0, found)
+        found = self.total(residuals * residuals)
+        exact = self._exact if values is self.y else self.total((ROUNDING * values) ** 2)
+        return np.where(found <= exact, 0.0, found)
+
+    @cached_property
+    def _exact(self) -> NDArray[np.float64]:
+        return self.total((ROUNDING * self.y) ** 2)
 
 
 def blocks(

@@ -41,8 +41,14 @@ def by_size(size: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.in
     return np.lexsort((size, group))
 
 
-def running(values: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The same of values >= 0 that are in the order of group and size already."""
+def running(
+    values: NDArray[np.float64], group: NDArray[np.intp], fewest: int = FEWEST, least: float = LEAST
+) -> NDArray[np.float64]:
+    """The same of values >= 0 that are in the order of group and size already; ``fewest`` neighbours to either side at least.
+
+    With 0 of them a value of few is its own level, which is right however steep the curve is. No value counts as less than ``least`` of
+    the mean of its group.
+    """
     import numpy as np
 
     starts = np.flatnonzero(np.append(True, np.diff(group) != 0)[: len(values)])
@@ -50,10 +56,10 @@ def running(values: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.
     begin, n = np.repeat(starts, lengths), np.repeat(lengths, lengths)
     index = np.arange(len(values)) - begin
     # Narrower towards the ends, where a wide mean would lean to one side.
-    reach = np.clip(np.minimum(index, n - 1 - index), FEWEST, np.maximum(n // NEIGHBOURS, FEWEST))
+    reach = np.clip(np.minimum(index, n - 1 - index), fewest, np.maximum(n // NEIGHBOURS, fewest))
     first, last = begin + np.maximum(index - reach, 0), begin + np.minimum(index + reach + 1, n)
     most = np.repeat(np.bincount(np.repeat(np.arange(len(starts)), lengths), values) / lengths, lengths)
-    logs = np.log(np.where(most > 0, np.maximum(values, LEAST * most), 1.0))
+    logs = np.log(np.where(most > 0, np.maximum(values, least * most), 1.0))
     sums = np.concatenate([[0.0], np.cumsum(logs)])
     found: NDArray[np.float64] = np.exp((sums[last] - sums[first]) / (last - first))
     return found

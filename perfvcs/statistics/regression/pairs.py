@@ -32,32 +32,6 @@ class Pairs:
     counts: NDArray[np.intp]
     groups: int
 
-    def weights(self) -> NDArray[np.float64]:
-        """1 / variance of each difference but for a factor per group: the noise may grow with the level of the values.
-
-        The standard deviation of one value is taken to go with the 0th, 1/2th or 1st power of its level (a mean over the neighbouring
-        sizes), whichever is likeliest for the steps between neighbouring differences, which hardly hold anything but noise.
-        """
-        import numpy as np
-
-        levels = [running(np.abs(side), self.group) for side in (self.baseline, self.target)]
-        first = np.concatenate([[True], np.diff(self.group) > 0])[1:]
-        step = np.diff(self.difference)[~first] ** 2
-        number = self.group[1:][~first]
-        count = np.bincount(number, minlength=self.groups)
-        best, most = np.ones(len(self.x)), np.full(self.groups, -np.inf)
-        for power in (1.0, 0.5, 0.0):
-            variance = levels[0] ** (2 * power) / self.counts[:, 0] + levels[1] ** (2 * power) / self.counts[:, 1]
-            two = (variance[1:] + variance[:-1])[~first]
-            scale = np.bincount(number, step / two, self.groups)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                likely = -count * np.log(scale / np.maximum(count, 1)) - np.bincount(number, np.log(two), self.groups)
-            likely = np.where(np.isnan(likely), -np.inf, likely)
-            better = (likely > most) | (power == 1.0)
-            most = np.where(better, likely, most)
-            best = np.where(better[self.group], variance, best)
-        return 1 / best
-
 
 def pair(
     x1: ArrayLike, y1: ArrayLike, x2: ArrayLike, y2: ArrayLike, group1: ArrayLike | None = None, group2: ArrayLike | None = None,

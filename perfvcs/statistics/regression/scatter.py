@@ -1,0 +1,117 @@
+"""How the scatter of differences between two curves goes with the level of their values: the laws that it may follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from perfvcs.statistics.regression.level import running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.statistics.regression.pairs import Pairs
+
+    Floats = NDArray[np.float64]
+
+POWERS = (1.0, 0.5, 0.0)  # of the level that a standard deviation may go with: times, counts, and what a clock adds
+FLOORS = 16  # levels, from the smallest to the largest, below which scatter no longer shrinks
+DOUBT = 1.5  # a law is likely where the logarithm of its likelihood is at most so much below that of the likeliest
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """The laws by which the differences of ``pairs`` may scatter: as a power of the level, or as the level and a constant together.
+
+    The level at a size is that of the values there, so that a wide range of levels, or few sizes, do not blur it; of twenty sizes and more
+    the geometric mean over a twentieth to either side. Values of 0 have the smallest level of the group that is above 0. Both sides
+    enter alike: of equal curves no law prefers a sign.
+
+    How likely a law is tell the steps between neighbouring differences, which hardly hold anything but noise. Few steps cannot tell two
+    laws apart: whoever tests asks all that are likely.
+    """
+
+    pairs: Pairs
+
+    @cached_property
+    def weights(self) -> Floats:
+        """1 / variance of each difference but for a factor per group, by the likeliest law; shape (rows,)."""
+        import numpy as np
+
+        found = np.ones(len(self.pairs.x))
+        best = self._likelihoods.argmax(axis=0)[self.pairs.group]
+        for law in np.unique(best).tolist():
+            rows = best == law
+            found[rows] = 1 / self._variance(law, rows)
+        return found
+
+    def others(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
+        """The rows of those ``wanted`` groups (groups,) for which another law is likely too, and their weights by it; law by law."""
+        import numpy as np
+
+        logs = self._likelihoods
+        likely = logs >= logs.max(axis=0, initial=-np.inf) - DOUBT
+        likely[logs.argmax(axis=0), np.arange(self.pairs.groups)] = False
+        for law, groups in enumerate(likely & wanted):
+            if groups.any():
+                rows = groups[self.pairs.group]
+                yield rows, 1 / self._variance(law, rows)
+
+    @cached_property
+    def _levels(self) -> tuple[Floats, Floats]:
+        """The squared levels of both sides."""
+        import numpy as np
+
+        pairs = self.pairs
+        sides = np.abs(pairs.baseline), np.abs(pairs.target)
+        least = np.full(pairs.groups, np.inf)
+        for side in sides:
+            np.minimum.at(least, pairs.group, np.where(side > 0, side, np.inf))
+        least = np.where(np.isfinite(least), least, 1.0)[pairs.group]
+        first, second = (running(np.maximum(side, least), pairs.group, fewest=0, least=0.0) ** 2 for side in sides)
+        return np.maximum(first, 1e-300), np.maximum(second, 1e-300)
+
+    @cached_property
+    def _range(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest squared level of each group."""
+        import numpy as np
+
+        low, high = np.full(self.pairs.groups, np.inf), np.zeros(self.pairs.groups)
+        for level in self._levels:
+            np.minimum.at(low, self.pairs.group, level)
+            np.maximum.at(high, self.pairs.group, level)
+        return np.where(np.isfinite(low), low, 1.0), np.maximum(high, 1e-300)
+
+    def _variance(self, law: int, rows: NDArray[np.bool_] | slice) -> Floats:
+        """The variance of these rows by a law, but for a factor per group."""
+        levels, counts = [level[rows] for level in self._levels], self.pairs.counts[rows]
+        if law < len(POWERS):
+            parts = [level ** POWERS[law] for level in levels]
+        else:
+            low, high = self._range
+            floor = (low * (high / low) ** ((law - len(POWERS) + 0.5) / FLOORS))[self.pairs.group[rows]]
+            parts = [level + floor for level in levels]
+        found: Floats = parts[0] / counts[:, 0] + parts[1] / counts[:, 1]
+        return found
+
+    @cached_property
+    def _likelihoods(self) -> Floats:
+        """The logarithm of the likelihood of each law; shape (laws, groups)."""
+        import numpy as np
+
+        pairs = self.pairs
+        inside = np.diff(pairs.group) == 0
+        step, number = (np.diff(pairs.difference) ** 2)[inside], pairs.group[1:][inside]
+        count = np.bincount(number, minlength=pairs.groups)
+        found = np.empty((len(POWERS) + FLOORS, pairs.groups))
+        for law in range(len(found)):
+            variance = self._variance(law, slice(None))
+            two = (variance[1:] + variance[:-1])[inside]
+            scale = np.bincount(number, step / two, pairs.groups)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[law] = -(count * np.log(scale / np.maximum(count, 1)) + np.bincount(number, np.log(two), pairs.groups)) / 2
+        return np.where(np.isnan(found), -np.inf, np.where(found == np.inf, 0.0, found))
