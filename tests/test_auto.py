@@ -69,8 +69,8 @@ def test_sizes_that_do_not_meet_are_new_and_missing() -> None:
     assert found.counts == {"new": 6, "missing": 6}
 
 
-def test_curves_that_cannot_be_judged_as_such_fall_back() -> None:
-    assert methods(report(-noisy(COMB, 1), -noisy(COMB, 2), COMB)) == {("log-median", True)}
+def test_a_curve_below_zero_is_a_curve_too() -> None:
+    assert methods(report(-noisy(COMB, 1), -noisy(COMB, 2), COMB)) == {("curves", False)}
 
 
 def test_counters_are_compared_as_counters() -> None:

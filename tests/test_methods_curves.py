@@ -337,7 +337,102 @@ def test_what_is_no_curve_is_judged_by_log_medians() -> None:
     assert verdict(noisy(LOG[:1], 1), noisy(LOG[:1], 2), SIZES[:1]).method == "log-median"
     assert {change.method for change in report(noisy(LOG[:2], 1), noisy(LOG[:2], 2), SIZES[:2]).changes} == {"log-median"}
     assert verdict(noisy(LOG, 1), noisy(LOG, 2), None).method == "log-median"
-    assert {change.method for change in report(-noisy(LOG[:9], 1), -noisy(LOG[:9], 2), SIZES[:9]).changes} == {"log-median"}
+
+
+# Values of 0 and below
+
+
+def test_a_curve_below_zero_is_a_curve() -> None:
+    for sign in (1, -1):
+        old, new = noisy(-LOG, 1, start=0.001), noisy(-(1 + 0.1 * sign) * LOG, 2, start=0.001)
+        change = verdict(old, new)
+        assert (change.word, change.method, change.size) == ("improvement" if sign > 0 else "degradation", "curves", None)
+        assert change.effect is None  # a share of what is below 0 means nothing
+        assert change.shift == pytest.approx(-0.1 * sign * LOG[-50:].mean(), rel=0.05)
+        assert change.shift_low is not None
+        assert change.shift_high is not None
+        assert change.shift_low < change.shift < change.shift_high
+        assert change.baseline is not None
+        assert change.target == pytest.approx(change.baseline + change.shift)
+    assert verdict(noisy(-LOG, 1), noisy(-LOG, 2)).word == "same"
+
+
+def test_a_curve_that_crosses_zero_is_a_curve() -> None:
+    curve = 1e-6 * (SIZES - 1000)
+    random = np.random.default_rng(3)
+    old, new = (one + random.normal(0, 2e-5, (10, len(SIZES))) for one in (curve, curve + 2e-7 * SIZES))
+    change = verdict(old, new)
+    assert (change.word, change.method) == ("degradation", "curves")
+    assert change.curve is not None
+    assert (change.curve.kind, change.curve.coefficient) == ("linear", pytest.approx(2e-7, rel=0.01))
+    assert change.effect == pytest.approx(np.mean(2e-7 * SIZES[-50:] / curve[-50:]), rel=0.02)
+    (change,) = compare([profile(old, SIZES)], [profile(new, SIZES, 1)]).changes  # the default asks for a model first
+    assert (change.word, change.method) == ("degradation", "curves")
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_curve_of_which_one_side_is_partly_below_zero(side: int) -> None:
+    sides = [noisy(1e-6 * GEOMETRIC, 1), noisy(1e-6 * GEOMETRIC, 2)]
+    sides[side][:, :6] -= 5e-5
+    change = verdict(*sides, GEOMETRIC)
+    assert (change.word, change.method) == ("improvement" if side else "degradation", "curves")
+    assert change.finding.endswith("at sizes 10 to 14")
+
+
+# What no start of an execution explains
+
+
+@pytest.mark.parametrize("executions", [1, 2, 3, 10])
+@pytest.mark.parametrize("paired", [True, False])
+def test_many_times_as_much_is_a_change_however_few_executions(executions: int, paired: bool) -> None:
+    sizes = np.arange(10.0, 70, 10)
+    square, power = 1e-6 * sizes**2, 1e-6 * 2.0**sizes
+    change = verdict(noisy(square, 1, executions), noisy(power, 2, executions), sizes, paired=paired)
+    assert (change.word, change.method, change.gate) == ("degradation", "curves", True)
+    assert change.effect is not None
+    assert change.effect > 1e14
+    back = verdict(noisy(power, 1, executions), noisy(square, 2, executions), sizes, paired=paired)
+    assert (back.word, back.gate) == ("improvement", False)
+    assert verdict(noisy(LOG, 1, executions), noisy(1e15 * LOG, 2, executions), paired=paired).word == "degradation"
+
+
+def test_a_pause_at_one_size_is_not_many_times_as_much() -> None:
+    new = noisy(LOG[:8], 2, 1)
+    new[:, 7] *= 1e6
+    assert verdict(noisy(LOG[:8], 1, 1), new, SIZES[:8]).word in ("inconclusive", "suspected")
+    few = verdict(noisy(LOG, 1, 1), noisy(8 * LOG, 2, 1))
+    assert (few.word, few.reason.startswith("the start of a single execution")) == ("suspected", True)
+
+
+def test_a_clock_that_begins_to_tick_is_not_many_times_as_much() -> None:
+    assert verdict(np.zeros((1, 9)), np.full((1, 9), 1e-3), SIZES[:9]).word in ("inconclusive", "suspected")
+
+
+# Odd input
+
+
+ODD = {
+    "NaN": (SIZES[:12], np.where(np.arange(12) % 3, LOG[:12], np.nan)),
+    "sizes of 0 and below": (np.arange(-4.0, 8), 1e-3 + 1e-5 * np.arange(12)),
+    "one size": (np.full(12, 7.0), LOG[:12]),
+    "zeros": (SIZES[:12], np.where(np.arange(12) < 6, 0.0, LOG[:12])),
+    "all zero": (SIZES[:12], np.zeros(12)),
+    "tiny and huge": (SIZES[:12], 10.0 ** np.linspace(-300, 300, 12)),
+}
+
+
+@pytest.mark.parametrize("method", [*PUBLISHED, "curves", "auto"])
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("executions", [1, 6])
+def test_equal_curves_of_odd_values_are_judged_and_where_noise_is_asked_not_changed(
+    method: str, odd: str, executions: int
+) -> None:
+    sizes, curve = ODD[odd]
+    for seed in range(3):
+        changes = report(noisy(curve, seed, executions), noisy(curve, seed + 9, executions), sizes, method).changes
+        assert changes
+        if method in ("absolute-error", "studentized", "curves", "auto"):
+            assert {change.word for change in changes} <= {"same", "inconclusive"}
 
 
 def test_equal_curves_are_the_same_and_no_values_are_inconclusive() -> None:
@@ -402,6 +497,38 @@ def test_thresholds_are_those_of_the_source(method: str, factor: float, word: st
     line = 1e-6 * SIZES
     assert verdict(noisy(line, 1), noisy(factor * line, 2), method=method).word in (
         {word} | ({"suspected"} if factor == 1.2 else set())
+    )
+
+
+@pytest.mark.parametrize("method", ["absolute-error", "studentized"])
+@pytest.mark.parametrize("executions", [2, 3, 5, 10])
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_starts_of_executions_are_no_error(method: str, executions: int, paired: bool) -> None:
+    names, sizes = [f"unit {number}" for number in range(80)], np.arange(10.0, 310, 20)
+    random = np.random.default_rng(100 + executions)
+    sides = [
+        1e-6 * sizes * np.exp(random.normal(0, 0.01, (80, executions, 15)) + random.normal(0, 0.03, (80, executions, 1)))
+        for _ in (0, 1)
+    ]
+    words = [change.word for change in report(*sides, sizes, method, names=names, paired=paired).changes]
+    assert 80 - words.count("same") - words.count("inconclusive") <= 4  # at 1 %, 5 of 80 are one in 600
+    doubled = report(sides[0], 2 * sides[1], sizes, method, names=names, paired=paired).changes
+    assert sum(change.word == "degradation" for change in doubled) >= (30 if executions == 2 else 79)
+
+
+@pytest.mark.parametrize("sizes", [FEW, GEOMETRIC, SIZES, 2.0 ** np.arange(16)])
+def test_studentized_residuals_and_their_kind_never_disagree(sizes: NDArray[np.float64]) -> None:
+    for executions in (1, 5):
+        for curve in (1e-6 * sizes, 1e-6 * sizes**2, LOG[-1] + 0 * sizes):
+            error = 0.1 * curve[-1] * sizes / sizes[-1]
+            change = verdict(noisy(curve, 1, executions), noisy(curve + error, 2, executions), sizes, method="studentized")
+            assert change.curve is not None
+            assert change.word in {"degradation", "inconclusive"} or change.curve.kind == "none"
+    crossed = noisy(1e-3 + 1e-4 * (FEW - 150) / FEW[-1], 2, 1, noise=0.001)
+    change = verdict(noisy(1e-3 + 0 * FEW, 1, 1, noise=0.001), crossed, FEW, method="studentized")
+    assert (change.word, change.reason) == (
+        "inconclusive",
+        "the residuals have no direction for sure, but the errors look linear",
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.choice import Choice, Rule
     from perfvcs.statistics.regression.kind import Kind
     from perfvcs.statistics.regression.pairs import Pairs
+    from perfvcs.statistics.regression.scatter import Scatter
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
@@ -103,6 +104,12 @@ class Fitted:
             return pair(*_columns(self.sides, self.level), len(self.sides))
 
     @cached_property
+    def _scatter(self) -> Scatter:
+        from perfvcs.statistics.regression.scatter import Scatter
+
+        return Scatter(self.pairs)
+
+    @cached_property
     def kinds(self) -> Kind:
         """The kind of error of each case, by the values and not by the models."""
         return kinds(self.sides, self.family, level=self.level)
@@ -138,6 +145,12 @@ class Fitted:
         rows = self._rows(place)
         before = self.pairs.baseline[rows]
         return before, before + self.pairs.difference[rows]
+
+    def deviations(self, place: int) -> NDArray[np.float64]:
+        """What the noise of the difference is in proportion to, at ``sizes``."""
+        import numpy as np
+
+        return np.asarray(1 / np.sqrt(self._scatter.weights[self._rows(place)]))
 
     def predicted(self, place: int, sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Both models' values at these sizes."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.models import Fit
 
     Floats = NDArray[np.float64]
+    Rows = tuple[Floats, Floats, NDArray[np.int64], Floats, Floats]
 
 FEWEST_SIZES = 3
 ENOUGH = 0.8  # of either side's rows at sizes that half of the executions of both sides have: the others are left out
 TENTH = 10
 KNOTS = 6  # of the common curve where the executions had sizes of their own
 ROUNDING = 1e-13  # a distance below this share of the values is their rounding
+LEAST = 0.1  # of the mean distance of a curve from 0: where it comes nearer, its own distance is no measure of what counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +31,11 @@ class Lines:
     """The lines of both sides' executions, or of builds where they were repeated; shape (executions, 4).
 
     A line is the distance from the common curve over the size (its logarithm where all sizes are above 0): of logarithms where
-    ``logarithmic``, else in shares of the common curve. Its columns: the offset at the centre of the sizes, the slope, and the mean
-    distances at both ends as they were, whatever the line says: over the sizes up to ``ends[0]``, a tenth of them and of the values at
-    least, and over those from ``ends[1]``.
-    ``rows`` are size, value, execution and expected value of either side's rows that count; ``members`` the numbers of the
-    executions that count, and ``groups`` the profile and build of each.
+    ``logarithmic``, else in shares of how far the common curve is from 0, at least a tenth of what it is on average. Its columns: the
+    offset at the centre of the sizes, the slope, and the mean distances at both ends as they were, whatever the line says: over the sizes
+    up to ``ends[0]``, a tenth of them and of the values at least, and over those from ``ends[1]``.
+    ``rows`` are size, value, execution, expected value and what a share is of, of either side's rows that count; ``members`` the numbers
+    of the executions that count, and ``groups`` the profile and build of each.
     """
 
     first: Floats
@@ -41,7 +43,7 @@ class Lines:
     ends: tuple[float, float]
     logarithmic: bool
     builds: bool
-    rows: tuple[tuple[Floats, Floats, NDArray[np.int64], Floats], tuple[Floats, Floats, NDArray[np.int64], Floats]]
+    rows: tuple[Rows, Rows]
     members: tuple[NDArray[np.intp], NDArray[np.intp]]
     groups: tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -52,7 +54,7 @@ class Lines:
 
 
 def lines(sides: Sides) -> Lines | None:
-    """The lines of a case; None where a side has fewer than three sizes in common, or in each execution, or a curve not above 0.
+    """The lines of a case; None where a side has fewer than three sizes in common, or in each execution.
 
     Executions with fewer than three rows, or with one size, are left out, in pairs where the case is paired.
     """
@@ -63,14 +65,15 @@ def lines(sides: Sides) -> Lines | None:
     logarithmic = all(float(side.value.min()) > 0 for side in points)
     values = [np.log(side.value) if logarithmic else side.value for side in points]
     expected = _expected(points, z, values)
-    if expected is None or not (logarithmic or all((part[np.isfinite(part)] > 0).all() for part in expected)):
+    if expected is None:
         return None
     kept = [np.isfinite(part) for part in expected]
+    shares = [np.exp(part) for part in expected] if logarithmic else _shares(expected, kept)
     centre = float(np.concatenate([part[here] for part, here in zip(z, kept, strict=True)]).mean())
     ends = _ends(points, kept)
     found = []
-    for side, along, value, level, here in zip(points, z, values, expected, kept, strict=True):
-        away = value[here] - level[here] if logarithmic else value[here] / level[here] - 1
+    for side, along, value, level, share, here in zip(points, z, values, expected, shares, kept, strict=True):
+        away = (value - level)[here] / (1.0 if logarithmic else share[here])
         away[np.abs(away) <= ROUNDING * max(1.0, float(np.abs(value).max()))] = 0.0
         line = _lines(along[here] - centre, away, side.execution[here], side.executions)
         tails = side.size[here] <= ends[0], side.size[here] >= ends[1]
@@ -86,8 +89,8 @@ def lines(sides: Sides) -> Lines | None:
     both = groups[0][members[0]], groups[1][members[1]]
     counted = [_counted(part[here], group, several) for part, here, group in zip(found, members, both, strict=True)]
     rows = [
-        (side.size[here], side.value[here], side.execution[here], np.exp(level[here]) if logarithmic else level[here])
-        for side, level, here in zip(points, expected, kept, strict=True)
+        (side.size[here], side.value[here], side.execution[here], (share if logarithmic else level)[here], share[here])
+        for side, level, share, here in zip(points, expected, shares, kept, strict=True)
     ]
     return Lines(counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both)
 
@@ -95,26 +98,43 @@ def lines(sides: Sides) -> Lines | None:
 def coefficients(found: Lines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
     """Of each execution, or build, the size of an error of that kind, as ``kind`` names them, against the common curve.
 
-    ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / expected^2. NaN where unknown.
+    ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / share^2. NaN where unknown.
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.models import transform
 
+    if kind != "constant" and through:
+        return along(found, lambda size: transform(kind, size))
     sides = []
-    for (size, value, execution, level), members, groups in zip(found.rows, found.members, found.groups, strict=True):
-        error, weights, count = value - level, 1 / level**2, int(execution.max(initial=0)) + 1
-        if kind == "constant" or not through:
-            model: Fit = fit(size, error, execution, weights, groups=count, models=[kind])[kind]
-            every = model.coefficients[:, 0 if kind == "constant" else 1]
-        else:
-            f = transform(kind, size)
-            length = np.bincount(execution, weights * f * f, count)
-            above = np.bincount(execution, weights * f * error, count)
-            every = np.where(length > 0, above / np.where(length > 0, length, 1.0), np.nan)
+    for (size, value, execution, level, share), members, groups in zip(found.rows, found.members, found.groups, strict=True):
+        count = int(execution.max(initial=0)) + 1
+        model: Fit = fit(size, value - level, execution, 1 / share**2, groups=count, models=[kind])[kind]
+        every = model.coefficients[:, 0 if kind == "constant" else 1]
         sides.append(_counted(every[members, None], groups, found.builds)[:, 0])
     return sides[0], sides[1]
+
+
+def along(found: Lines, error: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+    """Of each execution, or build, how many times an error (a value at each size) it lies above the common curve; weights as there."""
+    import numpy as np
+
+    sides = []
+    for (size, value, execution, level, share), members, groups in zip(found.rows, found.members, found.groups, strict=True):
+        f, weights, count = error(size), 1 / share**2, int(execution.max(initial=0)) + 1
+        length = np.bincount(execution, weights * f * f, count)
+        above = np.bincount(execution, weights * f * (value - level), count)
+        every = np.where(length > 0, above / np.where(length > 0, length, 1.0), np.nan)
+        sides.append(_counted(every[members, None], groups, found.builds)[:, 0])
+    return sides[0], sides[1]
+
+
+def _shares(expected: tuple[Floats, Floats], kept: Sequence[NDArray[np.bool_]]) -> list[Floats]:
+    """How far the common curve is from 0 at each row, where all of it is above 0; else at least a share of what it is on average."""
+    import numpy as np
+
+    every = np.concatenate([level[here] for level, here in zip(expected, kept, strict=True)])
+    least = 0.0 if (every > 0).all() else LEAST * float(np.abs(every).mean()) or 1.0
+    return [np.maximum(np.abs(level), least) for level in expected]
 
 
 def _ends(points: tuple[Points, Points], kept: Sequence[NDArray[np.bool_]]) -> tuple[float, float]:

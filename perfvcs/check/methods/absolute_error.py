@@ -6,17 +6,20 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from perfvcs.check.curves.confirmation import borne_out
 from perfvcs.check.curves.finding import sentence
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
 from perfvcs.quantity import quantity
 from perfvcs.statistics.regression import errors
+from perfvcs.statistics.regression.kind import ALPHA
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curves.curve import Fitted
 
 SHAPELESS = "the curves differ, but the errors follow no kind"
+STARTED = "the errors are {}, but the executions do not bear that out: their starts may have moved whole curves"
 FEW = "fewer than 3 sizes: an error of one kind cannot be told from noise"
 
 
@@ -25,9 +28,10 @@ class AbsoluteError(CurveMethod):
     """Changed where the errors f(x) - f_b(x) follow a curve: constant, linear or quadratic; the same where they are only noise.
 
     Where they follow none and are more than 5 % on average it is ``inconclusive``.
-    The kind of error is told by F-tests at .8 % on what was measured at each size (``statistics.regression.kind``); all values count as
-    independent, so that an execution whose start moved all of its values is taken for a constant error. Below three sizes it has no
-    answer. The effect is the mean relative difference of the best models where both have r2 >= .9, else of the means at each size.
+    The kind of error is told by F-tests at .8 % on what was measured at each size (``statistics.regression.kind``). From two executions a
+    side on, these must bear it out at the same level, else it is ``inconclusive``, too: a start may move a whole curve. Of a single
+    execution all values count as independent, so that such a start is taken for an error. Below three sizes it has no answer. The effect
+    is the mean relative difference of the best models where both have r2 >= .9, else of the means at each size.
     Source: Stupinsky 2018, 5.1 and formulas 5.1 and 5.3, chapter 6.
     """
 
@@ -42,11 +46,16 @@ class AbsoluteError(CurveMethod):
             return judged(
                 sides, "absolute-error", word, reason, effect=found, curve=fits.curve(place), p=float(fits.kinds.p[place])
             )
+        p = max(float(fits.kinds.p[place]), borne_out(sides, lambda sizes: fits.kinds.predict(sizes, place)))
+        if p >= ALPHA:
+            return judged(
+                sides, "absolute-error", "inconclusive", STARTED.format(kind), effect=found, curve=fits.curve(place), p=p
+            )
         mean = float(fits.kinds.predict(fits.sizes(place), place).mean())
         squared = float(errors.mean_squared(values[1], values[0]))
         size = quantity(sqrt(max(squared, 0.0)) * sides.unit, sides.case.about.unit)
         said = sentence(kind, float(fits.kinds.coefficient[place]) * sides.unit, sides.case.about.unit)
         return judged(
             sides, "absolute-error", direction(sides.case.about, mean), effect=found, delta=self.delta,
-            curve=fits.curve(place), p=float(fits.kinds.p[place]), finding=f"{said}; root mean square error {size}",
+            curve=fits.curve(place), p=p, finding=f"{said}; root mean square error {size}",
         )  # fmt: skip

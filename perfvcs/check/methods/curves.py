@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import expm1, inf, log1p
+from math import expm1
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.condensation import condense
-from perfvcs.check.curves.contrast import Contrast, contrasts
-from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
+from perfvcs.check.curves.contrast import contrasts
+from perfvcs.check.curves.curve import Fitted, fitted, share
+from perfvcs.check.curves.effect import Judged
 from perfvcs.check.curves.finding import orders, outgrows, sentence
+from perfvcs.check.curves.multiple import multiple
 from perfvcs.check.curves.replacement import replaced
-from perfvcs.check.curves.replication import Lines, coefficients, lines
+from perfvcs.check.curves.replication import coefficients, lines
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FAR, FEW, FEWEST, WIDE, LogMedian
 from perfvcs.check.past import Past, Unit
-from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import direction, finite
 from perfvcs.quantity import number, percent
 from perfvcs.statistics.multiplicity import q_values
@@ -30,34 +31,9 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
 LEVEL = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
-NOTHING = 1e-9  # a share below is rounding
 UNSURE = "measured apart, and not enough is known of how much sessions differ"
 NOWHERE = "the curve moved, but neither its ends nor its middle for sure"
 STARTED = "the start of a single {} may have moved all of it: at least 5, better 10"
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A case with what is known of it, and how small an effect counts, as a share."""
-
-    sides: Sides
-    lines: Lines
-    contrast: Contrast
-    place: int
-    delta: float
-
-    def relative(self, difference: float) -> float:
-        """A difference of the lines as target/baseline - 1; not below -1 where a value below 0 is none, or an error of the clock."""
-        if not self.lines.logarithmic:  # shares of the middle of both: 2 where the baseline is 0
-            sides = self.sides
-            above = sides.case.calls or min(float(side.value.min()) for side in (sides.baseline, sides.target)) >= 0
-            return max(-1.0 if above else -inf, difference / (1 - difference / 2)) if 2 - difference > NOTHING else inf
-        return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
-
-    @property
-    def bar(self) -> float:
-        """The smallest effect that counts, as a difference of the lines."""
-        return log1p(self.delta) if self.lines.logarithmic else self.delta
 
 
 @dataclass(frozen=True)
@@ -72,11 +48,12 @@ class Curves(Method):
     within ``delta``. Below five executions a side, where all is well but those intervals, and where the sides were measured apart
     without a history, a change is only ``suspected``; with a history, the variance between sessions is added, and an effect of three
     standard errors that is no change, since so few of these are known, is ``suspected``. Then, and below five executions, the three are
-    tested one by one at a third of the level each. A single execution a side is suspected where ``statistics.regression.kind`` tells
-    its rows apart. The effect is that at the largest sizes, if the curve changed there, else at the smallest, else over all. The kind
-    of error comes from the means at each size, its coefficient and interval from the executions. Where a value is 0 or below, shares
-    of the common curve take the place of logarithms; cases of fewer than three common sizes, or whose curve is not above 0, are judged
-    by ``log-median``.
+    tested one by one at a third of the level each. A single execution a side is suspected where ``statistics.regression.kind`` tells its
+    rows apart. Ten times as much, or a tenth, at the largest sizes, the smallest or all is a change however few executions there are
+    (``check.curves.multiple``). The effect is that at the largest sizes, if the curve changed there, else at the smallest, else over all.
+    The kind of error comes from the means at each size, its coefficient and interval from the executions. Where a value is 0 or below,
+    shares of the common curve's distance from 0 take the place of logarithms, and there is no relative effect where it is not above 0;
+    cases of fewer than three common sizes are judged by ``log-median``.
     Of eight pairs or more the executions far from the others are drawn in as by ``log-median``, and ``same`` needs Student's intervals
     (90 %) within ``delta`` as well. Outliers among calls are drawn in and near sizes put together before
     (``statistics.regression.condensed``). Where builds were repeated, they take the place of executions. Sources: Hotelling 1931;
@@ -114,17 +91,13 @@ class Curves(Method):
         sides, contrast, part = one.sides, one.contrast, one.contrast.part(one.bar)
         moved = word in ("degradation", "improvement", "suspected")
         curve = self._curve(fits, one) if moved else _without_kind(fits.curve(one.place))
-        estimate, low, high = (finite(one.relative(each[part])) for each in (contrast.theta, contrast.low, contrast.high))
-        centre = _centre(one, part)
-        target = None if centre is None or estimate is None else finite(centre * (1 + estimate))
-        case = sides.case
-        beyond = contrast.low[part] > one.bar or contrast.high[part] < -one.bar
-        shifts = [None if centre is None or each is None else finite(centre * each) for each in (estimate, low, high)]
+        effect, case = one.effect(part), sides.case
+        beyond = contrast.low[part] > one.bar or contrast.high[part] < -one.bar or multiple(one.lines) != 0
         return Change(
             word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
-            series=case.series, environment=case.environment, effect=estimate, low=low, high=high,
-            shift=shifts[0], shift_low=shifts[1], shift_high=shifts[2],
-            baseline=centre, target=target, p=finite(contrast.p), q=finite(q), permutation_p=finite(contrast.permutation_p),
+            series=case.series, environment=case.environment, effect=effect.shares[0], low=effect.shares[1],
+            high=effect.shares[2], shift=effect.shifts[0], shift_low=effect.shifts[1], shift_high=effect.shifts[2],
+            baseline=effect.baseline, target=effect.target, p=finite(contrast.p), q=finite(q), permutation_p=finite(contrast.permutation_p),
             delta=one.delta, confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
             builds=one.lines.counts if one.lines.builds else None, gate=word == "degradation" and beyond, method="curves",
             reason=reason, finding=_finding(fits, one, curve, part) if moved else "", curve=curve,
@@ -137,6 +110,8 @@ class Curves(Method):
         apart = not one.sides.case.chosen.paired and contrast.between is None
         if one.sides.equal and fewest > 1:
             return "same", ""
+        if times := multiple(one.lines):
+            return direction(one.sides.case.about, times), ""
         if fewest < 2:
             told = kind != "none" and largest >= bar
             return ("suspected", STARTED.format(unit)) if told else ("inconclusive", ALONE.format(unit))
@@ -209,18 +184,6 @@ def _pasts(case: Case) -> list[Past]:
 def _without_kind(curve: Curve) -> Curve:
     """The curve without a kind of error: what did not change has none."""
     return msgspec.structs.replace(curve, kind="none", coefficient=None, low=None, high=None)
-
-
-def _centre(one: Judged, part: int) -> float | None:
-    """The mean of the baseline's values there, in the metric's unit; geometric where logarithms were compared."""
-    import numpy as np
-
-    size, value, *_ = one.lines.rows[0]
-    low, high = one.lines.ends
-    there = value[(size <= low, size >= high, size > -np.inf)[part]]
-    if not len(there):
-        return None
-    return finite(float(np.exp(np.log(there).mean()) if one.lines.logarithmic else there.mean()) * one.sides.unit)
 
 
 def _finding(fits: Fitted, one: Judged, curve: Curve, part: int) -> str:

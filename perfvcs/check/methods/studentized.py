@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING
 
+from perfvcs.check.curves.confirmation import borne_out
 from perfvcs.check.curves.finding import sentence
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
@@ -26,51 +26,48 @@ FEWEST = 3
 
 FEW = "fewer than 3 sizes: residuals cannot be studentized"
 NOISE = "the residuals have no direction"
+KIND = "the residuals have no direction for sure, but the errors look {}"
 
 
 @dataclass(frozen=True)
 class Studentized(CurveMethod):
     """Changed where the externally studentized residuals of the target against the baseline have a direction.
 
-    An error of one sign gives residuals about 1 (or -1), noise as many above as below 0: their mean is tested by Student at 1 %. Sizes
-    whose residual is beyond 3 are named. The residuals are those of the means at each size; below three sizes it has no answer. The
-    effect is the mean relative difference of these means. Source: Stupinsky 2018, formulas 5.4 to 5.6; the thesis names no limit, the
-    test and the 3 are the usual ones.
+    The errors at each size are taken in standard deviations of the noise at its level (``statistics.regression.scatter``; without that
+    the largest sizes would decide alone). An error of one sign gives residuals about 1 (or -1), noise as many above as below 0: the mean
+    of the errors is tested by Student at 1 %, which from two executions a side on these must bear out. Without a direction it is the same
+    only where the errors follow no kind of curve either (``absolute-error``). Sizes whose residual is beyond 3 are named. Below three
+    sizes it has no answer. The effect is the mean relative difference of the means at each size. Source: Stupinsky 2018, formulas 5.4 to
+    5.6; the thesis names no limit, the test and the 3 are the usual ones.
     """
 
     def judge(self, fits: Fitted, place: int) -> Change:
         """The change of the case at that place."""
         import numpy as np
 
-        from perfvcs.statistics.student import two_sided
+        from perfvcs.statistics.difference import paired
 
         sides, (before, after), sizes = fits.sides[place], fits.measured(place), fits.sizes(place)
         found = effect(before, after)
         if len(sizes) < FEWEST or sides.equal:
             return judged(sides, "studentized", *unknown(sides, FEW), effect=found)
-        residuals = errors.studentized(after, before)
-        known = residuals[np.isfinite(residuals)]
-        spread = float(known.std(ddof=1)) if len(known) > 1 else 0.0
-        mean = float(known.mean()) if len(known) else 0.0
-        chance = two_sided(mean / (spread or 1.0) * sqrt(len(known)), max(1.0, len(known) - 1.0))
-        p = float(chance) if spread > 0 else float(mean == 0)
+        noise = fits.deviations(place)
+        residuals = errors.studentized(after / noise, before / noise)
+        test = paired((before / noise)[None], (after / noise)[None])
+        mean, p = float(test.estimate[0]), float(test.p[0])
+        if p <= LEVEL:
+            p = max(p, borne_out(sides, lambda at: np.interp(at, sizes, noise)))
         curve = fits.curve(place)
+        named = _outstanding(sizes, residuals)
         if p > LEVEL:
             word, reason = undirected(found, self.delta, NOISE)
-            return judged(
-                sides,
-                "studentized",
-                word,
-                reason or NOISE,
-                effect=found,
-                curve=curve,
-                p=p,
-                finding=_outstanding(sizes, residuals),
-            )
+            if curve.kind != "none":
+                word, reason = "inconclusive", KIND.format(curve.kind)
+            return judged(sides, "studentized", word, reason or NOISE, effect=found, curve=curve, p=p, finding=named)
         kind = sentence(curve.kind, curve.coefficient or 0.0, sides.case.about.unit) if curve.coefficient else ""
         return judged(
             sides, "studentized", direction(sides.case.about, mean), effect=found, delta=self.delta, curve=curve, p=p,
-            finding="; ".join(part for part in (kind, _outstanding(sizes, residuals)) if part),
+            finding="; ".join(part for part in (kind, named) if part),
         )  # fmt: skip
 
 

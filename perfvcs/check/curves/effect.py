@@ -1,0 +1,82 @@
+"""What a change of a curve amounts to: at one of its ends or over all sizes, as a share and in the metric's unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import expm1, inf, log1p
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.samples.scale import LARGEST_EXPONENT
+from perfvcs.check.statement import finite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from perfvcs.check.curves.contrast import Contrast
+    from perfvcs.check.curves.curve import Sides
+    from perfvcs.check.curves.replication import Lines
+
+NOTHING = 1e-9  # a share below is rounding
+
+Three = tuple[float | None, float | None, float | None]
+
+
+class Effect(NamedTuple):
+    """The baseline's and the target's centre, target/baseline - 1 with its interval, and target - baseline with its interval."""
+
+    baseline: float | None
+    target: float | None
+    shares: Three
+    shifts: Three
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case with what is known of it, and how small an effect counts, as a share."""
+
+    sides: Sides
+    lines: Lines
+    contrast: Contrast
+    place: int
+    delta: float
+
+    def relative(self, difference: float) -> float:
+        """A difference of the lines as target/baseline - 1; not below -1 where a value below 0 is none, or an error of the clock."""
+        if not self.lines.logarithmic:  # shares of the middle of both: 2 where the baseline is 0
+            sides = self.sides
+            above = sides.case.calls or min(float(side.value.min()) for side in (sides.baseline, sides.target)) >= 0
+            return max(-1.0 if above else -inf, difference / (1 - difference / 2)) if 2 - difference > NOTHING else inf
+        return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
+
+    @property
+    def bar(self) -> float:
+        """The smallest effect that counts, as a difference of the lines."""
+        return log1p(self.delta) if self.lines.logarithmic else self.delta
+
+    def effect(self, part: int) -> Effect:
+        """The effect at the smallest (0), at the largest (1) or over all sizes (2), in the metric's unit.
+
+        The baseline's centre is geometric where logarithms were compared. Where the curve is at or below 0, shares of it mean nothing.
+        """
+        import numpy as np
+
+        size, value, _, level, share = self.lines.rows[0]
+        low, high = self.lines.ends
+        there = (size <= low, size >= high, size > -np.inf)[part]
+        ends = self.contrast.theta[part], self.contrast.low[part], self.contrast.high[part]
+        unit = self.sides.unit
+        if not there.any():
+            return Effect(None, None, _three(finite(self.relative(each)) for each in ends), (None, None, None))
+        centre = finite(float(np.exp(np.log(value[there]).mean()) if self.lines.logarithmic else value[there].mean()) * unit)
+        if (level[there] >= share[there]).all():
+            shares = _three(finite(self.relative(each)) for each in ends)
+            shifts = _three(None if centre is None or each is None else finite(centre * each) for each in shares)
+        else:
+            shares, shifts = (None, None, None), _three(finite(each * float(share[there].mean()) * unit) for each in ends)
+        target = None if centre is None or shifts[0] is None else finite(centre + shifts[0])
+        return Effect(centre, target, shares, shifts)
+
+
+def _three(values: Iterable[float | None]) -> Three:
+    first, second, third = values
+    return first, second, third

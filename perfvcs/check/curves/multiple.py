@@ -1,0 +1,56 @@
+"""Whether one side is so many times the other that no start of a process explains it, however few executions there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check.curves.replication import Lines
+
+    Floats = NDArray[np.float64]
+
+TIMES = 10.0
+FEWEST = 3  # sizes in a row: a pause of the machine hits one
+SHARE = 0.75  # of the sizes there must show it
+TENTH = 10
+
+
+def multiple(found: Lines) -> int:
+    """1 where the target's values are at least ten times the baseline's, -1 where a tenth of them at most, else 0.
+
+    That must hold of every value of both sides, at three quarters of the largest tenth of the sizes, or of the smallest, or of all (at
+    least three sizes). A baseline of 0 counts as its smallest value that is not; where it has none, nothing is known of what is small.
+    """
+    import numpy as np
+
+    sizes, first, second = _extremes(found)
+    if len(sizes) < FEWEST:
+        return 0
+    end = max(FEWEST, len(sizes) // TENTH)
+    for sign, (below, above) in ((1, (first, second)), (-1, (second, first))):
+        values = np.abs(found.rows[0 if sign > 0 else 1][1])
+        least = values[values > 0].min(initial=np.inf)
+        magnitude = np.maximum(np.maximum(np.abs(below[0]), np.abs(below[1])), least)
+        away = (above[0] - below[1] >= (TIMES - 1) * magnitude) & np.isfinite(magnitude)
+        if any(part.mean() >= SHARE for part in (away[-end:], away[:end], away)):
+            return sign
+    return 0
+
+
+def _extremes(found: Lines) -> tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """The sizes that both sides have in rising order, and of either side the smallest and the largest value at each."""
+    import numpy as np
+
+    both = np.intersect1d(found.rows[0][0], found.rows[1][0])
+    sides = []
+    for size, value, *_ in found.rows:
+        kept = np.isin(size, both)
+        place = np.searchsorted(both, size[kept])
+        low, high = np.full(len(both), np.inf), np.full(len(both), -np.inf)
+        np.minimum.at(low, place, value[kept])
+        np.maximum.at(high, place, value[kept])
+        sides.append((low, high))
+    return both, sides[0], sides[1]
