@@ -141,3 +141,12 @@ def test_a_course_of_many_sizes_lies_in_their_ranges_and_size_zero_does_not_spoi
     assert (found.low <= found.middle).all() and (found.middle <= found.high).all()
     exact = course(np.append(0.0, np.arange(1.0, 50)), np.append(9.0, 3 * np.log(np.arange(1.0, 50)) + 1), np.zeros(50))
     assert exact.choice.model() == "logarithmic"
+
+
+def test_values_of_sizes_far_apart_are_no_neighbours() -> None:
+    x = np.geomspace(1, 1e5, 100)
+    y = 1 + 0.01 * x**2
+    assert drawn_in(x, y).tolist() == y.tolist()
+    same = np.full(100, 7.0)
+    values = np.append(1 + 0.01 * np.sin(np.arange(99)), 50.0)
+    assert drawn_in(same, values)[-1] < 2

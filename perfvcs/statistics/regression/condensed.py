@@ -17,6 +17,8 @@ FEWEST = 8  # ranges of sizes, or none are made
 CALLS = 3  # of each execution, on average, in every range of sizes
 NEIGHBOURS = 64  # values at least, among which one is an outlier or not
 BLOCKS = 64  # of neighbours at most
+APART = 4  # blocks, of which few hold values of sizes that are far apart,
+WIDE = 8.0  # where the sizes differ by more than this: then no line through so few medians says what is far from it
 FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
 COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
 MOST_COLD = 20
@@ -69,7 +71,8 @@ def drawn_in(x: ArrayLike, y: ArrayLike, share: float = SHARE) -> Floats:
 
     A call that was interrupted takes ten or a thousand times as long. Of 64 or more values at neighbouring sizes, in shares of the curve
     through the medians, those beyond the quartiles by three quartile ranges (Tukey 1977) are set to that fence, but at most ``share`` at
-    either end: what happens more often is no accident. Fewer values than that, and those of a curve that is not above 0, stay as they are.
+    either end: what happens more often is no accident. Fewer values than that, those of a curve that is not above 0, and fewer than 256 at
+    sizes from one to more than its eightfold stay as they are: such are no neighbours.
 
     On a busy machine interruptions come by the clock: a call that takes ten times as long is hit ten times as often, and O(n^2) looks like
     O(n^3) from where they are more than ``SHARE``. ``BUSY`` is for what asks for nothing but the shape.
@@ -79,7 +82,7 @@ def drawn_in(x: ArrayLike, y: ArrayLike, share: float = SHARE) -> Floats:
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     count = len(value)
     blocks = min(count // NEIGHBOURS, BLOCKS)
-    if not blocks:
+    if not blocks or (blocks < APART and size.max() > WIDE * size.min()):
         return value
     order = np.argsort(size, kind="stable")
     length = count // blocks
