@@ -176,7 +176,14 @@ def test_what_cannot_be_accepted_names_the_cure(project: Project, perf: Perf, ar
 
     commits = measured(project, 0.010, 0.011)
     job = Job(name="parse", collector="time", cmd="./parse")
-    store(*(each for each in interleaved(commits, [[0.01] * 10] * 2, session="20261120T100000-000000", job=job)))
+    store(
+        *(
+            each
+            for each in interleaved(
+                commits, [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)], session="20261120T100000-000000", job=job
+            )
+        )
+    )
     perf("check", code=3)
     said = perf("accept", *arguments, code=2)
     assert cure in said.err

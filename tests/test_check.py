@@ -96,7 +96,8 @@ def test_an_interval_within_delta_is_the_same() -> None:
 
 def test_noise_is_inconclusive_and_a_wider_delta_makes_it_the_same() -> None:
     wide = verdict(STEADY[0].tolist(), STEADY[1].tolist())
-    assert (wide.word, wide.reason) == ("inconclusive", "the interval reaches beyond ±1 %")
+    assert wide.word == "inconclusive"
+    assert wide.reason.startswith("the interval reaches beyond ±1 %; within ±")
     assert verdict(STEADY[0].tolist(), STEADY[1].tolist(), delta=0.05).word == "same"
 
 

@@ -271,7 +271,7 @@ def test_a_gate_is_green_where_something_is_settled(project: Project, perf: Perf
     open_, same = (Job(name=name, collector="time", cmd=f"./{name}") for name in ("open", "same"))
     store(
         *interleaved([one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)], job=open_),
-        *interleaved([one, two], [[0.01] * 10] * 2, job=same),
+        *interleaved([one, two], [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)], job=same),
     )
     assert perf("check", "--gate").out.splitlines()[-1] == "2 of 4 comparisons settled"
     assert perf("check", "--gate", "-q").out == "2 inconclusive, 2 same; 2 of 4 comparisons settled\n"
@@ -281,7 +281,7 @@ def test_a_gate_is_green_where_something_is_settled(project: Project, perf: Perf
 def test_what_is_new_or_missing_is_not_a_comparison_and_what_is_not_comparable_is(project: Project, perf: Perf) -> None:
     one, two = project.commit("one"), project.commit("two")
     extra = sample_profile(noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse"))
-    store(*interleaved([one, two], [[0.01] * 10] * 2), extra)
+    store(*interleaved([one, two], [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)]), extra)
     assert perf("check", "--gate").out.splitlines()[-1] == "2 of 2 comparisons settled"
     elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
     three = project.commit("three")
@@ -358,7 +358,7 @@ def test_a_range_judges_every_neighbour(project: Project, perf: Perf) -> None:
 
 def test_a_long_stretch_without_news_takes_one_line(project: Project, perf: Perf) -> None:
     commits = [project.commit(f"version {number}") for number in range(7)]
-    store(*interleaved(commits, [[0.01] * 10] * 7))
+    store(*interleaved(commits, [noisy(0.01, seed=seed, spread=1e-4) for seed in range(7)]))
     names = [commit[:10] for commit in commits]
     assert perf("check", "HEAD~6..HEAD").out.splitlines() == [
         f"{names[0]} -> {names[6]}: 6 pairs of neighbours: 12 same",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check import compare
+from perfvcs.check.bounds import settle
 from perfvcs.check.methods.log_median import FEWEST
 from perfvcs.statistics.looks import PAIRS, level, schedule
 
@@ -39,6 +40,7 @@ def look(
     pairs: int,
     most: int = PAIRS,
     delta: float | None = None,
+    within: float | None = None,
     history: Mapping[Unit, Past] | None = None,
 ) -> Look:
     """Compare what was measured in turns up to now, ``pairs`` pairs of at most ``most``.
@@ -48,7 +50,7 @@ def look(
     ``same``; one that more pairs cannot decide (a coarse clock, no usable value, too few builds, which take turns from the first pair
     on) is not. Measuring a job can stop as soon as none of its comparisons is open.
     """
-    report = compare(baseline, target, delta=delta, history=history, alpha=level(pairs, most))
+    report = settle(compare(baseline, target, delta=delta, history=history, alpha=level(pairs, most)), within)
     undecided = [change for change in report.having(*OPEN) if _open(change, pairs)]
     later = [count for count in schedule(most) if count > pairs]
     return Look(report, undecided, later[0] if undecided and later else None)

@@ -33,6 +33,7 @@ def state(
     delta: float | None = None,
     confidence: float = 0.99,
     gate: bool = False,
+    bound: float | None = None,
     coarse: bool = False,
     builds: tuple[int, int] | None = None,
     reason: str = "",
@@ -54,6 +55,7 @@ def state(
         series=case.series, environment=case.environment, effect=effect, low=low, high=high,
             shift=shift, shift_low=shift_low, shift_high=shift_high,
         baseline=finite(centres[0]), target=finite(centres[1]), p=p, q=q, permutation_p=permutation_p, delta=delta,
+        bound=finite(bound),
         confidence=confidence, executions=pair.executions, paired=pair.paired, gate=gate, coarse=coarse, builds=builds, method=method,
         reason=reason, finding=finding,
     )  # fmt: skip

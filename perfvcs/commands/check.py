@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 @click.option("--gate", is_flag=True, help="Fail only where the whole interval lies beyond delta.")
 @click.option("--audit", is_flag=True, help="Measure TARGET against itself and tell how often that raises a false alarm.")
 @click.option("--strict", is_flag=True, help="Exit 4 where a comparison stays inconclusive.")
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1, recorded calls 5",
+@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
               help="The smallest change that counts.")  # fmt: skip
+@click.option("--within", metavar="PERCENT", type=click.FloatRange(0, 1000), help="Count as settled what lies within this.")
 @click.option("--method", metavar="NAME", default="auto", show_default=True, help="The rule to compare by.")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.")
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exactly so many pairs.")
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 def command(
-    revisions: tuple[str, ...], measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, method: str, new: bool,
+    revisions: tuple[str, ...], measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, within: float | None,
+    method: str, new: bool,
     verbose: bool, quiet: bool, as_json: bool, markdown: bool, **asked: object,
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
@@ -48,7 +50,7 @@ def command(
     from perfvcs.reports.trial import judge
     from perfvcs.repository import Repository
 
-    share = None if delta is None else delta / 100
+    share, bound = (None if value is None else value / 100 for value in (delta, within))
     form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"
     span = next((revision for revision in revisions if ".." in revision), None)
     if len(revisions) > (2 if span is None else 1):
@@ -63,11 +65,11 @@ def command(
     if span:
         from perfvcs.reports.neighbours import neighbours
 
-        judged = neighbours(repository, span, method=method, delta=share)
+        judged = neighbours(repository, span, method=method, delta=share, within=bound)
     elif measure:
-        judged = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share)
+        judged = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share, within=bound)
     else:
-        judged = judge(repository, revisions, method=method, delta=share)
+        judged = judge(repository, revisions, method=method, delta=share, within=bound)
     if gate:
         _require_trust(repository, judged.trials, delta=share, method=method)
     if shown := judged.unseen(repository) if new else judged:
@@ -79,6 +81,7 @@ def command(
 
 def _measured(
     repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float | None,
+    within: float | None,
 ) -> Trial:  # fmt: skip
     """The trial after measuring; what that takes is imported only here."""
     from perfvcs.measure.progress import shown
@@ -86,7 +89,7 @@ def _measured(
     from perfvcs.reports.trial import measure
 
     with shown(quiet=silent) as progress:
-        return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta)  # type: ignore[arg-type]
+        return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta, within=within)  # type: ignore[arg-type]
 
 
 def _require_trust(repository: Repository, trials: Sequence[Trial], *, delta: float | None, method: str) -> None:

@@ -193,8 +193,9 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bo
 
 
 def settle(
-    repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float | None
-) -> tuple[Outcome, str]:
+    repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float | None,
+    within: float | None = None,
+) -> tuple[Outcome, str]:  # fmt: skip
     """Measure two revisions interleaved until every comparison is decided, looking after each of 5 to 30 pairs.
 
     The same revision twice is an A/A measurement. A number of executions in the request means that many pairs and one look. ``delta``
@@ -219,7 +220,10 @@ def settle(
                 done = pairs
                 for number in list(pending) if pairs < looks[-1] else ():
                     sides = session.sides(number)
-                    if sides is None or look(*sides, pairs=pairs, most=looks[-1], delta=delta, history=history).pairs is None:
+                    if (
+                        sides is None
+                        or look(*sides, pairs=pairs, most=looks[-1], delta=delta, within=within, history=history).pairs is None
+                    ):
                         pending.discard(number)
                 if not pending:
                     break

@@ -89,6 +89,17 @@ def finding(one: Variation, count: int, rule: Rule) -> Finding | None:
     return Finding(effect, low, high)
 
 
+def reachable(one: Variation, count: int) -> float | None:
+    """The smallest delta at which ``count`` pairs of equal versions are the same in 4 of 5 cases; None where that is unknown."""
+    from perfvcs.statistics.power import settled
+
+    if one.difference is None or one.df < 1 or count < LEAST:
+        return None
+    whole, drawn = _deviations(one)
+    found = settled((drawn if count >= FEWEST else whole)[0], count)
+    return None if found is None else expm1(min(found, 700.0))
+
+
 def needed(one: Variation, effect: float, rule: Rule, most: int = MOST) -> tuple[int | None, int | None, int | None]:
     """The pairs that find ``effect``, and the fewest and most that it may really take, the noise known to 80 %.
 

@@ -103,7 +103,9 @@ def _folded(trials: Sequence[Trial]) -> Iterator[str]:
     yield from wrap(f"{revision(first.baseline)} -> {revision(last.target)}: {together}", COLUMNS, subsequent_indent="  ")
 
 
-def neighbours(repository: Repository, span: str, *, method: str = "auto", delta: float | None = None) -> Neighbours:
+def neighbours(
+    repository: Repository, span: str, *, method: str = "auto", delta: float | None = None, within: float | None = None
+) -> Neighbours:
     """The trials along ``A..B``: of A and the commits since then that lead to B, by first parents, those that have profiles.
 
     Raises UsageError for what is no range, and NothingToCompare where fewer than two commits of it were measured.
@@ -123,4 +125,4 @@ def neighbours(repository: Repository, span: str, *, method: str = "auto", delta
         raise NothingToCompare(f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`")
     changed = repository.index.changed()
     states = [repository.state(commit) if commit in changed else State(commit) for commit in measured]
-    return Neighbours([compared(repository, *pair, method=method, delta=delta) for pair in pairwise(states)])
+    return Neighbours([compared(repository, *pair, method=method, delta=delta, within=within) for pair in pairwise(states)])

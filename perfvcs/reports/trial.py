@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 import perfvcs
+from perfvcs.check import bounds
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.profile import Malformed
@@ -90,7 +91,9 @@ class Trial:
         return hashlib.sha256(msgspec.json.encode(self.report)).hexdigest()
 
 
-def judge(repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float | None = None) -> Trial:
+def judge(
+    repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float | None = None, within: float | None = None,
+) -> Trial:  # fmt: skip
     """The trial, from what is stored, of a target (the last of ``revisions``, else HEAD) against a baseline.
 
     The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. Raises NothingToCompare.
@@ -100,11 +103,16 @@ def judge(repository: Repository, revisions: tuple[str, ...], *, method: str = "
     if baseline is None:
         cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a baseline"
         raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`")
-    return compared(repository, baseline, target, method=method, delta=delta)
+    return compared(repository, baseline, target, method=method, delta=delta, within=within)
 
 
-def compared(repository: Repository, baseline: State, target: State, *, method: str, delta: float | None) -> Trial:
-    """The trial of two states; what is remembered of the same comparison is not computed again. Raises NothingToCompare."""
+def compared(
+    repository: Repository, baseline: State, target: State, *, method: str, delta: float | None, within: float | None = None
+) -> Trial:
+    """The trial of two states, in which all is settled that lies ``within`` a share.
+
+    What is remembered of the same comparison is not computed again. Raises NothingToCompare.
+    """
     from perfvcs.check.document import decode
 
     memory, pair = repository.index.memory, (baseline.commit, target.commit)
@@ -114,10 +122,10 @@ def compared(repository: Repository, baseline: State, target: State, *, method: 
         with suppress(Malformed):  # a changed byte
             report = decode(known.report)
             memory.remember(*pair, known.report)  # as the last verdict
-            return Trial(baseline, target, report)
+            return Trial(baseline, target, bounds.settle(report, within))
     report = repository.compare(baseline, target, method=method, delta=delta)
     memory.note(*pair, msgspec.json.encode(report), basis)
-    return Trial(baseline, target, report)
+    return Trial(baseline, target, bounds.settle(report, within))
 
 
 def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None) -> str:
@@ -155,6 +163,7 @@ def measure(
     *,
     method: str = "auto",
     delta: float | None = None,
+    within: float | None = None,
 ) -> Trial:
     """The trial after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
 
@@ -175,21 +184,23 @@ def measure(
             raise NothingToCompare(f"{target.name} has no ancestor to be compared with: name a baseline")
         baseline = nearest
     config = load(repository.project.root / FILE)
-    settled = [] if request.executions else _settled(repository, baseline, target, method, delta)
+    settled = [] if request.executions else _settled(repository, baseline, target, method, delta, within)
     remaining = replace(request, settled=tuple(settled))
     if not remaining.apply(config)[0]:
-        return compared(repository, baseline, target, method=method, delta=delta)
-    outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta)
+        return compared(repository, baseline, target, method=method, delta=delta, within=within)
+    outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta, within)
     if not outcome.profiles:
         outcome.raise_failures()
     report = repository.compare(baseline, target, method=method, delta=delta, session=session, settled=settled)
-    return Trial(baseline, target, report, outcome)
+    return Trial(baseline, target, bounds.settle(report, within), outcome)
 
 
-def _settled(repository: Repository, baseline: State, target: State, method: str, delta: float | None) -> list[str]:
+def _settled(
+    repository: Repository, baseline: State, target: State, method: str, delta: float | None, within: float | None
+) -> list[str]:
     """Labels of the jobs of which every comparison is decided already."""
     try:
-        changes = repository.compare(baseline, target, method=method, delta=delta).changes
+        changes = bounds.settle(repository.compare(baseline, target, method=method, delta=delta), within).changes
     except NothingToCompare:
         return []
     open_jobs = {change.job for change in changes if not change.settled}

@@ -78,6 +78,27 @@ def detectable(deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0
     return high
 
 
+def settled(deviation: float, pairs: int, confidence: float = 0.99, wanted: float = POWER) -> float | None:
+    """The smallest bound within which the interval of two equal versions lies with the chance ``wanted``; None for fewer than two pairs.
+
+    |mean| + t s / sqrt(n) <= bound, the estimated s integrated over its chi-square distribution. Source: Schuirmann 1987.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    if pairs < 2:
+        return None
+    import numpy as np
+
+    error = deviation / sqrt(pairs)
+    half = stdtrit(pairs - 1, (1 + confidence) / 2) * _spreads(pairs - 1)
+    low, high = 0.0, float(half.max()) + 10
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        chance = float(np.maximum(2 * ndtr(middle - half) - 1, 0.0).mean())
+        low, high = (low, middle) if chance >= wanted else (middle, high)
+    return high * error
+
+
 def limits(deviation: float, df: float, confidence: float = 0.8) -> tuple[float, float]:
     """The interval in which the true standard deviation lies, of normal values, when ``deviation`` was estimated with ``df`` > 0."""
     from scipy.special import gammaincinv

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from perfvcs.check.case import prepare
+from perfvcs.check.deltas import CALLS
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.deterministic import Deterministic
 from perfvcs.check.methods.log_median import LogMedian
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 Chosen = TypeVar("Chosen", bound=Method)
 FLAT = ("constant", "constant")
 FEWEST = 5  # sizes from which values may be a curve
-LEAST = 0.05  # effect on recorded calls that counts
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Auto(Method):
             found += self._with(Counters).compare(counters)
         calls = [case for case in sampled if case.calls]
         if calls and not self.asked:
-            found += replace(self, delta=LEAST)._sampled(calls)
+            found += replace(self, delta=CALLS.share)._sampled(calls)
             sampled = [case for case in sampled if not case.calls]
         found += self._sampled(sampled)
         if exact:
@@ -82,7 +82,7 @@ class Auto(Method):
 
     def _with(self, rule: type[Chosen]) -> Chosen:
         """A rule with the same parameters."""
-        return rule(self.delta, self.confidence, self.alpha)
+        return rule(self.delta, self.confidence, self.alpha, self.asked)
 
 
 def _which(fits: Fitted) -> list[int]:

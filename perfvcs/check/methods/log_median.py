@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import exp, expm1, isnan
+from math import exp, expm1, isfinite, isnan
 from typing import TYPE_CHECKING, ClassVar
 
+from perfvcs.check.bounds import within
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.samples.clock import EQUAL, finest_step, is_coarse, too_coarse
+from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates
 from perfvcs.check.samples.level import standing
 from perfvcs.check.samples.pace import at_one_pace
@@ -82,7 +83,7 @@ class LogMedian(PairMethod):
         return estimates(scaled, self.confidence, self.alpha, robust=self.robust)
 
     def _judge(self, one: Scaled, result: Estimate, q: float) -> Change:
-        delta = max(self.delta, expm1(aa_floor(one.pair.past.audits)))
+        delta = max(self.least(one.pair, one.value), expm1(aa_floor(one.pair.past.audits)))
         bar = one.bar(delta)
         coarse = is_coarse(one.step, one.value, delta)
         word, reason = self._word(one, result, q, bar)
@@ -90,16 +91,26 @@ class LogMedian(PairMethod):
             word, reason = "inconclusive", too_coarse(one.pair.about, one.step, delta)
         elif reason is WIDE:
             reason = WIDE.format(100 * delta)
+        bound = self._bound(one, result)
+        if word == "inconclusive" and not coarse and bound is not None and isfinite(bound):
+            reason = f"{reason}; {within(bound)}"
         beyond = result.low > bar or result.high < -bar
         return state(
             one.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
             centres=one.centres if result.widest is None else one.medians,
             effects=(one.relative(result.theta), one.relative(result.low), one.relative(result.high)),
             shifts=(one.shift(result.theta), one.shift(result.low), one.shift(result.high)),
-            coarse=coarse and word == "inconclusive" and min(one.counts) >= FEWEST and abs(result.theta) <= one.rounding,
+            bound=bound, coarse=coarse and word == "inconclusive" and min(one.counts) >= FEWEST and abs(result.theta) <= one.rounding,
             chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
             builds=one.counts if one.pair.builds else None,
         )  # fmt: skip
+
+    def _bound(self, one: Scaled, result: Estimate) -> float | None:
+        """The smallest delta at which the pair would be the same; None where no delta would do."""
+        apart = not one.pair.paired and one.between is None
+        if min(one.counts) < FEWEST or apart or result.order == "one" or isnan(result.p) or not one.value:
+            return None
+        return max(one.reach(max(-result.low, result.high, result.widest or 0.0)), STEPS * one.step / one.value)
 
     def _alone(self, one: Scaled) -> Change | None:
         """The verdict on a side of one execution, by the level of the history; None where that cannot say more than two values do."""
@@ -110,7 +121,7 @@ class LogMedian(PairMethod):
         found = standing(pair.past, *before, *after) if len(before) == len(after) == 1 else None
         if found is None or found.word == "usual":
             return None
-        bar, level = one.bar(self.delta), exp(found.expected)
+        bar, level = one.bar(self.least(pair, one.value)), exp(found.expected)
         if abs(found.difference) < bar:
             return None
         word = direction(pair.about, found.difference) if found.word == "changed" else "suspected"

@@ -153,18 +153,19 @@ class SampledMethod(PairMethod):
         if outcome is None:
             outcome = Outcome(0.0, 0.0, 0.0) if min(sample.counts) > 1 else Outcome(target - base)
         reference, relative = _shares(sample, outcome, base, target)
-        bar = self.delta * reference
+        delta = self.least(sample.pair, reference * sample.unit)
+        bar = delta * reference
         word, reason = self._word(sample, outcome, bar)
         if word == "same" or reason is WIDE:
             finest = finest_step(sample.pair)
-            if is_coarse(finest, reference * sample.unit, self.delta):
-                word, reason = "inconclusive", too_coarse(sample.pair.about, finest, self.delta)
+            if is_coarse(finest, reference * sample.unit, delta):
+                word, reason = "inconclusive", too_coarse(sample.pair.about, finest, delta)
             elif reason is WIDE:
-                reason = WIDE.format(100 * self.delta)
+                reason = WIDE.format(100 * delta)
         beyond = outcome.low > bar or outcome.high < -bar
         warned = not sample.pair.paired and min(sample.counts) > 1
         change = state(
-            sample.pair, word=word, method=self.name, centres=(base * sample.unit, target * sample.unit), delta=self.delta,
+            sample.pair, word=word, method=self.name, centres=(base * sample.unit, target * sample.unit), delta=delta,
             effects=relative, chances=(outcome.p, None, outcome.permutation_p),
             confidence=self.stated, gate=word == "degradation" and beyond, builds=sample.counts if sample.pair.builds else None,
             reason="; ".join(part for part in (reason, APART if warned else "") if part), finding=outcome.finding,
