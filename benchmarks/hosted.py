@@ -116,6 +116,17 @@ def main() -> None:
         "publish, everything known and nothing new",
         [timed(project, "publish", str(site.absolute())) for _ in range(options.runs)],
     )
+    newest = list(results(options.results).values())[-1][1]
+    more: dict[str, list[tuple[float, float, str]]] = {"history": [], "publish": []}
+    for _ in range(options.runs):
+        git(project, "commit", "--quiet", "--allow-empty", "--message", "One more")
+        commit = git(project, "rev-parse", "HEAD").strip()
+        Store(project / ".perf/store").add(profiles(commit, newest), "One more")
+        timed(project, "log", "-n1")
+        more["publish"].append(timed(project, "publish", str(site.absolute())))
+        more["history"].append(timed(project, "history"))
+    show("publish, one commit more", more["publish"])
+    show("history, after that", more["history"])
 
 
 if __name__ == "__main__":

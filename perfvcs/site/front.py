@@ -158,6 +158,8 @@ def notes(contents: Contents) -> list[str]:
         found.append(
             f"Left out: {record.unusable:,} value{'s' * (record.unusable != 1)} with a zero, negative or infinite measurement."
         )
+    if record.unjudged:
+        found.append(f"{record.unjudged:,} older values were not compared with the one before; `perf check` does that.")
     if contents.shallow:
         found.append("This was published from a clone without its whole history: older commits are missing.")
     if record.aside:
