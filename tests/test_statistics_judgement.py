@@ -181,6 +181,16 @@ def test_dependence_does_not_grow_when_steps_are_removed() -> None:
     assert [step.place for step in judge(values).steps] == pytest.approx(list(range(30, 750, 30)), abs=1)
 
 
+@pytest.mark.parametrize("between", [(), (0.5,), (0.3,), (0.2, 0.5), (0.3, 0.7)])
+@pytest.mark.parametrize("spread", [0.0007, 0.003, 0.01])
+def test_commits_on_the_way_from_one_level_to_the_next_hide_no_step(spread: float, between: tuple[float, ...]) -> None:
+    values = noisy(5, (20, 0.0), *((1, share * 0.09) for share in between), (20 - len(between), 0.09), spread=spread)
+    (step,) = judge(values).steps
+    assert step.word == "step"
+    assert 20 <= step.first <= step.last <= 20 + len(between)
+    assert step.effect == pytest.approx(0.09, abs=0.01)
+
+
 def test_a_step_of_nearly_equal_readings_is_found() -> None:
     rng = np.random.default_rng(15)
     values = np.round(0.004 * rng.standard_t(3, 200) / 0.01) * 0.01

@@ -37,6 +37,12 @@ class Segments:
                 self._known[low, high] = start(self.values[low:high])
         return np.array([self._known[part] for part in pairwise([0, *steps, len(self.values)])])
 
+    def along(self, steps: Sequence[int]) -> NDArray[np.float64]:
+        """The centre of its segment for each of the values."""
+        import numpy as np
+
+        return np.repeat(self.centres(steps), np.diff([0, *steps, len(self.values)]))
+
 
 def scores(segments: Segments, steps: Sequence[int], inflation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """|t| and its degrees of freedom of each of the ascending ``steps``, between it and its neighbours; ``steps`` is not empty.

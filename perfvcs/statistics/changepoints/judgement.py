@@ -112,8 +112,10 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     y = read.values
     if len(y) < 2:
         return Judgement((), None, (), None)
-    inflation = dependence(np.clip(residuals(y, generous) / scale, -3.0, 3.0), len(generous) + 1)
     segments = Segments(y, scale)
+    # Clipped about the centres, not the means: a value halfway between two levels would move a mean, and all residuals would look alike.
+    clipped = np.clip((y - segments.along(generous)) / scale, -3.0, 3.0)
+    inflation = dependence(residuals(clipped, generous), len(generous) + 1)
     inner = {place for place in generous if EDGE <= place <= len(y) - EDGE}
     places = confirm(segments, sorted(inner | read.settled), inflation, read.settled)
     places, moving = switching(segments, places, inflation, read.settled)
