@@ -1,7 +1,8 @@
 """How often a clock that ticks too seldom hides a change: `python benchmarks/ticks.py`.
 
 A program of 3.2 ms that varies by 1 %, read ten times in turns by clocks of several steps, is compared with one that takes so much longer.
-Prints in percent how often the word is `same`, and how often it is a change. Below that: bytes, which are exact, from 0 to 1,000,000; and
+Prints in percent how often the word is `same`, and how often it is a change. Below that: how often the 99 % interval holds the truth, of a
+program that starts at any moment between two ticks; bytes, which are exact, from 0 to 1,000,000; and
 how much of equal versions is open after 30 pairs, and settled by --within 3.
 """
 
@@ -61,6 +62,9 @@ def main() -> None:
             changed = sum(found[word] for word in ("degradation", "improvement"))
             cells.append(f"{100 * found['same'] / draws:.1f} {100 * changed / draws:8.1f}")
         print(f"{tick:>7g}s" + "".join(f"{cell:>18}" for cell in cells))
+    for tick in TICKS:
+        held = [covered(tick, effect, draws, number) for number, effect in enumerate(EFFECTS)]
+        print(f"{tick:>7g}s  intervals that hold the truth: " + ", ".join(f"{share:.1f} %" for share in held))
     (change,) = compare([side({"job": [0.0] * PAIRS}, 0, "B")], [side({"job": [1e6] * PAIRS}, 1, "B")]).changes
     print(f"0 -> 1,000,000 B: {change.word}")
     rng = np.random.default_rng(1)
@@ -73,6 +77,25 @@ def main() -> None:
         print(
             "equal versions at ±{:g} %: {:.0f} % open at 1 %, of all {:.0f} % settled by --within 3".format(100 * noise, *shares)
         )
+
+
+def covered(tick: float, effect: float, draws: int, seed: int) -> float:
+    """How many of the intervals hold the effect, in percent; relative ones, or where a reading is 0 those in seconds."""
+    rng = np.random.default_rng(seed)
+    sides = []
+    for number, factor in enumerate((1, 1 + effect)):
+        times = CENTRE * factor * np.exp(rng.normal(0, NOISE, (draws, PAIRS)))
+        read = np.floor(times / tick + rng.random(times.shape)) * tick
+        sides.append([side({str(draw): row.tolist() for draw, row in enumerate(read)}, number)])
+    longer = CENTRE * effect * np.exp(NOISE**2 / 2)
+    held = []
+    for change in compare(sides[0], sides[1], method="log-median").changes:
+        low, high, truth = change.low, change.high, effect
+        if low is None or high is None:
+            low, high, truth = change.shift_low, change.shift_high, longer
+        if low is not None and high is not None:  # equal readings have no interval
+            held.append(low <= truth <= high)
+    return 100 * float(np.mean(held))
 
 
 def bounded(rng: np.random.Generator, noise: float, number: int, draws: int) -> Profile:
