@@ -151,9 +151,8 @@ def test_pairs_that_were_measured_in_turns_leave_drift_out() -> None:
     [
         ([0.01], "a single execution shows no spread"),
         ([nan, inf], "no execution has a usable value"),
-        ([0.0, 0.0, 0.0], "the mean is not above 0"),
-        ([-1.0, -2.0, -3.0], "the mean is not above 0"),
-        ([1e-320, -1.0, 1.0], "the mean is not above 0"),
+        ([0.0, 0.0, 0.0], "nothing is a share of its mean, which is 0"),
+        ([1e-320, -1.0, 1.0], "nothing is a share of its mean, which is 0, or nearly so"),
     ],
 )
 def test_what_cannot_be_planned_is_said(values: Sequence[float], problem: str) -> None:
@@ -332,6 +331,41 @@ def test_the_range_of_a_plan_narrows_with_what_is_stored() -> None:
     assert wide[0] > exact[0]  # type: ignore[operator]  # few executions promise nothing by themselves
 
 
+def test_values_below_zero_are_planned_by_their_differences_as_they_are_judged() -> None:
+    gains = [100 * value for value in noisy(0.01, 12, 3, 0.02)]
+    (above,), (below,) = (variations([sample_profile([sign * value for value in gains])]) for sign in (1, -1))
+    assert below.mean == pytest.approx(-1, rel=0.02)
+    assert below.difference == pytest.approx(above.difference, rel=0.02)
+    assert needed(below, 0.05, Rule()) == needed(above, 0.05, Rule())
+
+
+def memory(level: float, metric: str = "maxrss") -> Profile:
+    rows = Resources(names=["job"], uid=[0] * 12, execution=list(range(12)), metrics={metric: noisy(level, 12, 3, 0.001)})
+    return sample_profile(resources=rows, metrics={metric: Metric("B")})
+
+
+@pytest.mark.parametrize(
+    ("metric", "level", "delta"),
+    [("maxrss", 900e6, 0.02), ("maxrss", 10e6, 0.1), ("heap", 10e6, 0.01)],
+)
+def test_each_metric_is_planned_with_the_delta_that_it_is_judged_by(metric: str, level: float, delta: float) -> None:
+    (one,) = variations([memory(level, metric)])
+    assert one.delta == pytest.approx(delta, rel=0.001)
+    again = Collected("another", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "benchmark")
+    other = msgspec.structs.replace(memory(level, metric), commit="b" * 40, collected=again)
+    (change,) = compare([memory(level, metric)], [other]).changes
+    assert change.delta == pytest.approx(one.delta, rel=1e-6)
+
+
+def test_memory_is_planned_with_its_own_delta_unless_one_is_asked_for(project: Project, perf: Perf) -> None:
+    store(msgspec.structs.replace(memory(900e6), commit=project.commit()))
+    (unit,) = json.loads(perf("plan", "--json").out)["jobs"][0]["units"]
+    assert (unit["delta"], [option["delta"] for option in unit["options"]]) == (0.02, [0.005, 0.01, 0.02, 0.02])
+    assert "2 % is found only with --delta 1:" in perf("plan").out
+    (unit,) = json.loads(perf("plan", "--json", "--delta", "1").out)["jobs"][0]["units"]
+    assert (unit["delta"], [option["delta"] for option in unit["options"]]) == (0.01, [0.005, 0.01, 0.01, 0.01])
+
+
 def test_an_effect_near_delta_is_planned_with_a_smaller_one() -> None:
     assert Rule(0.01).below(0.01).delta == 0.005
     assert Rule(0.01).below(0.02).delta == 0.01
@@ -466,7 +500,7 @@ def test_builds_are_planned_as_builds(project: Project, perf: Perf) -> None:
     [
         ([0.01], "a single execution shows no spread"),
         ([0.01] * 6, "all values are equal"),
-        ([0.0] * 6, "the mean is not above 0"),
+        ([0.0] * 6, "nothing is a share of its mean, which is 0"),
         ([0.01, 0.011, 0.012], "a rough plan"),
     ],
 )

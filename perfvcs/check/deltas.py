@@ -34,4 +34,9 @@ BY_METRIC = {
 
 def usual(case: Case) -> Delta:
     """What counts of a sampled metric."""
-    return CALLS if case.calls else BY_METRIC.get(case.metric, USUAL)
+    return of_metric(case.metric, calls=case.calls)
+
+
+def of_metric(metric: str, *, calls: bool = False) -> Delta:
+    """The same by its name; ``calls``: of recorded calls."""
+    return CALLS if calls else BY_METRIC.get(metric, USUAL)

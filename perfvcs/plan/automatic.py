@@ -56,7 +56,6 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Choi
 
     A unit's wall time decides, or its CPU time where that is the steadier and nearly all of it; other metrics where it has neither.
     """
-    rule = Rule(family=family)
     unknown = min(max(UNKNOWN, auto.least), auto.most)
     units: dict[tuple[str, float | None], list[Variation]] = {}
     found = spreads(series)
@@ -68,12 +67,12 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Choi
     if not units:
         return Choice(unknown, "since too little is stored to plan from")
     decisive = [_steadiest(members) for members in units.values()]
-    judged = rule.below(auto.effect)
-    counts = [(needed(one, auto.effect, judged)[0] or MOST, one) for one in decisive]
+    counts = [(needed(one, auto.effect, Rule(one.delta, family).below(auto.effect))[0] or MOST, one) for one in decisive]
     count, one = max(counts, key=lambda pair: pair[0])
+    judged = Rule(one.delta, family).below(auto.effect)
     unit = "" if one.uid == series[-1].header.job.name else f"{shorten(one.uid, 20)}: "
     varies = f"{unit}{metric_name(one.metric)} varies by {number(float(f'{100 * (one.deviation or 0):.2g}'))} %"
-    effect = f"{100 * auto.effect:g} %{'' if judged == rule else f' with --delta {100 * judged.delta:g}'}"
+    effect = f"{100 * auto.effect:g} %{'' if judged.delta == one.delta else f' with --delta {100 * judged.delta:g}'}"
     if count > auto.most:
         return Choice(auto.most, f"the most allowed: {effect} would need {'over ' * (count >= MOST)}{count} ({varies})")
     return Choice(max(count, auto.least), f"which find {effect} ({varies})")

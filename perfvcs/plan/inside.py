@@ -82,8 +82,8 @@ def runs(profile: Profile, keys: Collection[Key]) -> dict[Key, Runs]:
 def inside(sessions: Sequence[Runs]) -> Inside | None:
     """What the executions of several profiles show, newest last; None where no execution has two measurements.
 
-    Where all values are positive their logarithms are taken, whose deviations are relative ones; else values are divided by the mean
-    of their profile. Warm-up is left out of everything else. Warm-up, dependence and impact are those of the newest profile.
+    Where all values are positive their logarithms are taken, whose deviations are relative ones; else values are divided by the size of
+    their profile's mean. Warm-up is left out of everything else. Warm-up, dependence and impact are those of the newest profile.
     """
     import numpy as np
 
@@ -118,7 +118,7 @@ def _levels(sessions: Sequence[Runs]) -> tuple[float | None, float | None, float
     columns: list[tuple[float, int, int, int]] = []
     positive = all(value > 0 for found in sessions for run in found.values() for value in run)
     for group, found in enumerate(sessions):
-        centre = np.mean([value for run in found.values() for value in run])
+        centre = abs(np.mean([value for run in found.values() for value in run]))
         if not positive and not centre > 0:
             continue
         for (build, execution), run in found.items():

@@ -9,12 +9,13 @@ from itertools import pairwise
 from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
 
+from perfvcs.check.deltas import USUAL, Delta, of_metric
 from perfvcs.plan.draws import Drawn, Share, explained
 from perfvcs.plan.inside import Inside, Key, Place, inside, runs
 from perfvcs.plan.outliers import apart as drawn_apart
 from perfvcs.plan.outliers import in_turns as drawn_in_turns
 from perfvcs.profile import Profile
-from perfvcs.summary import Measured, Summary
+from perfvcs.summary import RECORDER, Measured, Summary
 from perfvcs.units import in_base_units
 
 ENOUGH = 4  # degrees of freedom from which the differences of real pairs are preferred
@@ -29,7 +30,8 @@ Side = tuple[str, int, dict[Place, float]]  # session, version in it, and a valu
 class Variation:
     """How much one unit and metric of a series varies.
 
-    ``mean`` is in the metric's unit: that of the newest session, geometric where all is positive; ``least`` its smallest execution.
+    ``mean`` is in the metric's unit: that of the newest session, geometric where all is positive; ``least`` its smallest execution;
+    ``delta`` the smallest change of it that counts where nobody asks for another one. Relative is what is a share of the mean's size.
     ``deviation`` is the relative standard deviation between executions of one session (between builds where several are measured),
     ``difference`` that of the difference of a pair, with ``df`` degrees of freedom; ``paired``: seen in pairs that were measured in turns,
     else it is sqrt(2) times the deviation. ``drawn`` is the same with outliers drawn in, as it counts in a check of eight pairs and
@@ -44,6 +46,7 @@ class Variation:
     unit: str
     mean: float | None = None
     least: float | None = None
+    delta: float = USUAL.share
     replicates: int = 0
     measurements: int = 1
     deviation: float | None = None
@@ -87,10 +90,14 @@ def spreads(measured: Sequence[Measured]) -> list[Variation]:
             sessions[summary.uid, summary.size, summary.metric].append((one, summary))
     about = measured[-1].header.metrics
     keys = dict.fromkeys((one.uid, one.size, one.metric) for one in measured[-1].summaries)
-    return [_spread(Variation(*key, about[key[2]].unit), about[key[2]].kind, sessions[key]) for key in keys]
+    calls = measured[-1].header.job.collector == RECORDER
+    return [
+        _spread(Variation(*key, about[key[2]].unit), about[key[2]].kind, of_metric(key[2], calls=calls), sessions[key])
+        for key in keys
+    ]
 
 
-def _spread(empty: Variation, kind: str, sessions: Sequence[tuple[Measured, Summary]]) -> Variation:
+def _spread(empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[Measured, Summary]]) -> Variation:
     usable: list[Side] = [
         (of.header.collected.session, of.header.design.version, found)
         for of, one in sessions
@@ -101,17 +108,19 @@ def _spread(empty: Variation, kind: str, sessions: Sequence[tuple[Measured, Summ
         return replace(empty, problem="no execution has a usable value")
     newest, positive = list(usable[-1][2].values()), min(values) > 0
     mean = exp(fmean(map(log, newest))) if positive else fmean(value / len(newest) for value in newest) * len(newest)
-    known = replace(empty, mean=mean if isfinite(mean) else None, least=min(newest), replicates=len(values))
+    known = replace(empty, least=min(newest), replicates=len(values))
+    if isfinite(mean):
+        known = replace(known, mean=mean, delta=usual.of(mean))
     if kind == "deterministic":
         return replace(known, problem=EXACT)
-    if not positive and (mean <= 0 or max(map(abs, values)) / LARGEST_SHARE > mean):
-        return replace(known, problem="no relative change has a meaning: the mean is not above 0")
+    if not positive and (known.mean is None or max(map(abs, values)) / LARGEST_SHARE >= abs(mean)):
+        return replace(known, problem="nothing is a share of its mean, which is 0, or nearly so: compare it by its differences")
     several = any(len({build for build, _ in found}) > 1 for _, _, found in usable)
     scaled = [
         (
             session,
             version,
-            _replicates({place: log(value) if positive else value / mean for place, value in found.items()}, several),
+            _replicates({place: log(value) if positive else value / abs(mean) for place, value in found.items()}, several),
         )
         for session, version, found in usable
     ]

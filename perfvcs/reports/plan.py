@@ -34,9 +34,10 @@ SAVING = 0.8  # share of the cost below which another number of measurements is 
 
 @dataclass(frozen=True)
 class Row:
-    """One unit and metric with what its present design finds, the delta that it settles, and what would find the ``EFFECTS``."""
+    """One unit and metric: its delta, what its present design finds, the delta that it settles, and what would find the ``EFFECTS``."""
 
     variation: Variation
+    delta: float
     finds: Finding | None
     settles: float | None
     options: Sequence[Option]
@@ -44,10 +45,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """All jobs that were measured, and the rule of the checks that are planned."""
+    """All jobs that were measured; the delta that was asked for, None where each metric has its usual one; the comparisons of a check."""
 
     revision: str
-    rule: Rule
+    asked: float | None
+    family: int
     jobs: Sequence[tuple[Survey, Sequence[Row]]]
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
@@ -56,12 +58,12 @@ class Plan:
             yield from wrap(shorten(survey.job, 200), COLUMNS, subsequent_indent="    ")
             yield from _indented(_design(survey))
             yield from _table(survey, rows, verbose=verbose)
-            yield from _reach(rows, self.rule.delta)
+            yield from _reach(rows)
             yield ""
-        yield from self._ending()
+        yield from self._ending(verbose=verbose)
 
-    def _ending(self) -> Iterator[str]:
-        planned = [option for _, rows in self.jobs for row in rows for option in row.options]
+    def _ending(self, *, verbose: bool) -> Iterator[str]:
+        planned = [(row, option) for _, rows in self.jobs for row in _shown(rows, verbose=verbose) for option in row.options]
         if not planned:
             return
         yield from wrap(
@@ -70,14 +72,20 @@ class Plan:
             "stored tells (80 %), then the time that one revision takes.",
             COLUMNS,
         )
-        for effect, delta in dict.fromkeys(
-            (option.effect, option.delta) for option in planned if option.delta != self.rule.delta
-        ):
-            yield f"{100 * effect:g} % is found only with --delta {100 * delta:g}: estimates of less than delta do not count."
-        if self.rule.family > 5:
+        every = {metric_name(row.variation.metric) for row, _ in planned}
+        smaller: dict[tuple[float, float], dict[str, None]] = {}
+        for row, option in planned:
+            if option.delta != row.delta:
+                smaller.setdefault((option.effect, option.delta), {})[metric_name(row.variation.metric)] = None
+        for (effect, delta), names in sorted(smaller.items()):
+            of = "" if len(names) == len(every) else f" of {', '.join(names)}"
             yield from wrap(
-                f"A check makes {self.rule.family} comparisons at once, so each needs p < {self.rule.alpha:.2g}.", COLUMNS
+                f"{100 * effect:g} %{of} is found only with --delta {100 * delta:g}: estimates of less than delta do not count.",
+                COLUMNS,
             )
+        if self.family > 5:
+            alpha = Rule(family=self.family).alpha
+            yield from wrap(f"A check makes {self.family} comparisons at once, so each needs p < {alpha:.2g}.", COLUMNS)
 
     def json(self) -> str:
         """The same as JSON."""
@@ -90,22 +98,25 @@ class Plan:
             }
             for survey, rows in self.jobs
         ]  # fmt: skip
-        found = {"revision": self.revision, "delta": self.rule.delta, "alpha": self.rule.alpha, "comparisons": self.rule.family,
+        found = {"revision": self.revision, "delta": self.asked, "alpha": Rule(family=self.family).alpha, "comparisons": self.family,
                  "power": 0.8, "jobs": jobs}  # fmt: skip
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def plan(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = (), delta: float = 0.01) -> Plan:
-    """The plan from what is stored up to a revision; raises NothingToCompare where nothing is."""
+def plan(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = (), delta: float | None = None) -> Plan:
+    """The plan from what is stored up to a revision, ``delta`` None being the usual one of each metric; raises NothingToCompare."""
     found = surveys(repository, revision, jobs)
-    rule = Rule(delta, sum(one.difference is not None for survey in found for one in survey.variations))
-    rows = [(survey, [_row(one, survey, rule) for one in _ordered(survey)]) for survey in found]
-    return Plan(revision, rule, rows)
+    family = sum(one.difference is not None for survey in found for one in survey.variations)
+    rows = [
+        (survey, [_row(one, survey, Rule(one.delta if delta is None else delta, family)) for one in _ordered(survey)])
+        for survey in found
+    ]
+    return Plan(revision, delta, family, rows)
 
 
 def _row(one: Variation, survey: Survey, rule: Rule) -> Row:
     replicates = survey.binaries if survey.binaries > 1 else survey.executions
-    return Row(one, finding(one, replicates, rule), reachable(one, replicates), options(one, survey, rule))
+    return Row(one, rule.delta, finding(one, replicates, rule), reachable(one, replicates), options(one, survey, rule))
 
 
 def _ordered(survey: Survey) -> list[Variation]:
@@ -117,7 +128,8 @@ def _ordered(survey: Survey) -> list[Variation]:
 def _unit(row: Row) -> dict[str, Any]:
     one = row.variation
     return {
-        "uid": one.uid, "size": one.size, "metric": one.metric, "unit": one.unit, "mean": one.mean, "replicates": one.replicates,
+        "uid": one.uid, "size": one.size, "metric": one.metric, "unit": one.unit, "mean": one.mean, "delta": row.delta,
+        "replicates": one.replicates,
         "measurements": one.measurements, "deviation": one.deviation, "pair_deviation": one.difference,
         "pair_deviation_drawn_in": one.drawn, "df": one.df, "paired": one.paired, "seed": one.seed,
         "levels": one.inside, "problem": one.problem,
@@ -143,7 +155,7 @@ def _design(survey: Survey) -> str:
 def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[str]:
     if not rows:
         yield "  no execution has a value"
-    shown = [row for row in rows if verbose or row.variation.metric in TIMES] or list(rows)
+    shown = _shown(rows, verbose=verbose)
     units = list(dict.fromkeys((row.variation.uid, row.variation.size) for row in shown))
     kept = units if verbose else units[:UNITS]
     what = "builds" if survey.binaries > 1 else "executions"
@@ -174,6 +186,11 @@ def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[st
         yield from _indented(note)
 
 
+def _shown(rows: Sequence[Row], *, verbose: bool) -> Sequence[Row]:
+    """All rows, or without ``verbose`` the times where there are any."""
+    return rows if verbose else [row for row in rows if row.variation.metric in TIMES] or rows
+
+
 def _metric(row: Row) -> Iterator[str]:
     one = row.variation
     mean = "" if one.mean is None else quantity(one.mean, one.unit)
@@ -193,11 +210,11 @@ def _metric(row: Row) -> Iterator[str]:
         yield f"  {'':{NAME + MEAN + VARIES + FINDS}}{spent}"
 
 
-def _reach(rows: Sequence[Row], delta: float) -> Iterator[str]:
-    """The delta that the present design reaches, where that is not the one that was asked about."""
-    known = [row.settles for row in rows if row.variation.metric in TIMES] or [row.settles for row in rows]
-    reached = max((one for one in known if one is not None), default=0.0)
-    if reached > delta:
+def _reach(rows: Sequence[Row]) -> Iterator[str]:
+    """The delta that the present design reaches, where that is not the one that counts."""
+    known = [row for row in rows if row.variation.metric in TIMES] or rows
+    reached = max((row.settles for row in known if row.settles is not None and row.settles > row.delta), default=0.0)
+    if reached:
         percents = f"{ceil(1000 * reached) / 10:g}"
         yield from _indented(
             f"as many executions of equal versions settle ±{percents} % in 4 of 5 cases: perf check --within {percents}"
