@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from samples import WALL, sample_profile
 
 from perfvcs.check import Change, Curve, Past, Report, Unit, compare
+from perfvcs.check.bounds import settle, within
 from perfvcs.check.case import Case
 from perfvcs.check.curves.condensation import condense
 from perfvcs.check.curves.curve import Sides, share
@@ -21,6 +22,7 @@ from perfvcs.check.methods import load
 from perfvcs.check.methods.curves import Curves
 from perfvcs.check.points import points
 from perfvcs.check.rows import Rows
+from perfvcs.check.samples.clock import EQUAL
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.rules import Rule, Rules
@@ -184,10 +186,8 @@ def test_what_is_far_from_the_others_may_be_a_part_of_a_change() -> None:
     before, after = noisy(LOG, 1, executions=20), noisy(LOG, 2, executions=20)
     after[3] *= 1.6
     change = verdict(before, after, method="curves")
-    assert (change.word, change.reason) == (
-        "inconclusive",
-        "some executions are far from the others: they may be part of a change",
-    )
+    assert change.word == "inconclusive"
+    assert change.reason.startswith("some executions are far from the others: they may be part of a change; within ±")
     assert change.high is not None
     assert change.high < 0.01
 
@@ -437,12 +437,51 @@ def test_equal_curves_of_odd_values_are_judged_and_where_noise_is_asked_not_chan
 
 def test_equal_curves_are_the_same_and_no_values_are_inconclusive() -> None:
     equal = np.tile(LOG, (6, 1))
-    assert verdict(np.ones((6, 9)), np.ones((6, 9)), SIZES[:9]).word == "same"
+    assert verdict(np.ones((6, 9)), np.ones((6, 9)), SIZES[:9], metric=Metric("B")).word == "same"
+    times = verdict(np.ones((6, 9)), np.ones((6, 9)), SIZES[:9])  # which no clock reads, if it is fine enough
+    assert (times.word, times.reason) == ("inconclusive", EQUAL)
     assert verdict(equal, equal).word == "same"
     assert verdict(equal, 1.1 * equal).word == "degradation"
     nothing = equal.copy()
     nothing[:3] = np.nan
     assert verdict(nothing, equal).executions == (3, 3)
+
+
+def test_the_bound_of_an_open_curve_is_the_delta_that_settles_it() -> None:
+    sides = noisy(LOG, 1, start=0.02), noisy(LOG, 2, start=0.02)
+    change = verdict(*sides)
+    assert change.word == "inconclusive"
+    assert change.bound is not None
+    assert change.reason == f"the interval reaches beyond ±1 %; {within(change.bound)}"
+    made = profile(sides[0], SIZES), profile(sides[1], SIZES, 1)
+    for factor, word in ((1.0001, "same"), (0.999, "inconclusive")):
+        (again,) = compare([made[0]], [made[1]], method="curves", delta=change.bound * factor).changes
+        assert again.word == word
+    whole = compare([made[0]], [made[1]], method="curves")
+    assert settle(whole, change.bound * 1.0001).changes[0].word == "same"
+    assert settle(whole, change.bound * 0.999).changes[0].word == "inconclusive"
+    assert verdict(*sides, paired=False).bound is None  # no delta would do
+
+
+def test_a_curve_that_a_coarse_clock_read_is_not_the_same() -> None:
+    curve = 1e-3 * FEW / FEW.max() + 2e-3
+    sides = [noisy(curve, seed, noise=1e-3) for seed in (1, 2)]
+    assert verdict(*sides, FEW).word == "same"
+    change = verdict(*(np.round(side / 1e-4) * 1e-4 for side in sides), FEW)
+    assert (change.word, change.reason) == ("inconclusive", "a clock of 100 us cannot show 1 %")
+    assert (change.bound or 0) > 0.1
+    counted = verdict(*(np.round(side / 1e-4) for side in sides), FEW, metric=Metric("B"))
+    assert counted.word == "same"
+
+
+def test_a_curve_of_memory_has_the_delta_of_memory() -> None:
+    old, new = (profile(noisy(1e12 * LOG, seed), SIZES, seed - 1, metric=Metric("B")) for seed in (1, 2))
+    for side in (old, new):
+        side.resources.metrics["maxrss"] = side.resources.metrics.pop("wall")
+        side.metrics["maxrss"] = side.metrics.pop("wall")
+    assert compare([old], [new], method="curves").changes[0].delta == 0.02
+    assert compare([old], [new]).changes[0].delta == 0.02
+    assert compare([old], [new], delta=0.01).changes[0].delta == 0.01
 
 
 def test_sizes_of_zero_are_compared_as_they_are() -> None:
@@ -961,7 +1000,7 @@ def test_an_effect_on_recorded_calls_counts_from_five_percent_unless_a_delta_is_
         assert (change.word, change.method, change.delta) == ("degradation", "curves", asked.get("delta", 0.01))
     (change,) = compare([sides[0]], [sides[1]], rules=Rules((Rule(unit="other", delta="1%"),))).changes
     assert change.delta == 0.05
-    assert compare([sides[0]], [sides[1]], method="curves").changes[0].word == "degradation"
+    assert compare([sides[0]], [sides[1]], method="curves").changes[0].delta == 0.05
 
 
 def test_calls_at_one_size_are_compared_by_their_medians() -> None:

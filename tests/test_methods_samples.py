@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations, product
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from test_check_builds import built, drawn
 from test_methods import sized
 
 from perfvcs.check import Change, compare
+from perfvcs.check.bounds import within
 from perfvcs.check.methods.log_median import FAR
 from perfvcs.check.samples.sampled import APART, SHAPE
 from perfvcs.profile import Metric, Profile, Resources
@@ -95,7 +97,29 @@ def test_what_is_not_changed_is_the_same_where_the_interval_is_within_delta() ->
     old, new = normal(3)
     assert judged(old, new, "t-test", delta=0.05).word == "same"
     open_ = judged(old, new, "t-test", delta=0.005)
-    assert (open_.word, open_.reason) == ("inconclusive", "the interval reaches beyond ±0.5 %")
+    assert open_.word == "inconclusive"
+    assert open_.bound is not None
+    assert open_.reason == f"the interval reaches beyond ±0.5 %; {within(open_.bound)}"
+
+
+@pytest.mark.parametrize("method", ["t-test", "clusters", "signed-rank", "permutation", "bootstrap-ratio"])
+def test_the_bound_of_what_is_open_is_the_delta_that_settles_it(method: str) -> None:
+    old, new = normal(3, inside=20)
+    found = judged(old, new, method, delta=0.0005)
+    assert found.word == "inconclusive"
+    assert found.bound is not None
+    assert judged(old, new, method, delta=found.bound * 1.0001).word == "same"
+    assert judged(old, new, method, delta=found.bound * 0.999).word == "inconclusive"
+
+
+def test_clusters_of_memory_have_the_delta_of_memory() -> None:
+    old, new = normal(3, inside=20)
+    for metric, delta in (("maxrss", 0.02), ("heap", 0.01)):
+        sides = [several(1e11 * values, side) for side, values in enumerate((old, new))]
+        for side in sides:
+            side.resources.metrics[metric] = side.resources.metrics.pop("wall")
+        sides = [msgspec.structs.replace(side, metrics={metric: Metric("B")}) for side in sides]
+        assert judged(sides[0], sides[1], "clusters").delta == delta
 
 
 def test_a_rule_that_knows_no_sessions_answers_with_a_warning() -> None:
@@ -103,7 +127,10 @@ def test_a_rule_that_knows_no_sessions_answers_with_a_warning() -> None:
     slower = judged(*apart(old, new), "t-test")
     assert (slower.word, slower.reason, slower.paired) == ("degradation", APART, False)
     noisy = judged(*apart(*normal(5)), "t-test", delta=0.001)
-    assert (noisy.word, noisy.reason) == ("inconclusive", f"the interval reaches beyond ±0.1 %; {APART}")
+    assert (noisy.word, noisy.reason) == (
+        "inconclusive",
+        f"the interval reaches beyond ±0.1 %; {within(noisy.bound or 0)}; {APART}",
+    )
     alone = judged(*apart(old[:1], new), "t-test")
     assert (alone.word, alone.reason) == ("inconclusive", "a single execution has no spread: at least 5, better 10")
 
@@ -323,7 +350,8 @@ def test_permutation_finds_what_is_there_and_not_what_is_not() -> None:
 
 def test_permutation_of_too_few_says_how_many_it_takes() -> None:
     change = judged(*normal(16, 0.5, count=5), "permutation")
-    assert (change.word, change.reason) == ("inconclusive", "so few executions cannot reach p = 0.01: at least 8")
+    assert change.word == "inconclusive"
+    assert change.reason.startswith("so few executions cannot reach p = 0.01: at least 8; within ±")
     assert judged(*apart(*normal(16, 0.5, count=5)), "permutation").word == "degradation"
     change = judged(*apart(*normal(16, 0.5, count=4)), "permutation")
     assert change.reason.startswith("so few executions cannot reach p = 0.01: at least 5")
@@ -565,6 +593,6 @@ def test_the_default_does_not_call_the_same_what_a_few_slow_executions_leave_ope
     old, new = normal(5, spread=0.002, count=20)
     new[[3, 9]] *= 1.5
     found = judged(old, new, "log-median")
-    assert (found.word, found.reason) == ("inconclusive", FAR)
+    assert (found.word, found.reason) == ("inconclusive", f"{FAR}; {within(found.bound or 0)}")
     assert found.high is not None
     assert found.high < 0.01  # what was drawn in says "the same"

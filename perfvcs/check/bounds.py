@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from perfvcs.check.change import Change, Report
+    from perfvcs.check.change import Change, Report, Word
 
 
 def within(bound: float) -> str:
@@ -19,6 +19,15 @@ def within(bound: float) -> str:
     from math import ceil
 
     return f"within ±{ceil(round(1000 * bound, 6)) / 10:g} %"
+
+
+def stated(word: Word, reason: str, bound: float | None) -> str:
+    """The reason, of what is open with the bound that it has all the same."""
+    from math import isfinite
+
+    if word != "inconclusive" or bound is None or not isfinite(bound):
+        return reason
+    return f"{reason}; {within(bound)}"
 
 
 def settle(report: Report, asked: float | None) -> Report:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import expm1, inf, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.samples.clock import STEPS
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import finite
 
@@ -32,13 +33,14 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """A case with what is known of it, and how small an effect counts, as a share."""
+    """A case with what is known of it, how small an effect counts, as a share, and the finest ``step`` of its values, in their unit."""
 
     sides: Sides
     lines: Lines
     contrast: Contrast
     place: int
     delta: float
+    step: float = 0.0
 
     def relative(self, difference: float) -> float:
         """A difference of the lines as target/baseline - 1; not below -1 where a value below 0 is none, or an error of the clock."""
@@ -52,6 +54,18 @@ class Judged:
     def bar(self) -> float:
         """The smallest effect that counts, as a difference of the lines."""
         return log1p(self.delta) if self.lines.logarithmic else self.delta
+
+    @property
+    def value(self) -> float:
+        """What a step is a share of: the smaller of both sides' means."""
+        return min(map(abs, self.sides.means))
+
+    @property
+    def bound(self) -> float:
+        """The smallest delta that all of the intervals lie within, and that the clock can show."""
+        found = max(-min(self.contrast.low), *self.contrast.high, self.contrast.widest)
+        reach = expm1(min(found, LARGEST_EXPONENT)) if self.lines.logarithmic else found
+        return max(reach, STEPS * self.step / self.value if self.value else inf)
 
     def effect(self, part: int) -> Effect:
         """The effect at the smallest (0), at the largest (1) or over all sizes (2), in the metric's unit.

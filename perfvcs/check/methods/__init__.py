@@ -33,11 +33,11 @@ class Method(ABC):
     alpha: float = 0.01
     asked: bool = False
 
-    def least(self, pair: Pair, level: float) -> float:
-        """The smallest effect that counts of a pair at a level of its baseline: what was asked for, else what is usual for the metric."""
+    def least(self, case: Case, level: float) -> float:
+        """The smallest effect that counts of a case at a level of its baseline: what was asked for, else what is usual for the metric."""
         from perfvcs.check.deltas import usual
 
-        return self.delta if self.asked or self.delta != Method.delta else usual(pair.case).of(level)
+        return self.delta if self.asked or self.delta != Method.delta else usual(case).of(level)
 
     @abstractmethod
     def compare(self, cases: Sequence[Case]) -> list[Change]:

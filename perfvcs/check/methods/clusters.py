@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from math import expm1, inf, log1p, nan
 from typing import TYPE_CHECKING
 
+from perfvcs.check.bounds import stated
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEW, FEWEST, WIDE
-from perfvcs.check.samples.clock import EQUAL, finest_step, is_coarse, too_coarse
+from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.sampled import Sample, grouped_means, samples
 from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE
 from perfvcs.check.statement import UNKNOWN, Three, direction, state
@@ -156,16 +157,18 @@ class Clusters(PairMethod):
         return View(sample, match(runs[0], runs[1], most, VISITED), logarithmic, base, ratio)
 
     def _judge(self, view: View, q: float) -> Change:
-        bar = log1p(self.delta) if view.logarithmic else self.delta
+        delta = self.least(view.sample.pair.case, view.base * view.sample.unit)
+        bar = log1p(delta) if view.logarithmic else delta
         sure = q <= DISCOVERIES
         moved = [place for place, gap in enumerate(view.gaps) if sure and self._differs(view, gap) and abs(gap.theta) >= bar]
-        shifted = [gap for gap in view.shares if sure and self._differs(view, gap) and abs(gap.theta) >= self.delta]
+        differing = [gap for gap in view.shares if sure and self._differs(view, gap)]
+        shifted = [gap for gap in differing if abs(gap.theta) >= delta]
         about = view.sample.pair.about
         candidates = [(view.gaps[place], view.centres(place)) for place in moved]
         if shifted and view.total.theta:
             candidates.append((view.total, self._means(view.sample)))
         word: Word = "same"
-        reason = ""
+        reason, bound = "", None
         if candidates:
             worse = [each for each in candidates if direction(about, each[0].theta) == "degradation"]
             gap, centres = max(worse or candidates, key=lambda each: abs(each[0].theta))
@@ -178,12 +181,17 @@ class Clusters(PairMethod):
             elif not view.matched.alike:
                 word, reason = "inconclusive", UNALIKE
             elif shifted or min(view.sample.counts) < FEWEST or not -bar <= gap.low <= gap.high <= bar:
-                word, reason = "inconclusive", WIDE.format(100 * self.delta)
-            finest = finest_step(view.sample.pair)
-            if word == "same" and is_coarse(finest, min(map(abs, centres)), self.delta):
-                word, reason = "inconclusive", too_coarse(about, finest, self.delta)
+                word, reason = "inconclusive", WIDE.format(100 * delta)
+            finest, value = finest_step(view.sample.pair), min(map(abs, centres))
+            if view.sample.pair.paired and view.matched.alike and min(view.sample.counts) >= FEWEST and value:
+                reach = view.relative(max(gap.high, -gap.low)) if view.ratio else max(gap.high, -gap.low)
+                bound = max([reach or 0.0, STEPS * finest / value, *(abs(each.theta) for each in differing)])
+            if word == "same" and is_coarse(finest, value, delta):
+                word, reason = "inconclusive", too_coarse(about, finest, delta)
+            else:
+                reason = stated(word, reason, bound)
         return state(
-            view.sample.pair, word=word, method="clusters", centres=centres, delta=self.delta, confidence=self.confidence,
+            view.sample.pair, word=word, method="clusters", centres=centres, delta=delta, bound=bound, confidence=self.confidence,
             effects=(view.relative(gap.theta), view.relative(gap.low), view.relative(gap.high)), shifts=view.shifts(gap),
             chances=(view.p, q, None),
             gate=word == "degradation" and (gap.low > bar or gap.high < -bar), reason=reason,
@@ -210,7 +218,7 @@ class Clusters(PairMethod):
         base, target = self._means(sample)
         effects = (0.0, 0.0, 0.0) if word == "same" else (target / base - 1 if base > 0 else None, None, None)
         return state(
-            sample.pair, word=word, method="clusters", centres=(base, target), effects=effects, delta=self.delta,
+            sample.pair, word=word, method="clusters", centres=(base, target), effects=effects, delta=self.least(sample.pair.case, base),
             confidence=self.confidence, builds=sample.counts if sample.pair.builds else None, reason=reason,
         )  # fmt: skip
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.check.bounds import stated
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.condensation import condense
 from perfvcs.check.curves.contrast import contrasts
-from perfvcs.check.curves.curve import Fitted, fitted, share
+from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
 from perfvcs.check.curves.effect import Judged
 from perfvcs.check.curves.finding import orders, outgrows, sentence
 from perfvcs.check.curves.multiple import multiple
@@ -21,6 +22,7 @@ from perfvcs.check.curves.replication import coefficients, lines
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FAR, FEW, FEWEST, WIDE, LogMedian
 from perfvcs.check.past import Past, Unit
+from perfvcs.check.samples.clock import finest, is_coarse, too_coarse
 from perfvcs.check.statement import direction, finite
 from perfvcs.quantity import number, percent
 from perfvcs.statistics.multiplicity import q_values
@@ -67,7 +69,7 @@ class Curves(Method):
             return decided
         changes, rest = self.judge(fitted([condense(one) for one in sides]), range(len(sides)))
         if rest:
-            changes += LogMedian(self.delta, self.confidence, self.alpha).compare(rest)
+            changes += LogMedian(self.delta, self.confidence, self.alpha, self.asked).compare(rest)
         return [*changes, *decided]
 
     def judge(self, fits: Fitted, places: Iterable[int]) -> tuple[list[Change], list[Case]]:
@@ -81,13 +83,19 @@ class Curves(Method):
         q = q_values(np.array([one.p for one in found])).tolist()
         changes = []
         for (place, sides, one, past), contrast, each in zip(able, found, q, strict=True):
-            delta = max([self.delta, *(expm1(aa_floor(part.audits)) for part in past)])
-            changes.append(self._change(fits, Judged(sides, one, contrast, place, delta), each))
+            least = self.least(sides.case, sides.means[0] * sides.unit)
+            delta = max([least, *(expm1(aa_floor(part.audits)) for part in past)])
+            changes.append(self._change(fits, Judged(sides, one, contrast, place, delta, _step(sides)), each))
         return changes, rest
 
     def _change(self, fits: Fitted, one: Judged, q: float) -> Change:
         kind = fits.kinds.name(one.place) or "none"
         word, reason = self._word(one, q, kind)
+        bound = self._bound(one)
+        if (word == "same" or reason is WIDE) and is_coarse(one.step, one.value, one.delta):
+            word, reason = "inconclusive", too_coarse(one.sides.case.about, one.step * one.sides.unit, one.delta)
+        else:
+            reason = stated(word, WIDE.format(100 * one.delta) if reason is WIDE else reason, bound)
         sides, contrast, part = one.sides, one.contrast, one.contrast.part(one.bar)
         moved = word in ("degradation", "improvement", "suspected")
         curve = self._curve(fits, one) if moved else _without_kind(fits.curve(one.place))
@@ -98,7 +106,7 @@ class Curves(Method):
             series=case.series, environment=case.environment, effect=effect.shares[0], low=effect.shares[1],
             high=effect.shares[2], shift=effect.shifts[0], shift_low=effect.shifts[1], shift_high=effect.shifts[2],
             baseline=effect.baseline, target=effect.target, p=finite(contrast.p), q=finite(q), permutation_p=finite(contrast.permutation_p),
-            delta=one.delta, confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
+            delta=one.delta, bound=finite(bound), confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
             builds=one.lines.counts if one.lines.builds else None, gate=word == "degradation" and beyond, method="curves",
             reason=reason, finding=_finding(fits, one, curve, part) if moved else "", curve=curve,
         )  # fmt: skip
@@ -130,7 +138,12 @@ class Curves(Method):
             return ("inconclusive", APART) if apart else ("same", "")
         if contrast.stands_out(bar):
             return "suspected", UNSURE
-        return "inconclusive", APART if apart else WIDE.format(100 * one.delta)
+        return "inconclusive", APART if apart else WIDE
+
+    def _bound(self, one: Judged) -> float | None:
+        """The smallest delta at which the curve would be the same; None where no delta would do."""
+        apart = not one.sides.case.chosen.paired and one.contrast.between is None
+        return None if min(one.lines.counts) < FEWEST or apart or multiple(one.lines) else one.bound
 
     def _curve(self, fits: Fitted, one: Judged) -> Curve:
         """The curve with the kind's coefficient as the executions repeat it, where there are several.
@@ -166,6 +179,12 @@ class Curves(Method):
         unit = one.sides.unit
         values = [finite(float(part[0]) * unit) for part in (found.estimate, found.low, found.high)]
         return msgspec.structs.replace(curve, coefficient=values[0], low=values[1], high=values[2])
+
+
+def _step(sides: Sides) -> float:
+    """The finest step of what is compared, in its unit: that of the mean of many readings is finer than the clock's."""
+    both = sides.baseline.value, sides.target.value
+    return finest(sides.case.about, lambda: (both[0].tolist(), both[1].tolist()))
 
 
 def _level(fits: Fitted, one: Judged) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import exp, expm1, isfinite, isnan
+from math import exp, expm1, isnan
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.bounds import within
+from perfvcs.check.bounds import stated
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
@@ -83,7 +83,7 @@ class LogMedian(PairMethod):
         return estimates(scaled, self.confidence, self.alpha, robust=self.robust)
 
     def _judge(self, one: Scaled, result: Estimate, q: float) -> Change:
-        delta = max(self.least(one.pair, one.value), expm1(aa_floor(one.pair.past.audits)))
+        delta = max(self.least(one.pair.case, one.value), expm1(aa_floor(one.pair.past.audits)))
         bar = one.bar(delta)
         coarse = is_coarse(one.step, one.value, delta)
         word, reason = self._word(one, result, q, bar)
@@ -92,8 +92,8 @@ class LogMedian(PairMethod):
         elif reason is WIDE:
             reason = WIDE.format(100 * delta)
         bound = self._bound(one, result)
-        if word == "inconclusive" and not coarse and bound is not None and isfinite(bound):
-            reason = f"{reason}; {within(bound)}"
+        if not coarse:
+            reason = stated(word, reason, bound)
         beyond = result.low > bar or result.high < -bar
         return state(
             one.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
@@ -121,12 +121,13 @@ class LogMedian(PairMethod):
         found = standing(pair.past, *before, *after) if len(before) == len(after) == 1 else None
         if found is None or found.word == "usual":
             return None
-        bar, level = one.bar(self.least(pair, one.value)), exp(found.expected)
+        delta, level = self.least(pair.case, one.value), exp(found.expected)
+        bar = one.bar(delta)
         if abs(found.difference) < bar:
             return None
         word = direction(pair.about, found.difference) if found.word == "changed" else "suspected"
         return state(
-            pair, word=word, reason=FEW_EARLIER.format(found.support) if word == "suspected" else "", method=self.name, delta=self.delta,
+            pair, word=word, reason=FEW_EARLIER.format(found.support) if word == "suspected" else "", method=self.name, delta=delta,
             confidence=SINGLE, centres=(level, one.centres[1]),
             effects=(one.relative(found.difference), one.relative(found.low), one.relative(found.high)), chances=(found.chance, None, None),
             gate=word == "degradation" and (found.low > bar or found.high < -bar), finding=EARLIER.format(found.support),

@@ -11,6 +11,8 @@ from perfvcs.statistics.resolution import step
 from perfvcs.units import is_read
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from perfvcs.check.case import Pair
     from perfvcs.profile import Metric
 
@@ -26,11 +28,16 @@ def finest_step(pair: Pair) -> float:
 
     A rate is the reciprocal of a time that was read, whose step counts if it is the coarser one.
     """
-    if pair.about.kind == "deterministic" or not is_read(pair.about.unit):
+    return finest(pair.about, lambda: (flatten(pair.baseline), flatten(pair.target)))
+
+
+def finest(about: Metric, readings: Callable[[], tuple[list[float], list[float]]]) -> float:
+    """The same of the readings of both sides, which are taken only where they matter."""
+    if about.kind == "deterministic" or not is_read(about.unit):
         return 0.0
-    sides = flatten(pair.baseline), flatten(pair.target)
+    sides = readings()
     found = _step(sides)
-    if "/" not in pair.about.unit or found == inf or min(map(min, sides)) <= 0:
+    if "/" not in about.unit or found == inf or min(map(min, sides)) <= 0:
         return found
     inverse = _step(tuple([1 / value for value in side] for side in sides))
     return max(found, inverse * max(map(max, sides)) ** 2)
@@ -42,13 +49,13 @@ def _step(sides: tuple[list[float], ...]) -> float:
     return max(alone) if alone else step([value for side in sides for value in side])
 
 
-def is_coarse(finest: float, value: float, delta: float) -> bool:
+def is_coarse(step_: float, value: float, delta: float) -> bool:
     """Whether a step is more than a quarter of ``delta``, a share of ``value``."""
-    return finest > delta * value / STEPS
+    return step_ > delta * value / STEPS
 
 
-def too_coarse(about: Metric, finest: float, delta: float) -> str:
+def too_coarse(about: Metric, step_: float, delta: float) -> str:
     """In words, why readings of such a step settle nothing."""
-    if isinf(finest):
+    if isinf(step_):
         return EQUAL
-    return COARSE.format("a clock" if about.unit == "s" else "steps", quantity(finest, about.unit), 100 * delta)
+    return COARSE.format("a clock" if about.unit == "s" else "steps", quantity(step_, about.unit), 100 * delta)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
+from perfvcs.check.bounds import stated
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.methods.log_median import ALONE, WIDE
-from perfvcs.check.samples.clock import finest_step, is_coarse, too_coarse
+from perfvcs.check.samples.clock import STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.scale import mean, share
 from perfvcs.check.statement import Three, direction, finite, state
 
@@ -122,8 +123,9 @@ class Batch:
 class SampledMethod(PairMethod):
     """A published rule, which decides by its own level, whatever ``delta`` is, and knows of no sessions.
 
-    What is not changed is ``same`` where the interval lies within ``delta``, or all values are equal, else ``inconclusive``. ``gate``
-    needs the interval beyond ``delta``. Where the sides were not measured in turns the rule answers all the same, and a reason warns.
+    What is not changed has the reach of its interval as its bound, and is ``same`` where that lies within ``delta``, or all values are
+    equal, else ``inconclusive``. ``gate`` needs the interval beyond ``delta``. Where the sides were not measured in turns the rule
+    answers all the same, and a reason warns.
     """
 
     name: ClassVar[str]
@@ -153,19 +155,22 @@ class SampledMethod(PairMethod):
         if outcome is None:
             outcome = Outcome(0.0, 0.0, 0.0) if min(sample.counts) > 1 else Outcome(target - base)
         reference, relative = _shares(sample, outcome, base, target)
-        delta = self.least(sample.pair, reference * sample.unit)
+        delta = self.least(sample.pair.case, reference * sample.unit)
         bar = delta * reference
         word, reason = self._word(sample, outcome, bar)
-        if word == "same" or reason is WIDE:
-            finest = finest_step(sample.pair)
-            if is_coarse(finest, reference * sample.unit, delta):
+        bound = None
+        if not outcome.changed and min(sample.counts) > 1:
+            finest, level = finest_step(sample.pair), abs(reference)
+            if level:
+                bound = max(-outcome.low / level, outcome.high / level, STEPS * finest / (level * sample.unit))
+            if (word == "same" or reason is WIDE) and is_coarse(finest, reference * sample.unit, delta):
                 word, reason = "inconclusive", too_coarse(sample.pair.about, finest, delta)
-            elif reason is WIDE:
-                reason = WIDE.format(100 * delta)
+            else:
+                reason = stated(word, WIDE.format(100 * delta) if reason is WIDE else reason, bound)
         beyond = outcome.low > bar or outcome.high < -bar
         warned = not sample.pair.paired and min(sample.counts) > 1
         change = state(
-            sample.pair, word=word, method=self.name, centres=(base * sample.unit, target * sample.unit), delta=delta,
+            sample.pair, word=word, method=self.name, centres=(base * sample.unit, target * sample.unit), delta=delta, bound=bound,
             effects=relative, chances=(outcome.p, None, outcome.permutation_p),
             confidence=self.stated, gate=word == "degradation" and beyond, builds=sample.counts if sample.pair.builds else None,
             reason="; ".join(part for part in (reason, APART if warned else "") if part), finding=outcome.finding,
