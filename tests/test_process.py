@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from multiprocessing import get_context
@@ -17,7 +16,7 @@ import pytest
 from conftest import Project, Said
 from samples import noisy, sample_profile
 
-from perfvcs.commands.process import THREADS, _option, _value
+from perfvcs.commands.process import _option, _value
 from perfvcs.postprocessors import _outcome
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, Stacks, decode
@@ -328,16 +327,6 @@ def test_a_switch_and_a_list_of_numbers_are_options_too() -> None:
     assert _value("widths", ("1,2.5", "3"), tuple[float, ...]) == [1.0, 2.5, 3.0]
     assert _value("buckets", "7", int | Literal["auto"]) == 7
     assert _value("buckets", "auto", int | Literal["auto"]) == "auto"
-
-
-@pytest.mark.usefixtures("commit")
-@pytest.mark.parametrize("given", [None, "3"])
-def test_the_environment_of_what_it_starts_is_as_it_was(perf: Perf, monkeypatch: pytest.MonkeyPatch, given: str | None) -> None:
-    monkeypatch.delenv(THREADS, raising=False)
-    if given:
-        monkeypatch.setenv(THREADS, given)
-    perf("process", "HEAD", "regression")
-    assert os.environ.get(THREADS) == given
 
 
 # with a job
