@@ -11,11 +11,14 @@ from perfvcs.statistics.changepoints.steps import SERIES, TURNS, Step
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from perfvcs.statistics.changepoints.confirmation import Segments
     from perfvcs.statistics.changepoints.level import Level
 
 PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
-CLIP = 2.5  # standard deviations outside the levels
+BOUND = 9.0  # squared standard deviations, as of `paths`
 FEWEST = 4  # degrees of freedom
 
 
@@ -81,7 +84,7 @@ def _error(before: Level, after: Level, inflation: float) -> tuple[float, float]
 def _placed(
     segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int]
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """The likeliest places, and the first and last plausible ones, by squares about the levels on both sides; outliers are clipped."""
+    """The likeliest places, and the first and last plausible ones, by bounded squares about the levels on both sides."""
     import numpy as np
 
     y, scale, centres = segments.values, segments.scale, segments.centres(places)
@@ -91,12 +94,19 @@ def _placed(
     for turn, place in enumerate(places):
         low, high = moved[-1] if moved else 0, bounds[turn + 2]
         before, after = float(centres[turn]), float(centres[turn + 1])
-        reach = CLIP * scale[low:high]
-        part = np.clip(y[low:high], min(before, after) - reach, max(before, after) + reach)
-        squares = np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
+        squares = _bounded(y[low:high], before, scale[low:high]).cumsum()[:-1]
+        squares += _bounded(y[low:high], after, scale[low:high])[::-1].cumsum()[-2::-1]
         best = place if place in settled else low + 1 + int(squares.argmin())
         least = max(float(squares[best - low - 1]), float(squares.max()) * 1e-15, 1e-300)
-        plausible = np.flatnonzero(squares <= least * exp(min(PLAUSIBLE * inflation / len(part), 700.0))) + low + 1
+        plausible = np.flatnonzero(squares <= least * exp(min(PLAUSIBLE * inflation / (high - low), 700.0))) + low + 1
         moved.append(best)
         ranges.append((best, best) if place in settled else (int(plausible[0]), int(plausible[-1])))
     return moved, ranges
+
+
+def _bounded(values: NDArray[np.float64], centre: float, scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each value costs at a level: an outlier, or a value of a rarer component, costs the same at every level."""
+    import numpy as np
+
+    found: NDArray[np.float64] = np.minimum(((values - centre) / scale) ** 2, BOUND)
+    return found
