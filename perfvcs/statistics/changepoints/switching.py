@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,10 @@ def switching(
     while windows:
         low, high, inner = windows.pop()
         here = _mixture(values, low, high)
+        if here and inner and _told(here, low, inner):
+            kept += inner
+            windows += [(start, stop, []) for start, stop in pairwise([low, *inner, high])]
+            continue
         cut = min(inner, key=lambda place: _common(here, low, place)) if here and inner else None
         if here and (cut is None or _common(here, low, cut) >= RECURRING) and _short(here):
             found.append(_found(here, low, high))
@@ -162,6 +167,33 @@ def _common(mixture: _Mixture, low: int, place: int) -> float:
     count = len(mixture.levels)
     sides = [np.bincount(side, minlength=count) / len(side) for side in np.split(mixture.labels, [place - low])]
     return float(np.minimum(*sides).sum())
+
+
+def _told(mixture: _Mixture, low: int, inner: Sequence[int]) -> bool:
+    """Whether the steps pay for themselves: the levels of all values are said sooner segment by segment.
+
+    A step of all components brings levels of its own. Values of a segment that are at the commonest level of its neighbour are moves as
+    the step is one, there and back.
+    """
+    import numpy as np
+
+    count, n = len(mixture.levels), len(mixture.labels)
+    parts = np.split(mixture.labels, [place - low for place in inner])
+    main = [int(np.bincount(part).argmax()) for part in parts]
+    apart, moves = 0.0, len(inner)
+    for turn, part in enumerate(parts):
+        away = np.isin(part, [one for one in (*main[max(turn - 1, 0) : turn], *main[turn + 1 : turn + 2]) if one != main[turn]])
+        apart += _entropy(np.bincount(part[~away], minlength=count))
+        moves += int(np.count_nonzero(np.diff(away)))
+    return apart + COST * log(n) * moves < _entropy(np.bincount(mixture.labels, minlength=count))
+
+
+def _entropy(counts: NDArray[np.intp]) -> float:
+    """What it takes to say of each value at which level it is, where each level has so many."""
+    import numpy as np
+
+    there = counts[counts > 0]
+    return float(there @ np.log(there.sum() / there))
 
 
 def _short(mixture: _Mixture) -> bool:
