@@ -13,7 +13,7 @@ from perfvcs.statistics.changepoints.switching import Switching
 
 __all__ = ["TURNS", "VERSION", "Judgement", "Newest", "Noisier", "Step", "Switching", "judge", "judge_all", "steps"]
 
-EDGE = 3  # fewer values than this at either end may be outliers
+EDGE = 3  # fewer values than this at the end may be outliers; at the start a level has more values than a spike
 BESIDE = 20  # values beside a stretch that switches in which its spread shows
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]
 def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> Judgement:
     import numpy as np
 
-    from perfvcs.statistics.changepoints.confirmation import Segments, confirm
+    from perfvcs.statistics.changepoints.confirmation import SPIKE, Segments, confirm
     from perfvcs.statistics.changepoints.description import described
     from perfvcs.statistics.changepoints.drift import residuals
     from perfvcs.statistics.changepoints.longrun import dependence
@@ -116,7 +116,7 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     # Clipped about the centres, not the means: a value halfway between two levels would move a mean, and all residuals would look alike.
     clipped = np.clip((y - segments.along(generous)) / scale, -3.0, 3.0)
     inflation = dependence(residuals(clipped, generous), len(generous) + 1)
-    inner = {place for place in generous if EDGE <= place <= len(y) - EDGE}
+    inner = {place for place in generous if SPIKE < place <= len(y) - EDGE}
     places = confirm(segments, sorted(inner | read.settled), inflation, read.settled)
     places, moving = switching(segments, places, inflation, read.settled)
     found = described(segments, places, inflation, read.settled)
