@@ -150,6 +150,31 @@ def test_a_step_of_all_components_of_a_mixture_is_one() -> None:
     assert found.switching is not None
 
 
+def test_steps_of_all_components_are_not_switching_even_there_and_back() -> None:
+    """Mixed from commit to commit, with steps that are larger than the levels are apart, and back."""
+    rng = np.random.default_rng(16)
+    values = np.where(rng.random(700) < 0.25, 0.09, 0.0) + 0.01 * rng.standard_normal(700)
+    values[200:550] += 0.14
+    found = judge(values)
+    assert [step.place for step in found.steps] == pytest.approx([200, 550], abs=3)
+    assert found.switching is not None
+
+
+def test_values_of_a_rarer_component_do_not_move_a_step() -> None:
+    rng = np.random.default_rng(17)
+    for _ in range(20):
+        values = np.where(rng.random(400) < 0.2, 0.12, 0.0) + 0.01 * rng.standard_normal(400)
+        values[250:] += 0.045
+        (step,) = judge(values).steps
+        assert step.place == pytest.approx(250, abs=4)
+
+
+def test_a_spike_at_the_start_is_not_a_level() -> None:
+    values = 0.01 * np.random.default_rng(18).standard_normal(200)
+    values[:5] += 0.2
+    assert judge(values).steps == ()
+
+
 def test_it_is_said_since_when_a_series_switches() -> None:
     rng = np.random.default_rng(11)
     values = 0.01 * rng.standard_normal(600) + np.where((np.arange(600) >= 250) & (rng.random(600) < 0.3), 0.2, 0.0)

@@ -295,14 +295,14 @@ def test_other_results_need_another_version() -> None:
         for place in rng.integers(12, 228, 4).tolist():
             values[place:] += rng.uniform(0.02, 0.15)
         found.append([(step.place, step.first, step.last, step.word[0]) for step in steps(values)])
-    assert (VERSION, found) == (4, RESULTS)
+    assert (VERSION, found) == (5, RESULTS)
 
 
 @pytest.mark.parametrize("kind", ["normal", "t3", "dependent", "bursts"])
 def test_flat_series_hardly_ever_have_steps(kind: str) -> None:
     rng = np.random.default_rng(25)
     alarms = 0
-    for _ in range(80):
+    for _ in range(200):
         values = 0.02 * (rng.standard_t(3, 500) if kind == "t3" else rng.standard_normal(500))
         if kind == "dependent":
             for place in range(1, 500):
@@ -311,7 +311,7 @@ def test_flat_series_hardly_ever_have_steps(kind: str) -> None:
             for place in rng.choice(np.arange(0, 500, 10), 8, replace=False):
                 values[place : place + 2] += 0.3
         alarms += bool(steps(values))
-    assert alarms <= 4, "five percent"
+    assert alarms <= 5, "one of forty"
 
 
 def test_missing_commits_are_skipped_and_places_stay_theirs() -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.level import Level
 
 PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
-BOUND = 9.0  # squared standard deviations, as of `paths`
+CLIP = 2.5  # standard deviations outside the levels
+OUTSIDE = 3.0  # standard deviations from which a value is an outlier
 FEWEST = 4  # degrees of freedom
 
 
@@ -84,7 +85,7 @@ def _error(before: Level, after: Level, inflation: float) -> tuple[float, float]
 def _placed(
     segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int]
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """The likeliest places, and the first and last plausible ones, by bounded squares about the levels on both sides."""
+    """The likeliest places, and the first and last plausible ones, by squares about the levels; outliers say little of the place."""
     import numpy as np
 
     y, scale, centres = segments.values, segments.scale, segments.centres(places)
@@ -94,19 +95,27 @@ def _placed(
     for turn, place in enumerate(places):
         low, high = moved[-1] if moved else 0, bounds[turn + 2]
         before, after = float(centres[turn]), float(centres[turn + 1])
-        squares = _bounded(y[low:high], before, scale[low:high]).cumsum()[:-1]
-        squares += _bounded(y[low:high], after, scale[low:high])[::-1].cumsum()[-2::-1]
-        best = place if place in settled else low + 1 + int(squares.argmin())
+        losses = _losses(y[low:high], scale[low:high], before, after)
+        cost = np.cumsum(losses[0])[:-1] + np.cumsum(losses[1][::-1])[-2::-1]
+        best = place if place in settled else low + 1 + int(cost.argmin())
+        reach = CLIP * scale[low:high]
+        part = np.clip(y[low:high], min(before, after) - reach, max(before, after) + reach)
+        squares = np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
         least = max(float(squares[best - low - 1]), float(squares.max()) * 1e-15, 1e-300)
-        plausible = np.flatnonzero(squares <= least * exp(min(PLAUSIBLE * inflation / (high - low), 700.0))) + low + 1
+        plausible = np.flatnonzero(squares <= least * exp(min(PLAUSIBLE * inflation / len(part), 700.0))) + low + 1
         moved.append(best)
         ranges.append((best, best) if place in settled else (int(plausible[0]), int(plausible[-1])))
     return moved, ranges
 
 
-def _bounded(values: NDArray[np.float64], centre: float, scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each value costs at a level: an outlier, or a value of a rarer component, costs the same at every level."""
+def _losses(values: NDArray[np.float64], scale: NDArray[np.float64], *levels: float) -> NDArray[np.float64]:
+    """What each value costs at each of two levels (2, n): squares, but of an outlier from both little more at one than at the other.
+
+    A value of a rarer component is such an outlier; its loss is that of a Cauchy tail from three standard deviations on.
+    """
     import numpy as np
 
-    found: NDArray[np.float64] = np.minimum(((values - centre) / scale) ** 2, BOUND)
+    z = np.abs(values - np.array(levels)[:, None]) / scale
+    tail = OUTSIDE**2 + 2 * np.log(np.maximum(z, OUTSIDE) / OUTSIDE)
+    found: NDArray[np.float64] = np.minimum(z * z, tail)
     return found
