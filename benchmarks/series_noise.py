@@ -1,7 +1,7 @@
 """Histories with known truth: plateaus, switching, spikes, drifts, changing spread, missing commits, nearly equal points.
 
 All values are natural logarithms, all generators take a numpy generator and nothing else that is random. `DEVELOPMENT` is what the judge of
-a series was developed on; `HELD_OUT` has other noise, other sizes and other dwell times, and only serves to check it.
+a series was developed on; `HELD_OUT` has other noise, other sizes and other dwell times.
 """
 
 from __future__ import annotations
