@@ -216,6 +216,12 @@ def test_commits_on_the_way_from_one_level_to_the_next_hide_no_step(spread: floa
     assert step.effect == pytest.approx(0.09, abs=0.01)
 
 
+@pytest.mark.parametrize("spread", [0.002, 0.01])
+def test_short_series_of_many_levels_have_their_steps(spread: float) -> None:
+    values = noisy(3, (7, 0.0), (8, 0.1), (6, 0.2), (6, 0.3), spread=spread)
+    assert [step.place for step in judge(values).steps] == [7, 15, 21]
+
+
 def test_a_step_of_nearly_equal_readings_is_found() -> None:
     rng = np.random.default_rng(15)
     values = np.round(0.004 * rng.standard_t(3, 200) / 0.01) * 0.01

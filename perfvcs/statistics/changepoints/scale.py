@@ -8,9 +8,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-WINDOW = 20
+WINDOW, NORMAL = (
+    20,
+    0.944,
+)  # values, and standard deviations between the ends of the shortest half of so many normal ones, on average
 STRIDE = 5  # values from one window to the next
-NORMAL = 0.944  # standard deviations between the ends of the shortest half of twenty normal values, on average
+FEW = 60  # values; in a series of fewer, twenty would often hold three levels
+WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833
 AROUND = 31  # windows whose median is taken
 ROUNDING = 1e-9  # of the largest deviation: values that differ by less are equal
 TICK = 0.3  # of the distance between readings: what their rounding adds at least
@@ -19,24 +23,26 @@ TICK = 0.3  # of the distance between readings: what their rounding adds at leas
 def scale(values: ArrayLike) -> NDArray[np.float64]:
     """The standard deviation (n,) of the values about their level, at each of the finite ``values`` (n,), n >= 1; above 0.
 
-    That of the shortest half of twenty values, as of normal ones, its median over about 170 values: neither steps nor outliers nor
-    rarer components enlarge it. Equal readings have the spread of a clock that ticks at the smallest distance between values.
+    That of the shortest half of twenty values (nine in a short series), as of normal ones, its median over about 170 values: neither
+    steps nor outliers nor rarer components enlarge it. Equal readings have the spread of a clock that ticks at the smallest distance
+    between values.
     """
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
     n = len(y)
-    width = min(WINDOW, n)
+    window, normal, stride = (WINDOW_OF_FEW, NORMAL_OF_FEW, 1) if n < FEW else (WINDOW, NORMAL, STRIDE)
+    width = min(window, n)
     half = (width + 1) // 2
-    ordered = np.sort(np.lib.stride_tricks.sliding_window_view(y, width)[::STRIDE], axis=1)
-    short = (ordered[:, half - 1 :] - ordered[:, : width - half + 1]).min(axis=1) / NORMAL
+    ordered = np.sort(np.lib.stride_tricks.sliding_window_view(y, width)[::stride], axis=1)
+    short = (ordered[:, half - 1 :] - ordered[:, : width - half + 1]).min(axis=1) / normal
     if len(short) > AROUND:
         middle = np.median(np.lib.stride_tricks.sliding_window_view(short, AROUND), axis=1)
         side = AROUND // 2
         near = np.concatenate([np.full(side, middle[0]), middle, np.full(side, middle[-1])])
     else:
         near = np.full(len(short), np.median(short))
-    found = np.interp(np.arange(n), np.arange(len(short)) * STRIDE + width / 2, near)
+    found = np.interp(np.arange(n), np.arange(len(short)) * stride + width / 2, near)
     bounded: NDArray[np.float64] = np.maximum(found, _floor(y))
     return bounded
 
