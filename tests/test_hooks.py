@@ -740,10 +740,10 @@ def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(projec
     project.commit()
     subprocess.run([SCRIPTS / "perf", "init"], check=True, capture_output=True)
     perf("install")
-    measured_commit("1.0")
+    measured_commit("1.013")
     assert run("push", "--quiet", "origin", "main").stderr == ""  # there is nothing to compare it with
     fast = project.git("rev-parse", "HEAD")
-    measured_commit("2.0")
+    measured_commit("2.027")
     done = run("push", "--quiet", "origin", "main")
     assert done.returncode != 0, done.stderr
     assert "inner" in done.stderr
