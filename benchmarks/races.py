@@ -29,7 +29,7 @@ READERS = (
     ("history",),
     ("log",),
     ("status",),
-    ("check", "--again"),
+    ("check",),
     ("show", "--no-open", "-o", "PAGE"),
 )
 

@@ -33,7 +33,7 @@ def judge(folder: Path) -> int:
     wrong = 0
     print(f"{'target':8} {'word':12} {'clusters':>8}  those that regressed: the counter (error of its prediction, at most)")
     for name in [*GOOD, *FAULTS]:
-        said = json.loads(perf(folder, "check", "--again", "--json", "--method", "counters", "good", name, codes=(0, 3, 4)))
+        said = json.loads(perf(folder, "check", "--json", "--method", "counters", "good", name, codes=(0, 3, 4)))
         [change] = [one for one in said["changes"] if one["metric"] == "counters"]
         clusters = change["clusters"] or []
         flagged = [one for one in clusters if one["regressed"]]
