@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfvcs.history.finding import direction
 from perfvcs.quantity import change, percent, quantity
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def noisier(one: Noisier) -> str:
 def newest(one: Newest) -> str:
     """``degradation at the newest commit abc1234: 12.3 ms, +20 % ...``."""
     unit = one.line.unit
-    word = one.word if one.word != "suspected" else f"suspected {'degradation' if is_worse(one) else 'improvement'}"
+    word = one.word if one.word != "suspected" else f"suspected {direction(one.line, one.effect)}"
     since = f", since {one.since[:SHORT]}" if one.since != one.commit else ""
     usual = f"{quantity(one.low, unit)} to {quantity(one.high, unit)}"
     effect = change(one.effect, None, None)
@@ -47,8 +48,3 @@ def newest(one: Newest) -> str:
         f"{word} at the newest commit {one.commit[:SHORT]}{since}: {quantity(one.value, unit)}, {effect} against the level of"
         f" {quantity(one.expected, unit)}, whose single values are from {usual}"
     )
-
-
-def is_worse(one: Newest) -> bool:
-    """Whether the newest value lies on the side that is worse."""
-    return (one.effect > 0) == (one.line.better == "lower")

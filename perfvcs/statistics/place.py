@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 FEWEST = 5  # pairs; fewer settle nothing
-EVIDENT = (
-    0.003  # p up to which an effect of the place is removed: at .01 five pairs of none would be called changed in 1.2 % of cases
-)
+# p up to which an effect of the place is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
+EVIDENT = 0.003
 SHARE = 3  # of so many pairs, one in the rarer order is enough for its mean
 
 

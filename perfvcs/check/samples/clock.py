@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DISTINCT = 3  # values of a side from which it shows the step of its clock without the other one
 STEPS = 4  # of a clock that a delta must have, so that "same" can be seen
 COARSE = "{} of {} cannot show {:.3g} %"
-EQUAL = "all readings are equal: the clock is too coarse, or the metric is to be declared deterministic"
+EQUAL = "all readings are equal: the clock is too coarse; if the metric is exact, declare it deterministic"
 
 
 def finest_step(pair: Pair) -> float:

@@ -6,8 +6,6 @@ from math import sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.changepoints.places import places
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -79,8 +77,7 @@ def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
         return []
     y = y - y.mean()
     total, square = (np.concatenate([[0.0], np.cumsum(part)]) for part in (y, y**2))
-    may = places(y, penalty) if shortest == 1 and penalty > 0 else np.arange(shortest, n - shortest + 1)
-    ends = [*may.tolist(), n]
+    ends = [*range(shortest, n - shortest + 1), n]
     sum_of, square_of = total[ends].tolist(), square[ends].tolist()
     # With cost(s, t) = square[t] - square[s] - (total[t] - total[s])^2 / (t - s), ``opened`` is best[s] - square[s].
     starts, opened, sums = (np.zeros(len(ends) + 1) for _ in range(3))
