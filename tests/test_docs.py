@@ -19,6 +19,7 @@ from perfvcs import plugins
 from perfvcs.check.methods import names
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NEEDS = re.compile(r"<!-- needs: ([^>]+?) -->")
 BLOCK = re.compile(r"(?P<skip><!-- not replayed: [^>]+-->\s*\n)?```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 300  # for one document
@@ -101,10 +102,14 @@ def documented(project):
     return project
 
 
+def named(page: Path) -> str:
+    """A page by its path from the top."""
+    return str(page.relative_to(ROOT))
+
+
 def documents() -> list[Path]:
-    """README.md and all of docs/ that have something to replay."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return [page for page in pages if page.exists() and steps(page.read_text())]
+    """The pages that have something to replay."""
+    return [page for page in PAGES if steps(page.read_text())]
 
 
 def needed(page: Path) -> list[str]:
@@ -113,18 +118,36 @@ def needed(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.name, marks=pytest.mark.needs(*needed(page))) for page in documents()]
+    "page", [pytest.param(page, id=named(page), marks=pytest.mark.needs(*needed(page))) for page in documents()]
 )
 def test_a_document_shows_what_happens(page, documented):
     for command, expected, actual in replay(steps(page.read_text()), documented.root):
         assert matches(expected, actual), f"{page.name} says about `{command}`:\n{expected}\nbut it prints:\n{actual}"
 
 
-@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]), ids=lambda page: page.name)
+def prose(page: Path) -> str:
+    """A page's text without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link to a heading of a page may name: its words in small letters, joined by hyphens."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_a_link_to_a_file_of_ours_leads_somewhere(page):
-    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", prose(page)):
+        file = page.parent / target if target else page
+        assert file.exists(), f"{named(page)} links to {target}"
+        assert not anchor or anchor in anchors(file), f"{named(page)} links to {target}#{anchor}"
+
+
+@pytest.mark.parametrize("folder", [ROOT / "docs" / "evaluation"], ids=named)
+def test_the_page_of_headlines_leads_to_every_page_of_its_folder(folder):
+    linked = re.findall(r"\]\(([^)#:]+)", prose(folder.with_suffix(".md")))
+    assert {str(page.relative_to(folder.parent)) for page in folder.glob("*.md")} <= set(linked)
 
 
 def script(name: str) -> ModuleType:
@@ -157,7 +180,7 @@ def test_every_method_is_explained_and_none_that_there_is_not():
     assert re.findall(r"^\| \[`(.+?)`\]\(#\1\)", text, flags=re.MULTILINE) == explained, "the table at the top has another order"
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_a_picture_says_in_words_what_it_shows(page):
     for words, target in re.findall(r"!\[(.*?)\]\((.*?)\)", page.read_text()):
         assert len(words.split()) >= 5, f"{page.name}: {target} needs a text for those who cannot see it"
