@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.complexity import Calls, Request, fentry, parse
 from perfvcs.complexity.binary import configuration
 

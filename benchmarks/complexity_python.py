@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.complexity import Function, Request
 from perfvcs.complexity.python import record
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from perfvcs import launcher
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.collectors.instructions import Instructions
 from perfvcs.environment import PADDING, clean
 from perfvcs.instructions import callgrind, valgrind

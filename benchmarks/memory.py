@@ -24,7 +24,7 @@ import heaps
 from samples import sample_profile
 
 from perfvcs import launcher
-from perfvcs.collectors import Observations
+from perfvcs.collector import Observations
 from perfvcs.memory import Request, python, shim
 from perfvcs.profile import Resources
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from perfvcs import launcher
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.sampling import TRUNCATED, Sampler
 from perfvcs.sampling.linux import LinuxPerf
 from perfvcs.sampling.pyspy import PySpy

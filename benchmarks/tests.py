@@ -24,7 +24,7 @@ from statistics import mean, median, stdev
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.collectors.pytest import Pytest
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.repository import Repository

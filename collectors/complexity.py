@@ -9,7 +9,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.complexity import Function, Request, parse
 from perfvcs.errors import UsageError
 from perfvcs.interpreter import is_python

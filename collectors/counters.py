@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.counters import MACHINE, sampled
 from perfvcs.counters.service import Running, Service
 from perfvcs.errors import UsageError

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collectors import Observations, Run
+from perfvcs.collector import Observations, Run
 from perfvcs.errors import UsageError
 from perfvcs.profile import Metric
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collectors import Observations, Run
+from perfvcs.collector import Observations, Run
 from perfvcs.errors import UsageError
 from perfvcs.interpreter import is_python
 from perfvcs.memory import Request, owner, text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.errors import UsageError
 from perfvcs.profile import DELAYED, FINE, REPEATED, Metric
 

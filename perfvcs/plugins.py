@@ -1,4 +1,4 @@
-"""Members of the families (collectors, postprocessors, views): files first, entry points for foreign ones."""
+"""Members of the families (collectors, postprocessors, views): files and folders first, entry points for foreign ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,15 @@ LIMITS = {">=": "of at least", "<=": "of at most"}
 
 
 def names(family: str) -> list[str]:
-    """The members of a family: its own files, and foreign ones under the entry point group ``perfvcs.<family>``."""
+    """The members of a family: its own files and folders, and foreign ones under the entry point group ``perfvcs.<family>``."""
+    own = _own(family)
+    return own + sorted(set(_foreign(family)) - set(own))
+
+
+def _own(family: str) -> list[str]:
+    """The files and folders of a family, by name; those with _ are parts that members share."""
     package = importlib.import_module(f"perfvcs.{family}")
-    own = [module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")]
-    return sorted(own) + sorted(set(_foreign(family)) - set(own))
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
 
 
 def _foreign(family: str) -> dict[str, Any]:
@@ -36,10 +41,12 @@ def _foreign(family: str) -> dict[str, Any]:
 
 
 def find(family: str, name: str) -> type[Any]:
-    """The class of a member: in the file ``sort_by.py`` or ``sort-by`` it is ``SortBy``; raises UsageError with a suggestion."""
-    package = importlib.import_module(f"perfvcs.{family}")
+    """The class of a member: of ``sort-by``, in the file ``sort_by.py`` or in a folder of that name, it is ``SortBy``.
+
+    Raises UsageError with a suggestion.
+    """
     stem = name.replace("-", "_")
-    if stem in (module.name for module in pkgutil.iter_modules(package.__path__)):
+    if stem in _own(family):
         module = importlib.import_module(f"perfvcs.{family}.{stem}")
         found: type[Any] = getattr(module, "".join(part.capitalize() for part in stem.split("_")))
         return found

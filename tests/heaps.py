@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfvcs import plugins
-from perfvcs.collectors import Observations, Run
+from perfvcs.collector import Observations, Run
 
 SOURCES = Path(__file__).parent / "native" / "memory"
 TOLD = re.compile(

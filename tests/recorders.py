@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from conftest import need
 
-from perfvcs.collectors import Observations, Run
+from perfvcs.collector import Observations, Run
 from perfvcs.collectors.complexity import Complexity
 from perfvcs.complexity import Function, Request, python
 from perfvcs.complexity.python import notes, place

@@ -15,7 +15,7 @@ from conftest import Project, Said, lack, need
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.collectors import CollectError, Collector, Observations, Run
+from perfvcs.collector import CollectError, Collector, Observations, Run
 from perfvcs.errors import UsageError
 from perfvcs.profile import DELAYED, FINE, METRIC_NAME, REPEATED, RESERVED, Metric, Profile, Resources, decode
 from perfvcs.repository import Repository

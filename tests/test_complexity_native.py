@@ -18,7 +18,7 @@ from conftest import lack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.complexity import Complexity
 from perfvcs.complexity import Calls, Request, fentry, parse, uftrace
 from perfvcs.complexity.binary import Unresolved, configuration, reading, records

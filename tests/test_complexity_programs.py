@@ -12,7 +12,7 @@ import pytest
 import recorders
 from recorders import OTHERS, both
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.complexity import python
 
 recorder, compiled = recorders.recorder, recorders.compiled

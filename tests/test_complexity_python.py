@@ -11,7 +11,7 @@ import recorders
 from recorders import CORPUS, OTHERS, Recorder
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.collectors.complexity import Complexity
 from perfvcs.complexity import Function, python
 from perfvcs.complexity.python import extension, notes, place

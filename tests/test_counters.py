@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors import counters as module
 from perfvcs.collectors.counters import Counters
 from perfvcs.counters import LEVELS, MACHINE, MACHINE_LEVELS, MACHINE_RATES, RATES, events, machine, processes, sampler

@@ -19,7 +19,7 @@ import pytest
 from test_counters import samples, total
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.counters import Counters
 from perfvcs.counters.port import is_open
 from perfvcs.counters.service import Service

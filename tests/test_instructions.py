@@ -14,7 +14,7 @@ import pytest
 from conftest import need
 
 from perfvcs import plugins
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors.instructions import Instructions
 from perfvcs.environment import PADDING, clean
 from perfvcs.errors import UsageError

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.instructions import Context, Counts, callgrind, combine
 from perfvcs.instructions.functions import Functions, functions
 from perfvcs.instructions.paths import REST, paths

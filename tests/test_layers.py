@@ -16,7 +16,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"errors", "interruption"},
     {"keeper"},
     {"profile", "native", "statistics", "quantity", "units", "rules", "descriptors", "wholefile"},
-    {"lock", "summary", "environment", "process", "plugins", "linuxperf", "interpreter", "twin", "workloads"},
+    {"lock", "summary", "environment", "process", "plugins", "collector", "linuxperf", "interpreter", "twin", "workloads"},
     {"store", "vcs", "launcher"},
     {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}
     | {"memory", "postprocessors", "formats"},
@@ -121,6 +121,15 @@ def test_families_know_neither_the_store_nor_the_command_line(graph):
             wrong = [name for name in everything if name.startswith("perfvcs.") and layer(name) in NOT_FOR_FAMILIES]
             assert not wrong, f"{module} must not import {wrong}"
             assert not any(name.split(".")[0] == "click" for name in everything), f"{module} must not import click"
+
+
+def test_a_collector_is_imported_by_none_but_itself(graph):
+    for module, imports in graph.items():
+        own = tuple(module.split(".")[1:3])
+        for name in imports:
+            family, member = (*name.split(".")[1:3], "", "")[:2]
+            if family == "collectors" and member not in ("", "_shared"):
+                assert own == (family, member), f"{module} must not import {name}: plugins.py finds collectors by their names"
 
 
 def test_only_the_command_line_imports_click(graph):

@@ -11,7 +11,7 @@ import pytest
 from heaps import measured, of_functions, run_of, stacks_of, whole
 
 from perfvcs import plugins
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.memory import Request, dhat, heaptrack
 from perfvcs.repository import Repository
 

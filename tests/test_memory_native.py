@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfvcs import plugins
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.errors import UsageError
 from perfvcs.memory import Site, debuginfo, largest, owner, program, shim, symbols, text, trail
 

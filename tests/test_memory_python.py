@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from heaps import measured, of_functions, run_of, stacks_of, whole
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.memory import Interpreter, Request, captures, python, traces
 from perfvcs.native import native_folder
 

@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors.pytest import Pytest
 from perfvcs.errors import UsageError
 from perfvcs.profile import FINE, REPEATED

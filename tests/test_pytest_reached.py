@@ -14,7 +14,7 @@ from hypothesis import given, strategies
 from samples import sample_profile
 
 import perfvcs
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.pytest import Pytest
 from perfvcs.measure.interpreter import find
 from perfvcs.profile import Malformed, Reached, decode

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfvcs import linuxperf
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors.samples import Samples
 from perfvcs.errors import UsageError
 from perfvcs.measure.recording import Recording

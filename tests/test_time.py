@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors import time as module
 from perfvcs.collectors.time import Time
 from perfvcs.errors import PerfError

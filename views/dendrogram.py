@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.counters import ASIDE
+from perfvcs.check.methods.counters import ASIDE
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
 from perfvcs.drawing.samples import Part, Unit, parts
 from perfvcs.plugins import Count

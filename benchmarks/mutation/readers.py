@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from mutation import seeds
 from perfvcs import formats
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.memory import Request
 
 OURS = "perf-mutants"  # what the files of a reader are called

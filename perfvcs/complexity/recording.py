@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.complexity.sampling import one_sample
 from perfvcs.foreign import at_most
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.complexity import Calls, Request
 from perfvcs.complexity.binary import Unresolved
 from perfvcs.complexity.recording import Interrupted, read_at_most

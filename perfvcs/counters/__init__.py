@@ -20,9 +20,6 @@ RATES = {
     "read_char_rate": "B/s", "write_char_rate": "B/s", "read_call_rate": "1/s", "write_call_rate": "1/s",
     "read_byte_rate": "B/s", "write_byte_rate": "B/s", "cancelled_byte_rate": "B/s",
 }  # fmt: skip
-# Recorded, but not compared: what others on the machine decide as much as the program, and copies of `cpu_use` in ticks of 10 ms, which
-# would predict it whatever it does.
-ASIDE = ("waiting", "involuntary_switch_rate", "timeslice_rate", "user_use", "system_use")
 MACHINE_LEVELS = {"machine_running": "", "machine_blocked": "", "machine_available": "B"}
 MACHINE_RATES = {
     "machine_busy": "", "machine_steal": "", "machine_switch_rate": "1/s", "machine_interrupt_rate": "1/s", "machine_fork_rate": "1/s",

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import msgspec
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.counters.events import Events
 from perfvcs.counters.output import Output
 from perfvcs.counters.port import free_port, is_open

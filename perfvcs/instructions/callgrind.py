@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.complexity.recording import read_at_most
 from perfvcs.instructions import Context, Counts, joined, sums
 from perfvcs.instructions.lines import Lines

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from perfvcs import launcher, linuxperf
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.complexity.recording import read_at_most
 from perfvcs.instructions import Context, Counts
 from perfvcs.instructions.program import check_program

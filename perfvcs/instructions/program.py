@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.launcher.execution import not_started
 
 FIRST = 512  # bytes in which a script names its interpreter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.errors import nearest
 from perfvcs.instructions.functions import Functions, functions
 from perfvcs.instructions.paths import REST, paths

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.instructions import Counts, callgrind, combine
 from perfvcs.instructions.program import check_program
 from perfvcs.instructions.setting import addresses_can_be_fixed, environment

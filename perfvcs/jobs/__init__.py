@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from perfvcs.collectors import Collector
+from perfvcs.collector import Collector
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, Entry, JobTable, seconds, words

@@ -20,7 +20,7 @@ from zlib import crc32
 
 import msgspec
 
-from perfvcs.collectors import Observations
+from perfvcs.collector import Observations
 from perfvcs.descriptors import NotPlain, make_folder, plain
 from perfvcs.jobs import MAX_COUNT
 from perfvcs.measure.request import Request

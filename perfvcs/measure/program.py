@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 
 
 def resolve(word: str, folder: Path, env: Mapping[str, str]) -> str:

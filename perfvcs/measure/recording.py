@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from perfvcs.collectors import Observations
+from perfvcs.collector import Observations
 from perfvcs.profile import Metric, Reached, Resources, Stacks, Turns
 
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from perfvcs import __version__
-from perfvcs.collectors import CollectError, Observations
+from perfvcs.collector import CollectError, Observations
 from perfvcs.environment import noise
 from perfvcs.environment.noise import Noise
 from perfvcs.errors import PerfError

@@ -12,7 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from perfvcs import environment
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.environment import Knobs
 from perfvcs.environment.noise import Noise
 from perfvcs.environment.seeds import PLACEHOLDER, seeded

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import COLUMNS, OTHER, Frame, Heap, Moment, Request, Site, Stack, largest, owner, printable, shares, short
 from perfvcs.memory.symbols import resolve

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import Frame, Heap, Request, Site, largest, printable, short

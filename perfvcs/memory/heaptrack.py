@@ -8,7 +8,7 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import Frame, Heap, Request, Site, Stack, largest, printable
 from perfvcs.memory.program import check, execute

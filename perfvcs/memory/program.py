@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 
 LARGEST = 1 << 31  # bytes of a program that is looked into

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import Heap, Interpreter, Request

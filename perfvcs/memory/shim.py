@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.launcher.execution import name_command
 from perfvcs.memory import Heap, Request
 from perfvcs.memory.census import heap

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.foreign import at_most
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 
 MOST = 200_000  # distinct stacks of one execution; of more, those seen once or twice say nothing
 TRUNCATED = "[truncated]"  # the root of stacks whose callers are not known

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from perfvcs import linuxperf
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.launcher.execution import name_command
 from perfvcs.sampling import LARGEST_REPORT, TRUNCATED, Folded, last
 from perfvcs.sampling.frames import KERNEL, UNKNOWN, native

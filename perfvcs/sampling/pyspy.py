@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.complexity.recording import read_at_most
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command

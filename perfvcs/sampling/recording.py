@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.complexity.recording import read_at_most
 from perfvcs.launcher.execution import Execution, LaunchError, check_start, failure, name_command, not_started
 from perfvcs.sampling import Folded, Sampler, attach, last

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfvcs.collectors import CollectError, Observations, Run
+from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.launcher.execution import name_command
 from perfvcs.profile import FINE, REPEATED, Metric, Reached
 from perfvcs.testing.names import PROCESSES, qualified

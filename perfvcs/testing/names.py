@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.complexity.recording import read_at_most
 from perfvcs.profile import MAX_NAME
 from perfvcs.testing.notes import Function, printable

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.complexity.recording import read_at_most
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.profile import MAX_INTEGER, MAX_NAME

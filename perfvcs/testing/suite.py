@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.environment import PADDING
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.native import testing_folder

@@ -10,7 +10,6 @@ from perfvcs.check.case import decided_change, prepare
 from perfvcs.check.change import Change, Cluster, Word
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import finite
-from perfvcs.counters import ASIDE
 from perfvcs.profile import is_derived
 from perfvcs.summary import has_totals
 
@@ -27,6 +26,9 @@ FEWEST = 5  # observations of either side
 RUNS = 3  # good runs from which what is normal is known: with two, one comparison in twenty of equal versions is beyond it
 METRICS = 3  # of a benchmark whose metrics have a direction
 NAMED = 3  # counters in the finding
+# Recorded, but not compared: what others on the machine decide as much as the program, and copies of `cpu_use` in ticks of 10 ms, which
+# would predict it whatever it does.
+ASIDE = ("waiting", "involuntary_switch_rate", "timeslice_rate", "user_use", "system_use")
 
 FEW = "too few observations with all counters: {} and {}, at least {} each"
 METERED = "{} metrics: at least {} are needed to move together"

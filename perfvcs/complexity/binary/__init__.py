@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 
 FLAGS = "-g -pg -mfentry"
 CURE = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.complexity.recording import numbers, read_at_most
 from perfvcs.complexity.sampling import one_sample
 

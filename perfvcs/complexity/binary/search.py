@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.complexity.binary import CURE, FLAGS, Unresolved
 from perfvcs.complexity.binary.elf import Elf
 from perfvcs.launcher.execution import not_started

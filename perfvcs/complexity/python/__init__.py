@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs import launcher
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.complexity import Calls, Request
 from perfvcs.complexity.python.discovery import discover, entries
 from perfvcs.complexity.python.extension import SLOW, compiled_recorder

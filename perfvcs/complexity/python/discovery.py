@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from perfvcs.collectors import CollectError, Run
+from perfvcs.collector import CollectError, Run
 from perfvcs.complexity.python.notes import Timed
 from perfvcs.complexity.python.place import Place
 from perfvcs.complexity.python.questions import MAIN, definitions

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from perfvcs.collectors import Run
+from perfvcs.collector import Run
 from perfvcs.native.compiled import NotCompiled, compiled
 
 QUESTION = """

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from perfvcs.collectors import CollectError
+from perfvcs.collector import CollectError
 from perfvcs.complexity.python.notes import Notes
 from perfvcs.complexity.python.place import Place
 from perfvcs.complexity.recording import Records

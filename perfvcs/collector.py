@@ -1,0 +1,97 @@
+"""The contract of the collectors, which are found by their names in ``collectors/``.
+
+A collector is a frozen dataclass; its fields are its options in perf.toml (``collectors = [{ name = "time", repeat = 2 }]``).
+It runs one execution per ``collect`` and returns columns. It never touches the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from perfvcs.errors import PerfError
+from perfvcs.profile import Metric, Reached, Stacks
+
+
+class CollectError(PerfError):
+    """A command could not be measured: it failed, timed out, or reported garbage; ``partial`` is what it gave until then.
+
+    ``lasting``: the same would happen again (a time-out, a missing tool), so that the execution is not repeated.
+    """
+
+    exit_code = 5
+
+    def __init__(self, message: str, partial: Observations | None = None, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.partial, self.lasting = partial, lasting
+
+
+@dataclass(frozen=True)
+class Run:
+    """One prepared execution.
+
+    ``argv[0]`` is an absolute path. ``timeout`` is in seconds. ``scratch`` is an empty folder of this run, removed by the caller.
+    ``uid`` names the row of the whole process. ``cpus``: the processors to pin to (empty: none). ``aslr``: False switches address
+    space randomisation off.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    scratch: Path
+    uid: str
+    timeout: float = 300.0
+    size: float | None = None
+    cpus: tuple[int, ...] = ()
+    aslr: bool = True
+
+
+@dataclass
+class Observations:
+    """Rows of one execution as columns of equal length; ``metrics`` describes every key of ``values``.
+
+    ``engine`` is the way it was measured where that is known only now; empty: the collector's own.
+    """
+
+    uid: list[str] = field(default_factory=list)
+    size: list[float | None] = field(default_factory=list)
+    iteration: list[int] = field(default_factory=list)
+    mark: list[int] = field(default_factory=list)
+    values: dict[str, list[float | None]] = field(default_factory=dict)
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    trace: list[int] = field(default_factory=list)
+    stacks: Stacks | None = None
+    reached: Reached | None = None
+    engine: str = ""
+
+
+class Collector(Protocol):
+    """What every member of the family offers."""
+
+    @property
+    def engine(self) -> str:
+        """The way it measures here, such as ``launcher/1``; series of different engines are never compared."""
+        ...
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics that every execution has, with units."""
+        ...
+
+    def flags(self, program: str) -> tuple[str, ...]:
+        """What compilers must be given so that ``program``, the command's first word, can be measured; usually nothing.
+
+        Jobs whose flags differ get builds of their own.
+        """
+        ...
+
+    def available(self) -> str | None:
+        """Why it cannot run here, with the cure; None when it can."""
+        ...
+
+    def collect(self, run: Run) -> Observations:
+        """Execute once; raises CollectError."""
+        ...
