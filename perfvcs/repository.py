@@ -40,15 +40,24 @@ LEFT = {"aside": ".json", "sessions": ".jsonl"}  # what is kept for that long: o
 
 @dataclass(frozen=True)
 class State:
-    """What a verdict is about: a commit, or a commit with uncommitted changes (their hash) on top."""
+    """What a verdict is about: a commit, or a commit with uncommitted changes (their hash) on top.
+
+    ``below`` is the parent of a commit whose changes were measured before they were committed: its profiles are filed there.
+    """
 
     commit: str
     dirty: str | None = None
+    below: str | None = None
 
     @property
     def name(self) -> str:
         """For people: the short commit id, with a + for changes on top."""
-        return self.commit[:10] + ("+" if self.dirty else "")
+        return self.commit[:10] + ("+" if self.dirty and not self.below else "")
+
+    @property
+    def filed(self) -> str:
+        """The commit under which its profiles are stored."""
+        return self.below or self.commit
 
 
 class Repository:
@@ -176,12 +185,12 @@ class Repository:
         """What a revision stands for in a verdict.
 
         HEAD with changes on top stands for both when exactly these changes were measured; any commit that was measured only with
-        changes on top stands for the newest of those.
+        changes on top stands for the newest of those; one that was measured only before it was committed, for what was measured then.
         """
         commit = self.project.resolve(revision)
-        self.promote(commit)
         if commit not in self.index.changed():
-            return State(commit)
+            before = None if self.index.counts([commit]) else self._before_committed(commit)
+            return before or State(commit)
         headers = self.index.headers([commit])
         dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
         if commit == self.project.head and (now := self.changes.hash()) in dirty:
@@ -196,26 +205,25 @@ class Repository:
         here = not self.project.bare and commit == self.project.head
         return State(commit, self.changes.hash() if here else None)
 
-    def promote(self, commit: str) -> list[str]:
-        """Move profiles of uncommitted changes to the commit that made exactly these changes; their new paths."""
+    def _before_committed(self, commit: str) -> State | None:
+        """The state whose profiles were taken of uncommitted changes on a parent, exactly those that this commit made."""
         changed = self.index.changed()
         details = self.project.describe([commit]).get(commit) if changed else None
         for parent in changed.intersection(details.parents) if details else ():
-            waiting = [header for header in self.index.headers([parent]) if header.dirty]
-            hashes = {header.dirty for header in waiting if header.dirty}
-            made = committed(self.project, parent, commit, hashes) if waiting else None
-            moved = [header.path for header in waiting if header.dirty == made]
-            if moved:
-                profiles = [
-                    msgspec.structs.replace(profile, commit=commit, dirty=None) for _, profile in self.store.read_many(moved)
-                ]
-                paths = self.store.add(
-                    profiles, f"Promote to {commit[:10]}: its changes were measured before they were committed"
-                )
-                self.store.remove(moved, f"Promote to {commit[:10]}: the profiles of uncommitted changes")
-                self.refresh()
-                return paths
-        return []
+            hashes = {header.dirty for header in self.index.headers([parent]) if header.dirty}
+            if (made := committed(self.project, parent, commit, hashes)) in hashes:
+                return State(commit, made, parent)
+        return None
+
+    def promote(self, commit: str) -> None:
+        """Move profiles of uncommitted changes to the commit that made exactly these changes: for commands that store profiles anyway."""
+        if not (before := self._before_committed(commit)):
+            return
+        moved = [one.header.path for one in self.measured(before)]
+        profiles = [msgspec.structs.replace(profile, commit=commit, dirty=None) for _, profile in self.store.read_many(moved)]
+        self.store.add(profiles, f"Promote to {commit[:10]}: its changes were measured before they were committed")
+        self.store.remove(moved, f"Promote to {commit[:10]}: the profiles of uncommitted changes")
+        self.refresh()
 
     def with_profiles(self, commits: Iterable[str]) -> Iterator[str]:
         """Those of some commits (none twice) that have profiles, in their order; no further ahead than they are asked for.
@@ -240,7 +248,7 @@ class Repository:
 
     def measured(self, state: State) -> list[Measured]:
         """Headers and summaries of a state's profiles."""
-        return [one for one in self.index.measured([state.commit]) if one.header.dirty == state.dirty]
+        return [one for one in self.index.measured([state.filed]) if one.header.dirty == state.dirty]
 
     def profiles(self, headers: Iterable[Header]) -> list[Profile]:
         """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them.
@@ -253,7 +261,7 @@ class Repository:
     def baseline(self, target: State) -> State | None:
         """The nearest ancestor with a comparable profile, else the nearest with any; the commit itself below uncommitted changes."""
         wanted = {(one.header.job.key, one.header.environment.fingerprint) for one in self.measured(target)}
-        below = State(target.commit)
+        below = State(target.filed)
         if target.dirty and self.measured(below):
             return below
         fallback = None
@@ -270,7 +278,10 @@ class Repository:
         Raises UsageError without any.
         """
         try:
-            paths = self.store.paths(self.project.resolve(name), at=self.index.head)
+            commit = self.project.resolve(name)
+            paths = self.store.paths(commit, at=self.index.head)
+            if not paths and (before := self._before_committed(commit)):
+                paths = [one.header.path for one in self.measured(before)]
         except UnknownRevision:
             paths = [path for path in self.index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
             if not paths:
@@ -341,9 +352,7 @@ class Repository:
             sides[0], sides[1], method=method, rules=self.rules, delta=delta, history=self.history(target), read=self.profiles
         )
         report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
-        report = self.with_acceptances(report, baseline, target)
-        self.index.remember(baseline.commit, target.commit, msgspec.json.encode(report))
-        return report
+        return self.with_acceptances(report, baseline, target)
 
     @cached_property
     def acceptances(self) -> list[Acceptance]:

@@ -211,6 +211,7 @@ def test_large_changes_measured_before_the_commit_belong_to_it_afterwards(projec
     perf("collect")
     head = project.commit("the change")
     assert "measured  work" in perf("status").out
+    perf("collect", "--missing")
     assert stored(base) == []
     assert [(one.commit, one.dirty) for one in stored(head)] == [(head, None)]
 
@@ -223,6 +224,7 @@ def test_many_changes_measured_before_the_commit_belong_to_it_afterwards(project
     perf("collect")
     project.commit("the data")
     assert "measured  work" in perf("status").out
+    perf("collect", "--missing")
     assert stored(base) == []
 
 

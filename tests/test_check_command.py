@@ -329,8 +329,7 @@ def test_a_memory_that_is_damaged_is_made_anew(project: Project, perf: Perf) -> 
     memory = Repository.find().index.memory
     known = memory.recall(one, two)
     assert known
-    memory.remember(one, two, b'{"changes": []}')
-    memory.note(one, two, b'{"changes": []}', known.basis)
+    memory.remember(one, two, b'{"changes": []}', known.basis)
     memory.close()
     assert perf("check", code=3).out.startswith("sort\n")
 

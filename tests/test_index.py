@@ -369,7 +369,7 @@ def test_where_nothing_can_be_written_memory_serves(tmp_path: Path, monkeypatch:
             index = Index(store, path)
             assert index.commits() == {commit(1), commit(2)}
             assert len(read) == expected  # what the file knew was not read again
-            index.remember(commit(1), commit(2), b'{"changes": []}')
+            index.memory.remember(commit(1), commit(2), b'{"changes": []}')
             assert set(index.verdicts([commit(2)])) == {commit(2)}
             index.close()
     finally:
@@ -516,35 +516,37 @@ def report(*words: str) -> bytes:
 
 
 def test_the_last_verdict_per_commit_is_remembered(index: Index) -> None:
-    index.remember(commit(1), commit(2), report("same", "same", "degradation"))
-    index.remember(commit(0), commit(2), report("same"))
-    index.remember(commit(1), commit(3), report())
+    index.memory.remember(commit(1), commit(2), report("same", "same", "degradation"))
+    index.memory.remember(commit(0), commit(2), report("same"))
+    index.memory.remember(commit(1), commit(3), report())
     found = index.verdicts([commit(2), commit(3), commit(4)])
     assert {target: (one.baseline, one.words) for target, one in found.items()} == {
         commit(2): (commit(0), {"same": 1}),
         commit(3): (commit(1), {}),
     }
-    index.remember(commit(1), commit(2), report("improvement"))
+    index.memory.remember(commit(1), commit(2), report("improvement"))
     latest = index.verdicts([commit(2)])[commit(2)]
     assert (latest.baseline, latest.words) == (commit(1), {"improvement": 1})
     assert latest.made.endswith("+00:00")
-    assert index.report(commit(1), commit(2)) == report("improvement")
-    assert index.report(commit(8), commit(9)) is None
+    known = index.memory.recall(commit(1), commit(2))
+    assert known
+    assert known.report == report("improvement")
+    assert index.memory.recall(commit(8), commit(9)) is None
 
 
 def test_a_damaged_file_of_verdicts_is_begun_anew(store: Store, index: Index) -> None:
-    index.remember(commit(0), commit(1), report("same"))
+    index.memory.remember(commit(0), commit(1), report("same"))
     index.close()
     store.path.with_name("verdicts.db").write_bytes(b"garbage" * 1000)
     assert index.verdicts([commit(1)]) == {}
-    index.remember(commit(0), commit(1), report("same"))
+    index.memory.remember(commit(0), commit(1), report("same"))
     assert len(index.verdicts([commit(1)])) == 1
 
 
 def test_verdicts_survive_a_new_index(store: Store, index: Index) -> None:
     store.add([at(1)], "One")
     index.refresh()
-    index.remember(commit(0), commit(1), report("same"))
+    index.memory.remember(commit(0), commit(1), report("same"))
     index.close()
     store.path.with_name("index.db").unlink()
     assert index.total() == 1

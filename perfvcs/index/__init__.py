@@ -256,18 +256,9 @@ class Index:
         """What is in the store and no profile: path -> reason."""
         return self._database.attempt(lambda: dict(self._rows("SELECT path, reason FROM damaged ORDER BY path")))
 
-    def remember(self, baseline: str, target: str, report: bytes) -> None:
-        """Keep the JSON of a ``check`` report as the last verdict on ``target``; both are full commit ids."""
-        self.memory.remember(baseline, target, report)
-
     def verdicts(self, commits: Iterable[str]) -> dict[str, Verdict]:
         """The last verdict of each of these commits that has one."""
         return self.memory.of(commits)
-
-    def report(self, baseline: str, target: str) -> bytes | None:
-        """The JSON of the report on a pair as it was remembered."""
-        found = self.memory.recall(baseline, target)
-        return found.report if found else None
 
     def close(self) -> None:
         """Close the files; the next use opens them again."""

@@ -61,8 +61,8 @@ class Verdicts:
     def __init__(self, path: Path) -> None:
         self._database = Database(path, SCHEMA, VERSION)
 
-    def remember(self, baseline: str, target: str, report: bytes) -> None:
-        """Keep a report (the JSON of ``perfvcs.check.Report``) under two full commit ids, as the newest; an equal one keeps its basis."""
+    def remember(self, baseline: str, target: str, report: bytes, basis: str = "") -> None:
+        """Keep a report (the JSON of ``perfvcs.check.Report``) under two full commit ids, as the newest, with what it was made from."""
         words: Counter[str] = Counter()
         for change in msgspec.json.decode(report, type=_Report).changes:
             words["accepted" if change.accepted is not None else change.word] += 1
@@ -71,19 +71,10 @@ class Verdicts:
 
         def keep() -> None:
             old = self._recall(baseline, target)
-            basis = old.basis if old and old.report == report else ""
             row = (target, baseline, _now(), counts, report, basis, old.shown if old else "")
             self._database.connection.execute(sql, row).close()
 
         self._database.attempt(keep)
-
-    def note(self, baseline: str, target: str, report: bytes, basis: str) -> None:
-        """Keep what this report was made from.
-
-        Nothing where another one is remembered by now: two that check at once must not note one's basis at the other's report.
-        """
-        sql = "UPDATE verdicts SET basis = ? WHERE target = ? AND baseline = ? AND report = ?"
-        self._database.attempt(lambda: self._database.connection.execute(sql, (basis, target, baseline, report)).close())
 
     def show(self, baseline: str, target: str, name: str) -> None:
         """Keep the name of the report on this pair that is shown now."""

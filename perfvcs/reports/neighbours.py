@@ -118,11 +118,18 @@ def neighbours(
     since = project.git("rev-list", "--first-parent", "--reverse", f"{start}..{end}").split()
     if not since:
         raise UsageError(f"`{span}` holds no commits: is it the wrong way round?")
-    repository.promote(end)
-    measured = list(repository.with_profiles([start, *since]))
-    if len(measured) < 2:
-        said = "one commit that is" if measured else "no commit that is"
+    states = _measured(repository, [start, *since])
+    if len(states) < 2:
+        said = "one commit that is" if states else "no commit that is"
         raise NothingToCompare(f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`")
-    changed = repository.index.changed()
-    states = [repository.state(commit) if commit in changed else State(commit) for commit in measured]
     return Neighbours([compared(repository, *pair, method=method, delta=delta, within=within) for pair in pairwise(states)])
+
+
+def _measured(repository: Repository, commits: Sequence[str]) -> list[State]:
+    """The states of those commits that have profiles; the last one's may have been taken before it was committed, from its parent."""
+    changed, newest = repository.index.changed(), repository.state(commits[-1])
+    older = [
+        repository.state(commit) if commit in changed else State(commit) for commit in repository.with_profiles(commits[:-1])
+    ]
+    found = [state for state in older if (state.filed, state.dirty) != (newest.filed, newest.dirty)]
+    return [*found, newest] if repository.measured(newest) else found

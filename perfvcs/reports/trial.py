@@ -121,10 +121,10 @@ def compared(
     if known and known.basis == basis:
         with suppress(Malformed):  # a changed byte
             report = decode(known.report)
-            memory.remember(*pair, known.report)  # as the last verdict
+            memory.remember(*pair, known.report, basis)  # as the last verdict
             return Trial(baseline, target, bounds.settle(report, within))
     report = repository.compare(baseline, target, method=method, delta=delta)
-    memory.note(*pair, msgspec.json.encode(report), basis)
+    memory.remember(*pair, msgspec.json.encode(report), basis)
     return Trial(baseline, target, bounds.settle(report, within))
 
 
@@ -192,6 +192,7 @@ def measure(
     if not outcome.profiles:
         outcome.raise_failures()
     report = repository.compare(baseline, target, method=method, delta=delta, session=session, settled=settled)
+    repository.index.memory.remember(baseline.commit, target.commit, msgspec.json.encode(report))
     return Trial(baseline, target, bounds.settle(report, within), outcome)
 
 
