@@ -37,12 +37,12 @@ class Memory:
     """One row of totals per execution, a row for every call stack that allocated, and rows of what was alive when.
 
     ``recorder``: ``auto`` counts every allocation of native programs by a preloaded library (``shim``) and takes ``memray`` for Python, or
-    ``tracemalloc`` where that is not installed; ``heaptrack`` and ``dhat`` (valgrind) are alternatives for native programs. ``exact``:
-    every object of Python is counted, not only what its allocator takes from the system; costs more. ``depth``: frames kept of
-    a call stack, from the innermost. ``sites``: call stacks kept in a profile, those with the largest shares; the others are one row.
+    ``tracemalloc`` where that is not installed. ``exact``: every object of Python is counted, not only what its allocator takes from
+    the system; costs more. ``depth``: frames kept of a call stack, from the innermost. ``sites``: call stacks kept in a profile,
+    those with the largest shares; the others are one row.
     """
 
-    recorder: Literal["auto", "shim", "memray", "tracemalloc", "heaptrack", "dhat"] = "auto"
+    recorder: Literal["auto", "shim", "memray", "tracemalloc"] = "auto"
     exact: bool = False
     depth: int = 64
     sites: int = 1000
@@ -69,14 +69,12 @@ class Memory:
         return ()
 
     def available(self) -> str | None:
-        """Why the recorder that was chosen cannot run; with ``auto`` that is told of the program, when there is one."""
-        import shutil
+        """It runs wherever Linux does; a recorder that cannot run is named, with its cure, when there is a program."""
         import sys
 
         if sys.platform != "linux":
             return "memory needs Linux's way to load libraries into programs: measure on a Linux machine"
-        tool = {"heaptrack": "heaptrack", "dhat": "valgrind"}.get(self.recorder)
-        return f"memory: there is no {tool}: apt install {tool}" if tool and shutil.which(tool) is None else None
+        return None
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
@@ -88,14 +86,6 @@ class Memory:
             from perfvcs.memory import python
 
             return python.record(run, request, self.recorder)
-        if self.recorder == "dhat":
-            from perfvcs.memory import dhat
-
-            return dhat.record(run, request)
-        if self.recorder == "heaptrack":
-            from perfvcs.memory import heaptrack
-
-            return heaptrack.record(run, request)
         from perfvcs.memory import shim
 
         return shim.record(run, request)

@@ -68,7 +68,6 @@ REFUSED = {
     "py-spy, a frame before the first": (
         "py-spy", b'{"shared": {"frames": [{"name": "f", "file": "f.py"}]}, "profiles": [{"samples": [[-1]]}]}',
     ),
-    "DHAT, nested": ("dhat", b'{"pps": [], "ftbl": [], "x": ' + DEEP),
     "tracemalloc, nested": ("tracemalloc", b'{"x": ' + DEEP),
     "memray, nested": ("memray", b'{"x": ' + DEEP),
     "memray, nothing": ("memray", b""),
@@ -92,7 +91,6 @@ def test_what_cannot_be_read_is_refused(reader: Reader, document: bytes, tmp_pat
 
 
 TAKEN = {
-    "heaptrack, a number with two signs": ("heaptrack", b"main;f --3\nmain;g -\nmain;h \xc2\xb2\nmain;i " + DIGITS + b"\n"),
     "perf script, a line of brackets": ("perf-script", b"7f12 main" + b" (" * 50_000 + b"\n" + b" 7f12" + b" x ()" * 30_000),
     "perf script, samples lost 10^5000 times": ("perf-script", b"PERF_RECORD_LOST lost " + DIGITS + b"\n"),
     "perf script, very many losses without a number": ("perf-script", b"PERF_RECORD_LOST lost " * 10_000 + b"\n"),

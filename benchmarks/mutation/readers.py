@@ -108,18 +108,6 @@ def _perf_stat(document: bytes, folder: Path) -> object:
     return _count(_put(folder, "answer", document))
 
 
-def _heaptrack(document: bytes, folder: Path) -> object:  # noqa: ARG001
-    from perfvcs.memory.heaptrack import parsed
-
-    return parsed(document.decode(errors="replace"), 64)
-
-
-def _dhat(document: bytes, folder: Path) -> object:
-    from perfvcs.memory.dhat import heap
-
-    return heap([_put(folder, "1.json", document)], _run(folder), Request())
-
-
 def _tracemalloc(document: bytes, folder: Path) -> object:
     from perfvcs.memory.traces import heap
 
@@ -398,8 +386,6 @@ def readers() -> dict[str, Reader]:
         "samples": Reader(_samples, seeds.samples()),
         "callgrind": Reader(_callgrind, seeds.callgrind(), 0.5),
         "perf-stat": Reader(_perf_stat, [b"# started\n\n12345,,instructions:u,100,100.00,,\n"]),
-        "heaptrack": Reader(_heaptrack, seeds.heaptrack()),
-        "dhat": Reader(_dhat, seeds.dhat()),
         "tracemalloc": Reader(_tracemalloc, seeds.tracemalloc()),
         "memray": Reader(_memray, seeds.memray()),
         "interpreter": Reader(_interpreter, [b'{"executable": "/usr/bin/python3", "memray": ""}']),

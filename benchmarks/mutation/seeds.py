@@ -235,24 +235,6 @@ def callgrind() -> list[bytes]:
     ]
 
 
-def heaptrack() -> list[bytes]:
-    """Lines of heaptrack_print."""
-    return [b"main (/a/b.c);f (x.c);operator new(unsigned long) (libstdc++.so.6) 48\n0x7f00 ;g 5\nmain -3\n\n"]
-
-
-def dhat() -> list[bytes]:
-    """What DHAT writes, cut to what is read."""
-    frames = [
-        "[root]",
-        "0x109: malloc (vg_replace_malloc.c:381)",
-        "0x10A: f (a.c:3)",
-        "0x10B: ??? (in /usr/lib/x.so)",
-        "0x10C: main (a.c:9)",
-    ]
-    points = [{"tb": 100, "tbk": 2, "gb": 50, "eb": 0, "fs": [1, 2, 4]}, {"tb": 7, "tbk": 1, "gb": 7, "eb": 7, "fs": [1, 3]}]
-    return [json.dumps({"dhatFileVersion": 2, "cmd": "./x", "pps": points, "ftbl": frames}, indent=1).encode()]
-
-
 def tracemalloc() -> list[bytes]:
     """What our recorder writes without memray."""
     return [json.dumps({"peak": 1000, "leaked": 10, "sites": [["/a/b.py", 3, 8.0, 1], ["<string>", 1, 2, 2]]}).encode()]

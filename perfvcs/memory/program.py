@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from perfvcs.launcher.execution import Execution, LaunchError, failure, name_com
 LARGEST = 1 << 31  # bytes of a program that is looked into
 
 
-def execute(run: Run, variables: Mapping[str, str], prefix: Sequence[str] = ()) -> Execution:
-    """Execute the command with more environment variables, behind a ``prefix`` of words; raises CollectError when it fails."""
+def execute(run: Run, variables: Mapping[str, str]) -> Execution:
+    """Execute the command with more environment variables; raises CollectError when it fails."""
     try:
         execution = launcher.launch(
-            (*prefix, *run.argv), cwd=run.cwd, env={**run.env, **variables}, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
+            run.argv, cwd=run.cwd, env={**run.env, **variables}, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
         )
     except LaunchError as error:
         raise CollectError(str(error), lasting=error.lasting) from None
