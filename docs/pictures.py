@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfvcs.check import compare
+from perfvcs.git.command import git
 from perfvcs.page import render
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.reports.exhibit import exhibit
@@ -27,7 +28,6 @@ from perfvcs.repository import Repository
 from perfvcs.site.publication import publish
 from perfvcs.store import Store
 from perfvcs.subject import Subject
-from perfvcs.vcs import git
 
 Array = NDArray[np.float64]
 

@@ -92,11 +92,11 @@ class Spoken:
 
 def _measure(config: pytest.Config, progress: Spoken) -> Outcome:
     """The same tests again, with the collector of that name; raises PerfError."""
+    from perfvcs.git.project import Project
     from perfvcs.jobs.config import single
     from perfvcs.measure.campaign import collect
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
-    from perfvcs.vcs import Project
 
     if config.getoption("--perf-executions") < 1:
         raise UsageError("--perf-executions: give a number of processes, such as 5")

@@ -16,14 +16,14 @@ from perfvcs import gate
 from perfvcs.descriptors import NotPlain, entries, make_folder, remove
 from perfvcs.errors import NO_SPACE, UsageError, nearest
 from perfvcs.foreign import content
+from perfvcs.git.changes import Changes, committed
+from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
 from perfvcs.rules import FILE, LARGEST, Rules
 from perfvcs.store import Store
 from perfvcs.store.place import fold
 from perfvcs.units import in_base_units
-from perfvcs.vcs import Project, UnknownRevision
-from perfvcs.vcs.changes import Changes, committed
 
 if TYPE_CHECKING:
     from perfvcs.check import Past, Report, Unit
@@ -154,7 +154,7 @@ class Repository:
                 path.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
-        from perfvcs.vcs.worktree import remove as remove_worktree
+        from perfvcs.git.worktree import remove as remove_worktree
 
         for name in entries(self.home / "worktrees"):
             if not (self.home / "worktrees" / name).is_symlink():  # git would follow it
@@ -368,7 +368,7 @@ class Repository:
         from datetime import date
 
         from perfvcs.check.acceptance import apply
-        from perfvcs.vcs.ancestry import Ancestry
+        from perfvcs.git.ancestry import Ancestry
 
         return apply(report, self.acceptances, way=Ancestry(self.project, baseline.commit, target.commit), today=date.today())
 

@@ -335,8 +335,8 @@ def test_the_page_marks_what_is_accepted(project: Project, perf: Perf) -> None:
 
 
 def test_a_commit_of_another_side_is_asked_of_git(project: Project) -> None:
-    from perfvcs.vcs import Project as Vcs
-    from perfvcs.vcs.ancestry import Ancestry
+    from perfvcs.git.ancestry import Ancestry
+    from perfvcs.git.project import Project as Vcs
 
     one, two = project.commit("one"), project.commit("two")
     project.git("checkout", "--quiet", "-b", "side", one)

@@ -11,11 +11,12 @@ import pytest
 from conftest import Project as Tree
 from conftest import Said
 
+from perfvcs.git import changes
+from perfvcs.git.changes import LARGE, MOST, Changes, difference
+from perfvcs.git.project import Project
+from perfvcs.git.worktree import CheckoutError, checkout
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
-from perfvcs.vcs import Project, changes
-from perfvcs.vcs.changes import LARGE, MOST, Changes, difference
-from perfvcs.vcs.worktree import CheckoutError, checkout
 
 Perf = Callable[..., Said]
 HUGE = 1 << 36  # bytes: nobody can read that many in the time of a test

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 from perfvcs import cli, hooks
+from perfvcs.git.project import Project as Repository
 from perfvcs.hooks import push
 from perfvcs.hooks import script as hookscript
 from perfvcs.repository import Repository as History
-from perfvcs.vcs import Project as Repository
 
 SCRIPTS = Path(sys.executable).parent
 STUB = """

@@ -16,8 +16,9 @@ LAYERS = (  # docs/architecture.md draws the same
     {"errors", "interruption"},
     {"keeper"},
     {"profile", "native", "statistics", "quantity", "units", "rules", "descriptors", "wholefile"},
+    {"git"},
     {"lock", "summary", "environment", "process", "plugins", "collector", "linuxperf", "interpreter", "twin", "workloads"},
-    {"store", "vcs", "launcher"},
+    {"store", "launcher"},
     {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}
     | {"memory", "postprocessors", "formats"},
     {"jobs", "check"},
@@ -38,7 +39,7 @@ LAYERS = (  # docs/architecture.md draws the same
 FAMILIES = {"collectors", "postprocessors", "views"}
 NOT_FOR_FAMILIES = {
     "store",
-    "vcs",
+    "git",
     "index",
     "jobs",
     "repository",
@@ -135,6 +136,18 @@ def test_a_collector_is_imported_by_none_but_itself(graph):
 def test_only_the_command_line_imports_click(graph):
     wrong = [name for name, imports in graph.items() if layer(name) not in ("cli", "commands") and "click" in imports]
     assert not wrong
+
+
+def test_only_the_room_of_git_runs_it():
+    def runs_git(path: Path) -> bool:
+        nodes = ast.walk(ast.parse(path.read_text()))
+        commands = (node.elts[0] for node in nodes if isinstance(node, ast.List | ast.Tuple) and node.elts)
+        return any(isinstance(word, ast.Constant) and word.value == "git" for word in commands)
+
+    found = {name for name, path in sources().items() if runs_git(path)}
+    assert found == {"perfvcs.git.command", "perfvcs.environment"}, (
+        "the environment records git's version, and runs it for nothing else"
+    )
 
 
 def test_nothing_imports_a_family_by_its_bare_name(graph):

@@ -13,10 +13,10 @@ import pytest
 from conftest import Project
 
 from perfvcs import hooks, wholefile
+from perfvcs.git.project import Project as Checkout
 from perfvcs.index.verdicts import Verdicts
 from perfvcs.profile import Collected, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.vcs import Project as Checkout
 
 ATTACKS = Path(__file__).parent.parent / "benchmarks" / "attacks"
 PERF = (sys.executable, "-P", "-m", "perfvcs")

@@ -28,6 +28,7 @@ from samples import interleaved, sample_profile
 from scipy import stats
 from test_history import OTHER, PARSE, SORT, grow, measured, stepped, store
 
+from perfvcs.git.project import Project as Git
 from perfvcs.history import record
 from perfvcs.index import Index
 from perfvcs.index.lines import Line
@@ -38,7 +39,6 @@ from perfvcs.site.commits import Commits
 from perfvcs.site.contents import Contents
 from perfvcs.site.diff import Diffs
 from perfvcs.site.folder import PATH, Folder
-from perfvcs.vcs import Project as Git
 
 Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")

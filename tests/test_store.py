@@ -21,10 +21,13 @@ from samples import sample_profile
 
 from perfvcs import store as store_module
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.git import stream
+from perfvcs.git.bare import Fault
+from perfvcs.git.command import GitEnded, GitMissing
+from perfvcs.git.stream import blob_id
 from perfvcs.profile import Job, Malformed, Profile
-from perfvcs.store import Contended, Store, Unwritable, plumbing
+from perfvcs.store import Contended, Store, Unwritable
 from perfvcs.store.place import PLACE, Damaged, fold, place
-from perfvcs.store.plumbing import GitEnded, GitMissing, blob_id
 
 TESTS = str(Path(__file__).parent)
 COMMIT = sample_profile().commit
@@ -84,7 +87,7 @@ def test_many_profiles_are_one_commit_and_come_back_in_the_order_asked(store: St
 
 def test_large_documents_are_stored_like_small_ones(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     profiles = [sample_profile([wall] * count) for wall, count in ((1.0, 1), (2.0, 500), (3.0, 1))]
-    monkeypatch.setattr(plumbing, "LARGE", 2000)
+    monkeypatch.setattr(stream, "LARGE", 2000)
     paths = store.add(profiles, "add")
     assert list(store.read_many(paths)) == list(zip(paths, profiles, strict=True))
     [replaced] = store.replace([(paths[0], sample_profile([4.0] * 600))], "replace")
@@ -590,7 +593,7 @@ def test_a_missing_object_is_found(store: Store) -> None:
     assert any(problem.path == victim and "missing" in problem.reason for problem in problems)
     assert any("git fsck" in problem.reason for problem in problems)
     documents = dict(store.documents({victim: _blob("main", store, victim), other: _blob("main", store, other)}))
-    assert isinstance(documents[victim], plumbing.Fault)
+    assert isinstance(documents[victim], Fault)
     assert isinstance(documents[other], bytes)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from conftest import Project as Tree
 
-from perfvcs.vcs import Project
-from perfvcs.vcs.changes import Changes
-from perfvcs.vcs.worktree import CheckoutError, checkout, remove
+from perfvcs.git.changes import Changes
+from perfvcs.git.project import Project
+from perfvcs.git.worktree import CheckoutError, checkout, remove
 
 
 def place(project: Tree) -> Path:

@@ -17,7 +17,7 @@ DELTA = 0.01  # of a change that has none
 
 
 class Way(Protocol):
-    """The way from one commit to another, see perfvcs.vcs.ancestry."""
+    """The way from one commit to another, see perfvcs.git.ancestry."""
 
     @property
     def baseline(self) -> str:

@@ -43,6 +43,7 @@ def command(revisions: tuple[str, ...], goes_on: bool, quiet: bool, as_json: boo
     Without a revision it is HEAD: the working tree as it stands. Other revisions are checked out beside it, and several are measured
     interleaved. After -- comes one command to measure instead of the jobs of perf.toml. What is interrupted keeps its complete blocks.
     """
+    from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single
     from perfvcs.measure.campaign import collect, resume
     from perfvcs.measure.progress import shown
@@ -50,7 +51,6 @@ def command(revisions: tuple[str, ...], goes_on: bool, quiet: bool, as_json: boo
     from perfvcs.reports.text import stored
     from perfvcs.repository import Repository
     from perfvcs.rules import FILE
-    from perfvcs.vcs import Project
 
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()

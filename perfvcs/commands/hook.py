@@ -9,8 +9,8 @@ import click
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
+    from perfvcs.git.project import Project
     from perfvcs.hooks import Hook
-    from perfvcs.vcs import Project
 
 HOOK = click.Choice(["post-commit", "pre-push"])
 
@@ -30,7 +30,7 @@ def command() -> None:
 def install(names: tuple[str, ...]) -> None:
     """Install the hooks (both, unless named); again to renew them."""
     from perfvcs import hooks
-    from perfvcs.vcs import Project
+    from perfvcs.git.project import Project
 
     project = Project.find()
     for hook in hooks.install(project, names or hooks.HOOKS):
@@ -44,7 +44,7 @@ def install(names: tuple[str, ...]) -> None:
 def uninstall(names: tuple[str, ...]) -> None:
     """Remove the hooks and put back those that were there before."""
     from perfvcs import hooks
-    from perfvcs.vcs import Project
+    from perfvcs.git.project import Project
 
     for removal in hooks.uninstall(Project.find(), names or hooks.HOOKS):
         path = click.format_filename(removal.path)
@@ -64,7 +64,7 @@ def uninstall(names: tuple[str, ...]) -> None:
 def status(as_json: bool) -> None:
     """Say which hooks are installed, and where."""
     from perfvcs import hooks
-    from perfvcs.vcs import Project
+    from perfvcs.git.project import Project
 
     project = Project.find()
     found = hooks.status(project)
@@ -88,7 +88,7 @@ def run(ctx: click.Context, name: str, arguments: tuple[str, ...]) -> None:
     import os
 
     from perfvcs.gate import made
-    from perfvcs.vcs import Project
+    from perfvcs.git.project import Project
 
     if os.environ.get("PERFVCS_SKIP"):
         return

@@ -9,7 +9,7 @@ import click
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
-    from perfvcs.vcs import Project
+    from perfvcs.git.project import Project
 
 NAMED = 20  # dropped entries that are named
 LONGEST = 300
@@ -27,8 +27,8 @@ def command(adopt: bool, store: str | None) -> None:
     from pathlib import Path
 
     from perfvcs import gate
+    from perfvcs.git.project import Project
     from perfvcs.repository import Repository
-    from perfvcs.vcs import Project
 
     project = Project.find()
     if store is not None:

@@ -102,8 +102,8 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
     elif output:
         raise UsageError(f"-o is for files, and {target!r:.100} is in the store: use `perf export`")
     else:
+        from perfvcs.git.project import UnknownRevision
         from perfvcs.repository import Repository
-        from perfvcs.vcs import UnknownRevision
 
         repository = Repository.find()
         try:

@@ -23,8 +23,8 @@ from perfvcs.gate.inspection import (
     untracked,
 )
 from perfvcs.gate.record import BEGUN, TOKEN, Record, read, write
+from perfvcs.git.project import NoRepository, Project
 from perfvcs.lock import alone_in
-from perfvcs.vcs import NoRepository, Project
 
 __all__ = ["FOLDER", "Untrusted", "enter", "made", "make", "nothing", "place", "settle", "stamp"]
 

@@ -12,10 +12,10 @@ from perfvcs.descriptors import entries, remove
 from perfvcs.gate import stamp
 from perfvcs.gate.inspection import beside, beside_git, check_owner, check_place, is_elsewhere, place, untracked
 from perfvcs.gate.record import TOKEN, Record, read, write
+from perfvcs.git.project import Project
 from perfvcs.lock import alone_in, hold
 from perfvcs.store import Store, layout
 from perfvcs.store.place import Damaged, verified
-from perfvcs.vcs import Project
 
 KEPT = {"log": (".log", ".log.1"), "pages": (".html",), "aside": (".json",)}  # folders whose plain files of these kinds stay
 BATCH = 1000  # documents that one git process reads

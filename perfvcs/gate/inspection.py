@@ -10,8 +10,9 @@ from pathlib import Path
 from perfvcs.descriptors import NotPlain, plain
 from perfvcs.errors import PerfError
 from perfvcs.gate.record import BEGUN, TOKEN, Record, read, write
+from perfvcs.git.command import GitError, git
+from perfvcs.git.project import NoRepository, Project
 from perfvcs.store import layout
-from perfvcs.vcs import GitError, NoRepository, Project, git
 
 FOLDER = ".perf"
 ADOPT = "if its profiles are yours, run `perf init --adopt`; otherwise delete it"

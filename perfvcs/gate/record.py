@@ -12,7 +12,7 @@ from perfvcs import wholefile
 from perfvcs.descriptors import NotPlain, plain
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.vcs import NoRepository, Project
+from perfvcs.git.project import NoRepository, Project
 
 NAME = "perfvcs"  # in the git folder that all worktrees share
 TOKEN, BEGUN = "token", "token.new"  # in .perf; BEGUN is renamed when it is whole

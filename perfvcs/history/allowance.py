@@ -35,7 +35,7 @@ class Allowance:
         The way that is looked at reaches over both the finding's commits and those of each acceptance that overlap with them: two
         versions may have been compared that are further apart, and the commits between them were measured later.
         """
-        from perfvcs.vcs.ancestry import Ancestry
+        from perfvcs.git.ancestry import Ancestry
 
         line = finding.line
         about = self._known.get((line.job.label, line.uid, line.size, line.metric), [])

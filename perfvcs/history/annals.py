@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import title
 from perfvcs.history.judging import SHORTEST, judged
 from perfvcs.history.successions import successions
 from perfvcs.history.verdict import Verdicts
-from perfvcs.vcs import UnknownRevision
 
 if TYPE_CHECKING:
+    from perfvcs.git.project import Commit, Fixed
     from perfvcs.history.finding import Finding, Newest, Noisier, Switching
     from perfvcs.history.judging import Judged
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
-    from perfvcs.vcs import Commit, Fixed
 
 
 @dataclass(frozen=True)

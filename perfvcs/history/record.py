@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding, Newest, Noisier, Switching
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
-    from perfvcs.vcs import Commit
 
 COMPARED = 5_000  # comparisons of neighbours; of more, the oldest of each series are left out
 

@@ -19,11 +19,11 @@ from perfvcs.quantity import metric_rank
 from perfvcs.subject import Point, Series, Step
 
 if TYPE_CHECKING:
+    from perfvcs.git.project import Commit, Project
     from perfvcs.history.finding import Finding
     from perfvcs.index.lines import Line
     from perfvcs.profile import Environment
     from perfvcs.repository import Repository
-    from perfvcs.vcs import Commit, Project
 
 COMMITS = 3000  # the newest measured ones are drawn
 JUDGED = 40  # the newest of them are compared with the one before

@@ -12,8 +12,9 @@ from typing import Literal
 from perfvcs import wholefile
 from perfvcs.errors import PerfError
 from perfvcs.gate import made
+from perfvcs.git.command import GitError
+from perfvcs.git.project import Project
 from perfvcs.hooks import script as hookscript
-from perfvcs.vcs import GitError, Project
 
 HOOKS = ("post-commit", "pre-push")
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from perfvcs.descriptors import NotPlain, make_folder, plain
 from perfvcs.errors import PerfError
 from perfvcs.gate import enter
+from perfvcs.git.command import environment
+from perfvcs.git.project import Project
 from perfvcs.keeper import released
-from perfvcs.vcs import Project, environment
 
 LOG = Path("log", "post-commit.log")  # in .perf
 LARGEST = 1_000_000  # bytes, then the log moves to one older file

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfvcs.vcs import GitError, Project, environment
+from perfvcs.git.command import GitError, environment
+from perfvcs.git.project import Project
 
 DEGRADED, OPEN = 3, 4  # exit statuses of `perf check`
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
 
-    from perfvcs.store.plumbing import Fault
+    from perfvcs.git.bare import Fault
 
 Number = TypeVar("Number", int, float)
 

@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 from perfvcs.descriptors import remove
 from perfvcs.environment import clean
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.git.changes import Changes
+from perfvcs.git.project import Project
+from perfvcs.git.worktree import checkout
 from perfvcs.jobs.config import Config, PythonTable, seconds
 from perfvcs.measure.compilers import wrapped
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.process import CommandFailed, run
-from perfvcs.vcs import Project
-from perfvcs.vcs.changes import Changes
-from perfvcs.vcs.worktree import checkout
 
 CFLAGS = "{cflags}"  # in a build command
 

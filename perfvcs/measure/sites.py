@@ -16,6 +16,8 @@ from perfvcs.collector import Run
 from perfvcs.environment import Knobs
 from perfvcs.environment.noise import Noise
 from perfvcs.environment.seeds import PLACEHOLDER, seeded
+from perfvcs.git.changes import Changes
+from perfvcs.git.project import Project
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.jobs.workload import Workload
@@ -24,8 +26,6 @@ from perfvcs.measure.program import resolve
 from perfvcs.measure.site import Site, Version, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
 from perfvcs.profile import Environment, Job
-from perfvcs.vcs import Project
-from perfvcs.vcs.changes import Changes
 
 Flags = tuple[str, ...]
 

@@ -15,11 +15,11 @@ from perfvcs.quantity import change, counted, escaped, metric_name, metric_rank,
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
+    from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
     from perfvcs.index.verdicts import Verdict
     from perfvcs.repository import Repository
     from perfvcs.summary import Measured, Summary
-    from perfvcs.vcs import Commit
 
 METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 FIRST = "time"  # the collector whose trends come first

@@ -19,10 +19,10 @@ from perfvcs.check.change import NothingToCompare
 from perfvcs.check.document import decode
 from perfvcs.check.text import benchmark, labelled
 from perfvcs.errors import UsageError, nearest
+from perfvcs.git.command import GitError
 from perfvcs.lock import hold
 from perfvcs.profile import Malformed
 from perfvcs.quantity import escaped, metric_name, percent, quantity, shorten
-from perfvcs.vcs import GitError
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError, nearest
+from perfvcs.git.project import UnknownRevision
 from perfvcs.history.series import gather
 from perfvcs.repository import State
 from perfvcs.subject import Subject
-from perfvcs.vcs import UnknownRevision
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from perfvcs.git.project import Project
 from perfvcs.quantity import shorten
 from perfvcs.site.model import File
-from perfvcs.vcs import Project
 
 PATH = 160  # characters
 MOST = 400  # files of a commit that are kept, the others are only counted

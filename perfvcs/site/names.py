@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from perfvcs.git.project import Commit
 from perfvcs.index.lines import Line
 from perfvcs.profile import Environment
 from perfvcs.quantity import shorten
 from perfvcs.site import model
 from perfvcs.store.place import fold
-from perfvcs.vcs import Commit
 
 SHORT = 10  # characters of a commit's id
 MARK = 10  # hex digits that tell addresses apart

@@ -25,8 +25,8 @@ from perfvcs.site.leaf import Leaf, digest, packed
 from perfvcs.site.template import GENERATOR, Templates
 
 if TYPE_CHECKING:
+    from perfvcs.git.project import Project
     from perfvcs.repository import Repository
-    from perfvcs.vcs import Project
 
 NEWEST = 12  # versions in the chart of the front page
 PROFILES = 24  # pages of profiles

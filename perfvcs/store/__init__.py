@@ -18,12 +18,13 @@ from typing import NamedTuple, NoReturn
 
 from perfvcs.descriptors import plain
 from perfvcs.errors import NO_SPACE, PerfError, UsageError, disk_is_full
+from perfvcs.git.bare import Bare, Fault, GitFailed
+from perfvcs.git.identity import identity
+from perfvcs.git.stream import BRANCH, Import, blob_id
 from perfvcs.lock import alone_in
 from perfvcs.profile import MAX_BYTES, Profile
 from perfvcs.store import layout
-from perfvcs.store.identity import identity
 from perfvcs.store.place import PLACE, Damaged, damaged, place, verified
-from perfvcs.store.plumbing import BRANCH, Fault, Git, GitFailed, Import, blob_id
 
 FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -81,7 +82,7 @@ class Store:
 
     def __init__(self, path: Path, who: str | None = None) -> None:
         self.path = path
-        self._git = Git(path.absolute())
+        self._git = Bare(path.absolute())
         self._who = who
 
     @classmethod

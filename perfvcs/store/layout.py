@@ -6,11 +6,10 @@ import contextlib
 import os
 import re
 import stat
-import subprocess
 from pathlib import Path
 
 from perfvcs.descriptors import NotPlain, entries, folder, plain, remove
-from perfvcs.store.plumbing import clean_environment
+from perfvcs.git.command import keys
 
 CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 HEAD = b"ref: refs/heads/main\n"
@@ -130,12 +129,9 @@ def _foreign_keys(config: Path) -> list[str]:
     """The keys of a configuration that perfvcs and git's own `init` do not write; nothing in it is obeyed."""
     if _content(config) == CONFIG:
         return []
-    command = ["git", "config", "--file", str(config), "--no-includes", "--list", "--name-only", "--null"]
-    listed = b""
-    if config.is_file() and not config.is_symlink():
-        listed = subprocess.run(command, env=clean_environment(), cwd="/", capture_output=True, check=False).stdout
-    keys = dict.fromkeys(listed.decode(errors="replace").split("\0"))
-    return [key for key in keys if key and not STANDARD.fullmatch(key)]
+    if config.is_symlink() or not config.is_file():
+        return []
+    return [key for key in keys(config) if not STANDARD.fullmatch(key)]
 
 
 def _content(path: Path) -> bytes | None:

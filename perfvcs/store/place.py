@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from perfvcs.errors import PerfError
+from perfvcs.git.bare import Fault
 from perfvcs.profile import Malformed, Profile, decode
-from perfvcs.store.plumbing import Fault
 
 PLACE = re.compile(r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)")
 MAX_FOLDED = 40

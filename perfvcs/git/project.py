@@ -6,15 +6,15 @@ import contextlib
 import os
 import re
 import shlex
-import subprocess
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from perfvcs import wholefile
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.vcs.lineage import Lineage
+from perfvcs.git.command import GitError, git, listing
+from perfvcs.git.lineage import Lineage
 
 SESSION = re.compile(r"\d{8}T\d{6}(-[0-9a-f]*)?")  # what measure.journal calls sessions, or a beginning
 
@@ -23,10 +23,6 @@ class NoRepository(PerfError):
     """There is no git repository, or nothing in it to measure."""
 
     exit_code = 10
-
-
-class GitError(PerfError):
-    """git itself failed; the message is git's own."""
 
 
 class UnknownRevision(UsageError):
@@ -59,69 +55,6 @@ def _commits(listed: str) -> Iterator[Commit]:
         readable = entry.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         commit, parents, when, author, title = readable.split("\x1f", 4)
         yield Commit(commit, tuple(parents.split()), author, when, title)
-
-
-def environment() -> dict[str, str]:
-    """The process environment without what git sets for its hooks, so that a repository is found by its folder alone."""
-    identity = {f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    kept = identity | {"GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in kept}
-    return clean | {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_MESSAGES": "C", "LANGUAGE": "C"}
-
-
-def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:
-    """The standard output of one git command, without its last line end; raises GitError with git's own message."""
-    try:
-        done = subprocess.run(  # in bytes: text would turn a carriage return in a file's name into a line end
-            ["git", *args], cwd=folder, env=environment() | dict(extra or {}), capture_output=True, check=False,
-            input=None if text is None else text.encode("utf-8", "surrogateescape"),
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise GitError("git is not on PATH: install it (apt install git)") from None
-    if done.returncode:
-        raise _failed(args, done.stderr, done.returncode)
-    return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
-
-
-def _failed(args: Sequence[str], said: bytes, status: int) -> GitError:
-    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
-    # the first complaint is the cause, those after it are what came of it
-    told = [line.partition(": ")[2] for line in lines if line.startswith(("error: ", "fatal: "))]
-    name = next(word for word in args if not word.startswith("-") and "=" not in word)
-    return GitError(f"git {name} failed: {[*told, *lines[-1:], f'exit status {status}'][0]}")
-
-
-def listing(folder: Path, *args: str, text: str = "") -> Generator[str, None, None]:
-    """The lines that one git command prints, as they come; git begins at once, and ends with the last line that is asked for.
-
-    Raises GitError behind the last line where git failed.
-    """
-    lines = _lines(folder, args, text)
-    next(lines)
-    return lines
-
-
-def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None, None]:
-    # Without GIT_FLUSH, git writes line by line, which takes as long as the rest.
-    from tempfile import TemporaryFile
-
-    with TemporaryFile() as told, TemporaryFile() as asked:
-        asked.write(text.encode())
-        asked.seek(0)
-        with subprocess.Popen(
-            ["git", *args], cwd=folder, env=environment() | {"GIT_FLUSH": "0"}, stdin=asked, stdout=subprocess.PIPE, stderr=told,
-            text=True,
-        ) as process:  # fmt: skip
-            try:
-                yield ""
-                for line in process.stdout or ():
-                    yield line.strip()
-                process.wait()
-            finally:
-                process.kill()
-        if process.returncode:
-            told.seek(0)
-            raise _failed(args, told.read(), process.returncode)
 
 
 def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:

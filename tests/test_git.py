@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from conftest import Project as Tree
 
-from perfvcs import vcs
 from perfvcs.errors import UsageError
-from perfvcs.vcs import GitError, NoRepository, Project, UnknownRevision, git
-from perfvcs.vcs.changes import Changes, difference
+from perfvcs.git import project as module
+from perfvcs.git.changes import Changes, difference
+from perfvcs.git.command import GitError, git
+from perfvcs.git.project import NoRepository, Project, UnknownRevision
 
 
 def test_a_folder_without_a_repository_says_how_to_make_one(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_a_path_may_hold_any_character(tmp_path: Path, name: str) -> None:
 @pytest.mark.usefixtures("project")
 def test_a_repository_of_another_user_is_not_trusted_and_the_cure_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    monkeypatch.setattr("perfvcs.vcs.environment", lambda: dict(os.environ))
+    monkeypatch.setattr("perfvcs.git.command.environment", lambda: dict(os.environ))
     with pytest.raises(NoRepository, match=r"belongs to another user: .*git config --global --add safe.directory .*project"):
         Project.find()
 
@@ -210,7 +211,7 @@ def test_ancestors_of_several_commits_are_read_from_git_once(project: Tree, monk
             project.git("merge", "--quiet", "--no-edit", "-s", "ours", side)
         commits.append(project.commit(f"main {number}"))
     git, listed = Project.find(), []
-    start = vcs.listing
+    start = module.listing
 
     def counted(*args: Any, **more: Any) -> Any:
         for line in start(*args, **more):
@@ -218,7 +219,7 @@ def test_ancestors_of_several_commits_are_read_from_git_once(project: Tree, monk
             yield line
 
     expected = {commit: list(Project.find().ancestors(commit)) for commit in commits}
-    monkeypatch.setattr(vcs, "listing", counted)
+    monkeypatch.setattr(module, "listing", counted)
     for commit in commits[5:10]:  # upwards, each to its end
         assert list(git.ancestors(commit)) == expected[commit]
     assert len(listed) == len(set(listed))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfvcs.vcs import Project
+from perfvcs.git.project import Project
 
 LARGE = 1_000_000  # bytes; a larger file is not read
 MOST, MANY = 16_000_000, 2_000  # bytes and number; where the files that are not large are more together, none of them is read

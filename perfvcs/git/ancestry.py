@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from perfvcs.vcs import GitError, Project
+from perfvcs.git.command import GitError
+from perfvcs.git.project import Project
 
 
 @dataclass(frozen=True)

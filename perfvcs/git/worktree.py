@@ -13,8 +13,9 @@ from pathlib import Path
 
 from perfvcs import descriptors
 from perfvcs.errors import CURES, PerfError, disk_is_full
-from perfvcs.vcs import GitError, Project, git
-from perfvcs.vcs.changes import LARGE, Changes
+from perfvcs.git.changes import LARGE, Changes
+from perfvcs.git.command import GitError, git
+from perfvcs.git.project import Project
 
 # A worktree must not run the project's hooks, and its submodules may come from the copies that the project already has.
 QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "protocol.file.allow=always")

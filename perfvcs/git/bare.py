@@ -1,0 +1,141 @@
+"""Git's plumbing on a bare repository of our own: one process per operation, and none of the user's settings."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from perfvcs.git.command import CHUNK, complaint, scratch, start
+
+
+class GitFailed(Exception):
+    """Git ended with an error; the text is what it wrote. Callers turn it into a PerfError."""
+
+    @property
+    def reason(self) -> str:
+        """The first line that says something."""
+        return next((line.removeprefix("fatal: ") for line in str(self).splitlines() if line.strip()), "git was killed")
+
+
+class Fault(NamedTuple):
+    """Why an object cannot be read."""
+
+    reason: str
+
+
+class Entry(NamedTuple):
+    """One line of a tree listing."""
+
+    mode: str
+    blob: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Bare:
+    """The bare repository at ``path``. All methods raise GitFailed, and GitMissing."""
+
+    path: Path
+
+    def start(self, *args: str, stdin: IO[bytes] | int, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+        """A hardened git process on the repository."""
+        return start(f"--git-dir={self.path}", *args, hardened=True, stdin=stdin, stderr=stderr)
+
+    def run(self, *args: str, data: bytes = b"") -> bytes:
+        """What a short git command prints, ``data`` on its stdin."""
+        with scratch() as stderr:
+            process = self.start(*args, stdin=subprocess.PIPE, stderr=stderr)
+            with process, _killed_on_error(process):
+                output, _ = process.communicate(data)
+            if process.returncode:
+                raise GitFailed(f"{complaint(process, stderr)}\n{output[:CHUNK].decode(errors='replace')}")
+        return output
+
+    def fields(self, *args: str) -> Iterator[bytes]:
+        """The NUL-terminated fields that a git command prints, streamed."""
+        with scratch() as stderr:
+            process = self.start(*args, stdin=subprocess.DEVNULL, stderr=stderr)
+            with process, _killed_on_error(process):
+                assert process.stdout is not None
+                rest = b""
+                while chunk := process.stdout.read(CHUNK):
+                    *whole, rest = (rest + chunk).split(b"\0")
+                    yield from whole
+            if process.returncode:
+                raise GitFailed(complaint(process, stderr))
+
+    def listing(self, tree: str, *folders: str) -> Iterator[Entry]:
+        """All blobs (and submodules) below a tree, or below some of its folders."""
+        for field in self.fields("ls-tree", "-r", "-z", "--full-tree", tree, "--", *folders):
+            properties, path = field.split(b"\t", 1)
+            mode, _, blob = properties.decode().split(" ")
+            yield Entry(mode, blob, os.fsdecode(path))
+
+    def objects(self, names: Iterable[str], limit: int) -> Iterator[bytes | Fault]:
+        """The contents of blobs, in order of ``names`` (ids, or ``commit:path``), through one ``cat-file --batch``.
+
+        What cannot be read, or has more than ``limit`` bytes, is a Fault, and the others still come.
+        """
+        waiting = list(names)
+        while waiting:
+            with scratch() as requests, scratch() as stderr:
+                # From a file, not a pipe: there is no second pipe that could fill up while we wait on the first.
+                requests.writelines(name.replace("\n", " ").encode("utf-8", "surrogateescape") + b"\n" for name in waiting)
+                requests.seek(0)
+                process = self.start("cat-file", "--batch", stdin=requests, stderr=stderr)
+                answered = 0
+                with process, _killed_on_error(process):
+                    assert process.stdout is not None
+                    for _ in waiting:
+                        answered += 1
+                        content = _content(process.stdout, limit)
+                        if content is None:  # git gave up on this one; a fresh process reads the others
+                            process.wait()
+                            yield Fault(_reason(complaint(process, stderr)))
+                            break
+                        yield content
+            waiting = waiting[answered:]
+
+
+def _content(stdout: IO[bytes], limit: int) -> bytes | Fault | None:
+    """The next answer of ``cat-file --batch``; None when the process died on it."""
+    line = stdout.readline()
+    if not line.endswith(b"\n"):
+        return None
+    words = line.split()
+    if len(words) != 3 or words[1] not in (b"blob", b"tree", b"commit", b"tag"):
+        return Fault("the object is missing")
+    size, left = int(words[2]), int(words[2]) + 1
+    if words[1] == b"blob" and size <= limit:
+        content = stdout.read(left)
+        return content[:-1] if len(content) == left else None
+    while left:
+        skipped = len(stdout.read(min(left, CHUNK)))
+        if not skipped:
+            return None
+        left -= skipped
+    return Fault(f"{size:,} bytes are over the limit of {limit:,}" if words[1] == b"blob" else "it is not a file")
+
+
+@contextlib.contextmanager
+def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Git is stopped, with its children, when nobody wants the rest; asked politely, it removes its temporary files."""
+    try:
+        yield
+    except BaseException:
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        raise
+
+
+def _reason(text: str) -> str:
+    """The last line that says something, without git's prefix."""
+    lines = [line.partition(": ")[2] or line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "git ended without a word"

@@ -1,0 +1,155 @@
+"""The one place that runs git: in the project, whose settings it obeys, or hardened, where it obeys nothing but us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from perfvcs.errors import PerfError
+
+CHUNK = 1 << 20
+ENDED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)  # what somebody sends; others are git's own failures
+# Nothing that a hardened git finds in a repository makes it start a program or reach another place, and it does nothing unasked.
+SETTINGS = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "protocol.allow=never", "gc.auto=0",
+    "maintenance.auto=false", "commit.gpgSign=false", "core.quotePath=true",
+)  # fmt: skip
+HARDENED = ("--no-replace-objects", *(part for setting in SETTINGS for part in ("-c", setting)))
+
+
+class GitError(PerfError):
+    """git itself failed; the message is git's own."""
+
+
+class GitMissing(GitError):
+    """There is no git on PATH."""
+
+
+class GitEnded(PerfError):
+    """Somebody ended git: a signal of a user's, or the system, which was short of memory. The store is as it was."""
+
+
+def environment() -> dict[str, str]:
+    """The process environment without what git sets for its hooks, so that a repository is found by its folder alone."""
+    identity = {f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    kept = identity | {"GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in kept}
+    return clean | {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_MESSAGES": "C", "LANGUAGE": "C"}
+
+
+def hardened_environment() -> dict[str, str]:
+    """The environment without what redirects git (we run inside hooks) and without the user's and the system's settings."""
+    found = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    found |= {"LC_ALL": "C", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_DEFAULT_HASH": "sha1"}
+    return found | {"GIT_TERMINAL_PROMPT": "0", "GIT_ATTR_NOSYSTEM": "1", "GIT_NO_LAZY_FETCH": "1"}
+
+
+def start(
+    *args: str,
+    hardened: bool,
+    folder: Path | None = None,
+    extra: Mapping[str, str] | None = None,
+    stdin: IO[bytes] | int | None = None,
+    stderr: IO[bytes] | int,
+) -> subprocess.Popen[bytes]:
+    """A git process whose standard output is a pipe; raises GitMissing.
+
+    ``hardened``: it obeys no settings but ours, starts no program, reaches no other place, and has a session of its own, so that
+    Ctrl-C reaches us and we end git in good order. Otherwise it obeys the user's settings and those of the project.
+    """
+    settings, env = (HARDENED, hardened_environment()) if hardened else ((), environment())
+    try:
+        return subprocess.Popen(
+            ["git", *settings, *args], cwd=folder, env={**env, **(extra or {})}, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr,
+            start_new_session=hardened,
+        )  # fmt: skip
+    except FileNotFoundError:
+        if folder is not None and not folder.is_dir():
+            raise GitError(f"the folder {folder} is missing: make it, or go to another one") from None
+        raise GitMissing("git is not on PATH: install it (apt install git)") from None
+
+
+def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:
+    """The standard output of one git command in a project, without its last line end; raises GitError with git's own message."""
+    # in bytes: text would turn a carriage return in a file's name into a line end
+    asked = None if text is None else text.encode("utf-8", "surrogateescape")
+    stdin = None if text is None else subprocess.PIPE
+    process = start(*args, hardened=False, folder=folder, extra=extra, stdin=stdin, stderr=subprocess.PIPE)
+    with process:
+        try:
+            output, said = process.communicate(asked)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise _failed(args, said, process.returncode)
+    return output.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+
+def _failed(args: Sequence[str], said: bytes, status: int) -> GitError:
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    # the first complaint is the cause, those after it are what came of it
+    complaints = [line.partition(": ")[2] for line in lines if line.startswith(("error: ", "fatal: "))]
+    name = next(word for word in args if not word.startswith("-") and "=" not in word)
+    return GitError(f"git {name} failed: {[*complaints, *lines[-1:], f'exit status {status}'][0]}")
+
+
+def listing(folder: Path, *args: str, text: str = "") -> Generator[str, None, None]:
+    """The lines that one git command prints, as they come; git begins at once, and ends with the last line that is asked for.
+
+    Raises GitError behind the last line where git failed.
+    """
+    lines = _lines(folder, args, text)
+    next(lines)
+    return lines
+
+
+def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None, None]:
+    with scratch() as said, scratch() as asked:
+        asked.write(text.encode())
+        asked.seek(0)
+        # without GIT_FLUSH, git writes line by line, which takes as long as the rest
+        with start(*args, hardened=False, folder=folder, extra={"GIT_FLUSH": "0"}, stdin=asked, stderr=said) as process:
+            try:
+                yield ""
+                assert process.stdout is not None
+                for line in process.stdout:
+                    yield line.decode().strip()
+                process.wait()
+            finally:
+                process.kill()
+        if process.returncode:
+            said.seek(0)
+            raise _failed(args, said.read(), process.returncode)
+
+
+def keys(config: Path) -> list[str]:
+    """The keys of a configuration file, nothing of which is obeyed; none where git cannot read it."""
+    ask = ("config", "--file", str(config), "--no-includes", "--list", "--name-only", "--null")
+    with start(*ask, hardened=True, folder=Path("/"), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        output, _ = process.communicate()
+    return [key for key in dict.fromkeys(output.decode(errors="replace").split("\0")) if key]
+
+
+def scratch() -> IO[bytes]:
+    """A file for what git is asked or complains about; in memory, so that a full disk does not swallow what git says of it."""
+    try:
+        return open(os.memfd_create("perfvcs"), "w+b")
+    except (AttributeError, OSError):  # an old kernel, or none of Linux
+        import tempfile
+
+        return tempfile.TemporaryFile()
+
+
+def complaint(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
+    """What git wrote, and what it cannot write: that the system ended it at a limit on files. Raises GitEnded."""
+    if -process.returncode in ENDED_BY:
+        name = signal.Signals(-process.returncode).name
+        raise GitEnded(f"git was ended by {name} while it worked on the store, which is as it was: run the command again")
+    stderr.seek(0)
+    said = stderr.read(CHUNK).decode(errors="replace").strip()
+    return f"{said}\nFile too large" if process.returncode == -signal.SIGXFSZ else said
