@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from needs import need
 
 from perfvcs.collector import Run
 from perfvcs.complexity import Calls, Request, fentry, parse
@@ -116,6 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=7, help="of each line; the least counts")
     runs = parser.parse_args().runs
+    need("gcc")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain, flagged = compile_(folder, "plain", LEAF), compile_(folder, "flagged", LEAF, *FLAGS)

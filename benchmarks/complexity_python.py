@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
+from needs import need
+
 from perfvcs.collector import Run
 from perfvcs.complexity import Function, Request
 from perfvcs.complexity.python import record
@@ -122,6 +124,7 @@ def main() -> None:
     parser.add_argument("--loop", type=int, metavar="CALLS", help="a loop of so many calls instead, such as 100000000")
     parser.add_argument("interpreters", nargs="*", default=[sys.executable], metavar="INTERPRETER")
     chosen = parser.parse_args()
+    need("cc", "Python.h")
     names = chosen.interpreters
     if chosen.loop:
         with tempfile.TemporaryDirectory() as place:

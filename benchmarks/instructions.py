@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from needs import need
+
 from perfvcs import launcher
 from perfvcs.collector import Run
 from perfvcs.collectors.instructions import Instructions
@@ -263,6 +265,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--case", choices=["repeatability", "work", "parsing", "cost"], action="append")
     options = parser.parse_args()
+    need("gcc", "g++", "valgrind")
     cases = options.case or ["repeatability", "work", "parsing", "cost"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

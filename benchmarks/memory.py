@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import heaps
+from needs import need
 from samples import sample_profile
 
 from perfvcs import launcher
@@ -191,6 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=15, help="runs of each program under the quick recorders")
     arguments = parser.parse_args()
+    need("gcc", "g++", "memray")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for title, part in (

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+from needs import need
 from pictures import browser
 
 TIMES = 7
@@ -49,6 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How long the pages of a published site take to open.")
     parser.add_argument("site", type=Path)
     site: Path = parser.parse_args().site.resolve()
+    need("selenium", "/usr/bin/chromium", "/usr/bin/chromedriver")
     slow = False
     with TemporaryDirectory() as folder:
         driver = browser(Path(folder))

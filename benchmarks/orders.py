@@ -24,6 +24,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from needs import need
 from numpy.typing import NDArray
 
 from perfvcs.postprocessors.outliers import Outliers
@@ -202,6 +203,8 @@ def main() -> int:
     if options.simulate:
         simulated()
         return 0
+    if "c" in (options.language or PROGRAMS):
+        need("cc", "make")
     enough = True
     for language, name in product(options.language or tuple(PROGRAMS), options.sets or tuple(SETS)):
         models = {algorithm: model for algorithm, (model, *_) in SETS[name].items()}

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from needs import need
 
 from perfvcs import launcher
 from perfvcs.check import compare
@@ -132,6 +133,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--draws", type=int, default=100)
     options = parser.parse_args()
+    if "cpp" in (options.language or ("cpp",)):
+        need("g++", "make")
     each, count = cost(options.seconds)
     print(f"a reading takes {1e6 * each:.1f} us of processor time (mean of {count})")
     for language in options.language or ("python", "cpp"):

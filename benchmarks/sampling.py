@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from statistics import mean, stdev
 
+from needs import need
+
 from perfvcs import launcher
 from perfvcs.collector import Run
 from perfvcs.sampling import TRUNCATED, Sampler
@@ -124,6 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=15)
     count = parser.parse_args().pairs
+    need("g++", "/usr/bin/perf", "py-spy")
     print(
         "| program | engine | rate | cost in CPU time | sampled time against its own | without beginning | beside the program |"
     )

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from msgspec import structs
+from needs import need
 
 from perfvcs.check import compare
 from perfvcs.measure.turns import turns
@@ -189,6 +190,7 @@ def main() -> None:
     if asked.made_up:
         calibrate(1000)
         return
+    need("pip")
     os.environ |= {"GIT_AUTHOR_NAME": "x", "GIT_AUTHOR_EMAIL": "x@x", "GIT_COMMITTER_NAME": "x", "GIT_COMMITTER_EMAIL": "x@x"}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

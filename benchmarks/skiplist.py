@@ -20,6 +20,8 @@ from collections import Counter, defaultdict
 from itertools import combinations, pairwise
 from pathlib import Path
 
+from needs import need
+
 BUILD = Path(__file__).resolve().parents[1] / "examples/skiplist/build.py"
 VERSIONS = ("v1", "v2", "v3", "v4", "v5", "v6", "v7")
 SOUND = ("v1", "v3", "v5", "v7")
@@ -80,6 +82,8 @@ def main() -> int:
     parser.add_argument("--language", action="append", choices=("python", "cpp"))
     parser.add_argument("--folder", type=Path, help="keep repositories and reports there; those that are there are only checked")
     options = parser.parse_args()
+    if "cpp" in (options.language or ("cpp",)):
+        need("g++", "make")
     every = True
     with tempfile.TemporaryDirectory() as temporary:
         top = (options.folder or Path(temporary)).resolve()

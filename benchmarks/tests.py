@@ -24,6 +24,8 @@ from statistics import mean, median, stdev
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from needs import need
+
 from perfvcs.collector import Run
 from perfvcs.collectors.pytest import Pytest
 from perfvcs.profile import REPEATED, Profile
@@ -181,6 +183,7 @@ def main() -> None:
     parser.add_argument("--executions", type=int, default=8)
     parser.add_argument("--repeat", type=int, default=10)
     options = parser.parse_args()
+    need("pip", "pytest")
     print(f"a repetition of an empty test: {1e3 * cost():.2f} ms of CPU time")
     for package in PACKAGES:
         if not options.package or package.name.partition("=")[0] in options.package:

@@ -22,6 +22,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+from needs import need
+
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -130,6 +132,7 @@ def main() -> None:
     parser.add_argument("--executions", type=int, default=10)
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
+    need("cc")
     folder = options.folder or Path(tempfile.mkdtemp(prefix="perfvcs-trials-"))
     versions = build(folder)
     print(

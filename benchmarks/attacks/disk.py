@@ -63,6 +63,8 @@ def mounted(folder: Path, kind: str = "tmpfs", size: int = SIZE) -> Iterator[Ful
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "attack", str(folder)]
     if kind == "ext4":
+        if not shutil.which("mkfs.ext4"):
+            raise SystemExit("attacks: mkfs.ext4 is missing: install it (on Debian: apt-get install e2fsprogs)")
         image = folder.with_name("image")
         with image.open("wb") as file:
             file.truncate(size)
