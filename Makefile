@@ -1,11 +1,11 @@
 # make demo    measure eight releases of a real package and a skip list in Python and C++, check neighbours, write the pages (about ten minutes)
-# make test    lint, types, tests and their coverage
+# make test    lint, types and every test; with ARGS only pytest with these: make test ARGS='-k store'
+# make coverage  lint, types, every test, and the branches of the code that the tests take, in all processes (slower; continuous integration)
 # make lint    ruff and mypy only
 # make fresh   demo and test on a minimal Debian 12 that is built for it and removed again (needs root and debootstrap)
 # make clean   remove what these made
 #
 # Each makes its own virtual environment (.venv-demo, .venv-test) with the first Python >= 3.11 on PATH; `make test PYTHON=...` names another.
-# ARGS goes to pytest: make test ARGS='-k store'.
 
 SHELL = /bin/sh
 PYTHON =
@@ -15,7 +15,9 @@ IN_TEST = .venv-test/bin/python -m
 NOT = --extend-exclude demo/sqlparse,demo/skiplist
 COVERED = COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(CURDIR)/.coverage"
 
-.PHONY: help demo test lint fresh clean
+.PHONY: help demo test coverage lint fresh clean
+
+unexport PYTHONDONTWRITEBYTECODE # pytest keeps the tests that it has prepared, mypy and Python what they have compiled
 
 help:
 	@sed -n 's/^# \(make [a-z]* .*\)/\1/p' Makefile
@@ -25,23 +27,33 @@ demo: demo/built demo/skiplist/built
 	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/skiplist/run.sh demo
 
 # Everything is run, whatever failed before; the end names what did. (No $(MAKE) in here: --dry-run would run it.)
-CHECKS = $(IN_TEST) ruff check $(NOT) . || failed="$$failed ruff-check"; \
-  $(IN_TEST) ruff format --check $(NOT) . || failed="$$failed ruff-format"; \
-  $(IN_TEST) mypy || failed="$$failed mypy"
-# The bound of coverage is for a run of everything: without a tool, or with ARGS that leave out tests, another one would hold each time.
+RUFF = $(IN_TEST) ruff check $(NOT) . || failed="$$failed ruff-check"; $(IN_TEST) ruff format --check $(NOT) . || failed="$$failed ruff-format"
+# The types are checked beside the tests: without its cache mypy takes half a minute of one processor.
+MYPY = $(IN_TEST) mypy >.venv-test/mypy.log 2>&1 & mypy=$$!
+TYPED = wait $$mypy || failed="$$failed mypy"; cat .venv-test/mypy.log; rm -f .venv-test/mypy.log
+PYTEST = PATH="$$PATH:$(CURDIR)/.venv-test/bin" $(IN_TEST) pytest
+EVERY_TEST = $(PYTEST) -n $(WORKERS) --dist worksteal || failed="$$failed pytest"
+# The bound of coverage is for a run of everything: where a tool is missing, another one would hold each time.
 UNBOUND = { echo "coverage: no bound, since $$(cat .coverage-skipped) tests were skipped for what is missing here" >&2; echo --fail-under=0; }
-BOUND = $(if $(ARGS),--fail-under=0,$$(! test -f .coverage-skipped || $(UNBOUND)))
+BOUND = $$(! test -f .coverage-skipped || $(UNBOUND))
 VERDICT = test -z "$$failed" || { echo "make $@: failed:$$failed" >&2; exit 1; }
 
 test: .venv-test/installed
+ifeq ($(ARGS),)
+	@failed=; $(MYPY); $(RUFF); $(EVERY_TEST); $(TYPED); $(VERDICT)
+else
+	@$(PYTEST) $(ARGS)
+endif
+
+coverage: .venv-test/installed
 	@rm -f .coverage .coverage.* .coverage-skipped
-	@failed=; $(CHECKS); \
-	  PATH="$$PATH:$(CURDIR)/.venv-test/bin" $(COVERED) $(IN_TEST) pytest -n $(WORKERS) $(ARGS) || failed="$$failed pytest"; \
+	@failed=; $(MYPY); $(RUFF); \
+	  export $(COVERED); $(EVERY_TEST); $(TYPED); \
 	  $(IN_TEST) coverage combine --quiet && $(IN_TEST) coverage report $(BOUND) || failed="$$failed coverage"; \
 	  $(VERDICT)
 
 lint: .venv-test/installed
-	@failed=; $(CHECKS); $(VERDICT)
+	@failed=; $(RUFF); $(MYPY); $(TYPED); $(VERDICT)
 
 demo/built: examples/building.py examples/demo/build.py examples/demo/perf.toml examples/demo/bench/sql.py .venv-demo/installed
 	@rm -rf demo/sqlparse demo/pages

@@ -141,7 +141,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line for each reason how much was skipped; `make test` learns it too, whose bound of coverage is for a whole run."""
+    """Say in one line for each reason how much was skipped; `make coverage` learns it too, whose bound of coverage is for a whole run."""
     reports = [report.longrepr for report in terminalreporter.stats.get("skipped", []) if isinstance(report.longrepr, tuple)]
     reasons = Counter(reason.removeprefix("Skipped: ") for _, _, reason in reports)
     for reason, count in reasons.most_common():
