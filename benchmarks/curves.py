@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from perfvcs.check import Change, compare, past_of
+from perfvcs.check import Change, compare, earlier_sessions
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.summary import Measured
 
@@ -152,7 +152,7 @@ def outcomes(repetition: int, errors: list[tuple[str, str]], options: argparse.N
         )
         for number, block in enumerate(blocks[2:])
     ]  # fmt: skip
-    history = past_of(Measured.of(one) for one in [*earlier, *both]) if options.apart else {}
+    history = earlier_sessions(Measured.of(one) for one in [*earlier, *both]) if options.apart else {}
     found: dict[str, list[Change]] = defaultdict(list)
     for change in compare(both[:1], both[1:], history=history).changes:
         found[change.uid].append(change)

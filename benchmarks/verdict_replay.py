@@ -20,10 +20,10 @@ import msgspec
 import numpy as np
 from noise import METRICS, NOISES, TRUE, Array, Flags, Noise, balanced, read, samples
 
-from perfvcs.check import Change, Past, Unit, compare
-from perfvcs.check.look import look
+from perfvcs.check import Change, EarlierSessions, Unit, compare
+from perfvcs.check.stopping import interim
 from perfvcs.profile import Collected, Design, Environment, Job, Metric
-from perfvcs.statistics.looks import schedule
+from perfvcs.statistics.interim import schedule
 from perfvcs.summary import Header, Measured, Summary
 
 Table = dict[tuple[str, str, str], Array]  # bench, version, metric -> median per block
@@ -50,10 +50,10 @@ def measured(
     return msgspec.structs.replace(found, turns={(0, number): int(place) for number, place in enumerate(places)})
 
 
-def steady(side: Sequence[Measured]) -> dict[Unit, Past]:
+def steady(side: Sequence[Measured]) -> dict[Unit, EarlierSessions]:
     """A history without any variance between sessions, which turns the unpaired rule into plain Welch."""
     return {
-        Unit(one.header.job.key, ENVIRONMENT.fingerprint, found.uid, None, found.metric): Past((0.0,) * 6)
+        Unit(one.header.job.key, ENVIRONMENT.fingerprint, found.uid, None, found.metric): EarlierSessions((0.0,) * 6)
         for one in side
         for found in one.summaries
     }
@@ -166,7 +166,7 @@ def sequential(draws: int) -> None:
                 while count is not None:
                     have = count
                     pair = [measured(side, "x", {"wall": sides[side, :have].tolist()}, later=later) for side in (0, 1)]
-                    seen = look(pair[:1], pair[1:], pairs=have)
+                    seen = interim(pair[:1], pair[1:], pairs=have)
                     count = seen.pairs
                 change = seen.report.changes[0]
                 words.append(change.word)

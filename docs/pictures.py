@@ -23,7 +23,7 @@ from perfvcs.check import compare
 from perfvcs.git.command import git
 from perfvcs.page import render
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources, Stacks
-from perfvcs.reports.exhibit import exhibit
+from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 from perfvcs.site.publication import publish
 from perfvcs.store import Store
@@ -128,7 +128,7 @@ def history(folder: Path) -> Subject:
     repository = Repository.find(folder, create=True)
     Store.create(folder / ".perf/store").add(list(sessions(commits, rng)), "A history")
     repository.refresh()
-    return exhibit(repository, ["sort"])
+    return subject_of(repository, ["sort"])
 
 
 def grown(folder: Path) -> list[str]:
@@ -269,7 +269,7 @@ def measured(folder: Path, name: str, *revisions: str) -> Subject:
         sys.exit(f"{name}: run `make demo` first")
     repository = Repository.find(Path(copytree(there, folder / "demo")))
     repository.refresh()
-    return exhibit(repository, revisions)
+    return subject_of(repository, revisions)
 
 
 PICTURES = {

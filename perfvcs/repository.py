@@ -26,7 +26,7 @@ from perfvcs.store.place import fold
 from perfvcs.units import in_base_units
 
 if TYPE_CHECKING:
-    from perfvcs.check import Past, Report, Unit
+    from perfvcs.check import EarlierSessions, Report, Unit
     from perfvcs.check.acceptance import Acceptance
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
@@ -372,9 +372,9 @@ class Repository:
 
         return apply(report, self.acceptances, way=Ancestry(self.project, baseline.commit, target.commit), today=date.today())
 
-    def history(self, target: State) -> dict[Unit, Past]:
+    def history(self, target: State) -> dict[Unit, EarlierSessions]:
         """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""
-        from perfvcs.check import past_of
+        from perfvcs.check import earlier_sessions
 
         measured = islice(self.measured_ancestors(target.commit), HISTORY)
-        return past_of(self.index.measured([*reversed(list(measured)), target.commit]))
+        return earlier_sessions(self.index.measured([*reversed(list(measured)), target.commit]))

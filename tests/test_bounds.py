@@ -14,7 +14,7 @@ from scipy import stats
 from test_check import STEADY, profile, verdict
 
 from perfvcs.check import bounds, compare
-from perfvcs.check.look import look
+from perfvcs.check.stopping import interim
 from perfvcs.plan.design import reachable
 from perfvcs.plan.variation import Variation
 from perfvcs.profile import Metric, Profile, Resources
@@ -75,8 +75,8 @@ def test_within_settles_no_change(project: Project, perf: Perf) -> None:
 
 def test_measuring_stops_when_all_lies_within() -> None:
     sides = [profile(STEADY[0].tolist())], [profile(STEADY[1].tolist(), 1)]
-    assert look(*sides, pairs=10).pairs == 11
-    assert look(*sides, pairs=10, within=0.05).pairs is None
+    assert interim(*sides, pairs=10).pairs == 11
+    assert interim(*sides, pairs=10, within=0.05).pairs is None
 
 
 def resident(metric: str, unit: str, level: float, shift: float = 0.0, side: int = 0) -> Profile:

@@ -13,9 +13,9 @@ import pytest
 from samples import WALL, sample_profile
 from scipy import stats
 
-from perfvcs.check import Change, NothingToCompare, Past, Report, Unit, compare, past_of
-from perfvcs.check.look import look
+from perfvcs.check import Change, EarlierSessions, NothingToCompare, Report, Unit, compare, earlier_sessions
 from perfvcs.check.methods import Method, load, names
+from perfvcs.check.stopping import interim
 from perfvcs.errors import UsageError
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.summary import Measured
@@ -115,9 +115,9 @@ def test_a_degradation_whose_interval_reaches_into_delta_does_not_fail_the_gate(
 
 def test_the_benchmarks_own_aa_floor_raises_delta() -> None:
     sides = profile(STEADY[0].tolist()), profile((STEADY[1] * 1.05).tolist(), 1)
-    unit = next(iter(past_of(map(Measured.of, sides))))
+    unit = next(iter(earlier_sessions(map(Measured.of, sides))))
     assert verdict(*sides).word == "degradation"
-    change = verdict(*sides, history={unit: Past(audits=(0.06, -0.06, 0.06))})
+    change = verdict(*sides, history={unit: EarlierSessions(audits=(0.06, -0.06, 0.06))})
     assert change.word == "same"
     assert change.delta == pytest.approx(np.expm1(0.06 * 1.96))
 
@@ -191,10 +191,10 @@ def test_measured_apart_without_history_a_change_is_suspected_and_nothing_is_the
     assert changed.p == pytest.approx(expected.pvalue)
 
 
-def history(spread: float, old: Profile, count: int = 12) -> dict[Unit, Past]:
-    unit = next(iter(past_of([Measured.of(old)])))
+def history(spread: float, old: Profile, count: int = 12) -> dict[Unit, EarlierSessions]:
+    unit = next(iter(earlier_sessions([Measured.of(old)])))
     means = np.random.default_rng(5).normal(0, spread, count)
-    return {unit: Past(tuple(means.tolist()), tuple(f"{place:040x}" for place in range(count)))}
+    return {unit: EarlierSessions(tuple(means.tolist()), tuple(f"{place:040x}" for place in range(count)))}
 
 
 def test_a_history_lets_sessions_apart_be_judged_by_how_much_sessions_differ() -> None:
@@ -222,8 +222,10 @@ def test_sessions_apart_have_few_false_alarms_when_sessions_differ() -> None:
         sides = np.exp(rng.normal(0, 0.03, 2)[:, None] + rng.normal(0, 0.005, (2, 10)))
         old = profile(sides[0].tolist(), order="sequential", session="a")
         new = profile(sides[1].tolist(), 1, order="sequential", session="b")
-        unit = next(iter(past_of([Measured.of(old)])))
-        wrong += verdict(old, new, history={unit: Past(tuple(past.tolist()), tuple("abcdefghij"))}).word == "degradation"
+        unit = next(iter(earlier_sessions([Measured.of(old)])))
+        wrong += (
+            verdict(old, new, history={unit: EarlierSessions(tuple(past.tolist()), tuple("abcdefghij"))}).word == "degradation"
+        )
     assert wrong <= 6
 
 
@@ -322,15 +324,15 @@ def test_an_early_look_asks_for_more() -> None:
 
 def test_measuring_stops_when_nothing_is_open() -> None:
     old, slow, noisy = (STEADY[0].tolist(), (STEADY[1] * 1.5).tolist(), STEADY[1].tolist())
-    decided = look([profile(old)], [profile(slow, 1)], pairs=10)
+    decided = interim([profile(old)], [profile(slow, 1)], pairs=10)
     assert (decided.pairs, decided.open, decided.report.changes[0].word) == (None, [], "degradation")
-    undecided = look([profile({"a": old, "b": old})], [profile({"a": slow, "b": noisy}, 1)], pairs=10)
+    undecided = interim([profile({"a": old, "b": old})], [profile({"a": slow, "b": noisy}, 1)], pairs=10)
     assert (undecided.pairs, [change.uid for change in undecided.open]) == (11, ["b"])
-    last = look([profile(old)], [profile(noisy, 1)], pairs=30)
+    last = interim([profile(old)], [profile(noisy, 1)], pairs=30)
     assert (last.pairs, len(last.open)) == (None, 1)
-    first = look([profile([1.0])], [profile([1.0], 1)], pairs=1, most=7)
+    first = interim([profile([1.0])], [profile([1.0], 1)], pairs=1, most=7)
     assert first.pairs == 5
-    hopeless = look([profile([0.0] * 5)], [profile([0.0] * 5, 1)], pairs=5)  # a clock that never moved
+    hopeless = interim([profile([0.0] * 5)], [profile([0.0] * 5, 1)], pairs=5)  # a clock that never moved
     assert (hopeless.pairs, hopeless.open) == (None, [])
 
 
@@ -341,7 +343,7 @@ def test_looking_several_times_has_few_false_alarms() -> None:
         sides = np.exp(rng.normal(0, 0.03, (2, 30)))
         pairs: int | None = 5
         while pairs is not None:
-            found = look([profile(sides[0, :pairs].tolist())], [profile(sides[1, :pairs].tolist(), 1)], pairs=pairs)
+            found = interim([profile(sides[0, :pairs].tolist())], [profile(sides[1, :pairs].tolist(), 1)], pairs=pairs)
             pairs = found.pairs
         wrong += found.report.changes[0].word in ("degradation", "improvement")
     assert wrong <= 5
@@ -385,7 +387,7 @@ def test_a_history_has_one_mean_per_session_and_aa_effects() -> None:
         profile([8.0, 8.0], 1, session="s2", commit=OLD),
         profile([0.0, 8.0], 1, session="s3"),
     ]
-    ((unit, past),) = past_of(map(Measured.of, [*first, *second])).items()
+    ((unit, past),) = earlier_sessions(map(Measured.of, [*first, *second])).items()
     assert unit == Unit(first[0].job.key, "0123456789ab", "sort", None, "wall")
     assert past.means == (pytest.approx(np.log(2)), pytest.approx(np.log(8)))
     assert past.commits == (NEW, OLD)
@@ -394,7 +396,7 @@ def test_a_history_has_one_mean_per_session_and_aa_effects() -> None:
 
 def test_a_history_of_another_machine_is_another_history() -> None:
     other = Environment(fields={"cpu": "other"}, fingerprint="ffffffffffff")
-    assert len(past_of(map(Measured.of, [profile([1.0]), profile([1.0], environment=other, session="s2")]))) == 2
+    assert len(earlier_sessions(map(Measured.of, [profile([1.0]), profile([1.0], environment=other, session="s2")]))) == 2
 
 
 def test_jobs_are_named_for_people() -> None:

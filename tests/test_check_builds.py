@@ -14,7 +14,7 @@ from scipy import stats
 from test_check import NEW, OLD, profile
 
 from perfvcs.check import Change, compare
-from perfvcs.check.look import look
+from perfvcs.check.stopping import interim
 from perfvcs.profile import Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.summary import Summary, summarise
@@ -79,12 +79,12 @@ def test_fewer_than_five_builds_settle_nothing_however_many_executions(builds: i
     sides[1, 0] *= 1.5 if builds == 2 else 1
     change = judged(built(sides[0]), built(sides[1], 1))
     assert (change.word, change.reason) == (word, f"only {builds} builds a side: at least 5, better 10")
-    assert look([built(sides[0])], [built(sides[1], 1)], pairs=10).pairs is None
+    assert interim([built(sides[0])], [built(sides[1], 1)], pairs=10).pairs is None
 
 
 def test_more_pairs_are_asked_for_while_builds_are_enough() -> None:
     sides = drawn(4, builds=5, executions=1)
-    assert look([built(sides[0])], [built(sides[1], 1)], pairs=5).pairs == 6
+    assert interim([built(sides[0])], [built(sides[1], 1)], pairs=5).pairs == 6
 
 
 def test_one_build_against_several_has_no_spread() -> None:

@@ -416,7 +416,7 @@ def test_a_range_that_cannot_be_judged_names_the_cure(
 
 
 def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(project: Project) -> None:
-    from perfvcs.reports.trial import judge
+    from perfvcs.reports.check import judge
 
     measured(project, 0.010, 0.011)
     one, other = (Repository.find() for _ in range(2))

@@ -13,7 +13,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from test_check import profile
 
-from perfvcs.check import Past, Unit, compare, past_of
+from perfvcs.check import EarlierSessions, Unit, compare, earlier_sessions
 from perfvcs.profile import Metric
 from perfvcs.summary import Measured
 
@@ -120,8 +120,8 @@ def test_every_word_interval_and_p_is_that_of_the_second_implementation(
     between, history = None, None
     if design == "apart with a history":
         between = float((np.var(BETWEEN[:4], ddof=1) + np.var(BETWEEN[4:], ddof=1)) / 2)
-        past = Past(tuple(BETWEEN.tolist()), ("a",) * 4 + ("b",) * 4)
-        history = dict.fromkeys(past_of(map(Measured.of, sides)), past)
+        past = EarlierSessions(tuple(BETWEEN.tolist()), ("a",) * 4 + ("b",) * 4)
+        history = dict.fromkeys(earlier_sessions(map(Measured.of, sides)), past)
     report = compare([sides[0]], [sides[1]], method="student", history=history, delta=delta)
     wanted = expected(old, new, paired=paired, higher=better == "higher", between=between, delta=delta)
     assert {change.uid: change.word for change in report.changes} == {name: one.word for name, one in wanted.items()}
@@ -156,7 +156,7 @@ def test_a_history_counts_from_five_sessions_on(count: int) -> None:
     rng = np.random.default_rng(6)
     old, new = (np.exp(rng.normal(shift, 0.001, 8)) for shift in (0, 0.2))
     sides = [profile(side.tolist(), place, order="sequential", session=f"s{place}") for place, side in enumerate((old, new))]
-    unit: Unit = next(iter(past_of(map(Measured.of, sides))))
-    past = Past(tuple(rng.normal(0, 0.005, count).tolist()), tuple(f"{place}" for place in range(count)))
+    unit: Unit = next(iter(earlier_sessions(map(Measured.of, sides))))
+    past = EarlierSessions(tuple(rng.normal(0, 0.005, count).tolist()), tuple(f"{place}" for place in range(count)))
     (change,) = compare([sides[0]], [sides[1]], history={unit: past}).changes
     assert change.word == ("suspected" if count < 5 else "degradation")

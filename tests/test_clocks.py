@@ -13,8 +13,8 @@ from scipy import stats
 from test_check import profile, verdict
 
 from perfvcs.check import compare
-from perfvcs.check.look import look
 from perfvcs.check.markdown import markdown
+from perfvcs.check.stopping import interim
 from perfvcs.check.text import text
 from perfvcs.profile import Metric
 from perfvcs.statistics.resolution import step
@@ -77,7 +77,7 @@ def test_readings_that_are_all_equal_are_not_evidence_unless_they_are_declared_e
 
 def test_measuring_does_not_go_on_with_a_clock_that_shows_nothing() -> None:
     sides = [profile([0.003, 0.004] * 5)], [profile([0.004, 0.003] * 5, 1)]
-    assert look(*sides, pairs=10).pairs is None
+    assert interim(*sides, pairs=10).pairs is None
 
 
 def test_a_change_much_larger_than_a_tick_is_one() -> None:

@@ -18,7 +18,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"keeper"},
     {"profile", "native", "statistics", "quantity", "units", "rules", "descriptors", "wholefile"},
     {"git"},
-    {"lock", "summary", "environment", "process", "plugins", "collector", "linuxperf", "interpreter", "twin", "workloads"},
+    {"lock", "summary", "environment", "process", "plugins", "collector", "linuxperf", "interpreter", "fork", "workloads"},
     {"store", "launcher"},
     {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}
     | {"memory", "postprocessors", "formats"},

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from samples import WALL, sample_profile
 
-from perfvcs.check import Change, Curve, Past, Report, Unit, compare
+from perfvcs.check import Change, Curve, EarlierSessions, Report, Unit, compare
 from perfvcs.check.bounds import settle, within
 from perfvcs.check.case import Case
 from perfvcs.check.curves.condensation import condense
@@ -235,9 +235,9 @@ def test_curves_measured_apart_need_a_history() -> None:
     assert verdict(old, noisy(LOG, 2), paired=False).word == "inconclusive"
     known = profile(old, SIZES)
     unit = Unit(known.job.key, known.environment.fingerprint, "search", None, "wall")
-    steady = Past(means=(-7.0, -7.004, -6.996, -7.001, -6.999, -7.003, -6.998))
+    steady = EarlierSessions(means=(-7.0, -7.004, -6.996, -7.001, -6.999, -7.003, -6.998))
     assert verdict(old, new, paired=False, history={unit: steady}).word == "degradation"
-    wild = Past(means=(-7.0, -7.4, -6.6, -7.1, -6.9, -7.3, -6.8))
+    wild = EarlierSessions(means=(-7.0, -7.4, -6.6, -7.1, -6.9, -7.3, -6.8))
     assert verdict(old, new, paired=False, history={unit: wild}).word == "inconclusive"
 
 
@@ -245,7 +245,7 @@ def test_a_large_change_is_suspected_where_few_sessions_are_known() -> None:
     old = noisy(LOG, 1)
     known = profile(old, SIZES)
     unit = Unit(known.job.key, known.environment.fingerprint, "search", None, "wall")
-    few = {unit: Past(means=(-7.0, -7.05, -6.97, -7.02, -6.2))}  # the last of them is the target itself
+    few = {unit: EarlierSessions(means=(-7.0, -7.05, -6.97, -7.02, -6.2))}  # the last of them is the target itself
     change = verdict(old, noisy(LOG + 1.2e-7 * SIZES, 2), paired=False, history=few)
     assert (change.word, change.reason) == ("suspected", "measured apart, and not enough is known of how much sessions differ")
     assert change.curve is not None and change.curve.kind == "linear" and "O(log n) -> O(n)" in change.finding
@@ -255,7 +255,7 @@ def test_a_large_change_is_suspected_where_few_sessions_are_known() -> None:
 def test_an_audit_raises_what_counts() -> None:
     known = profile(noisy(LOG, 1), SIZES)
     unit = Unit(known.job.key, known.environment.fingerprint, "search", None, "wall")
-    change = verdict(noisy(LOG, 1), noisy(1.03 * LOG, 2), history={unit: Past(audits=(0.06, -0.06, 0.06, -0.06))})
+    change = verdict(noisy(LOG, 1), noisy(1.03 * LOG, 2), history={unit: EarlierSessions(audits=(0.06, -0.06, 0.06, -0.06))})
     assert change.word == "same"
     assert change.delta is not None
     assert change.delta > 0.1

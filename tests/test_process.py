@@ -20,7 +20,7 @@ from perfvcs.commands.process import _option, _value
 from perfvcs.postprocessors import _outcome
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, Stacks, decode
-from perfvcs.reports.processing import equation, process
+from perfvcs.reports.process import equation, process
 from perfvcs.repository import Repository
 from perfvcs.workloads import joined
 

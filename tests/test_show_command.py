@@ -16,7 +16,7 @@ from samples import interleaved, noisy, sample_profile
 from test_pages import documents
 
 from perfvcs.profile import Design, Resources, decode
-from perfvcs.reports.exhibit import exhibit
+from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -128,7 +128,7 @@ def test_all_sizes_of_a_curve_have_its_verdict(project: Project) -> None:
         profiles.append(sample_profile(commit=commit, design=design, resources=rows))
     repository = Repository.find(create=True)
     repository.store.add(profiles, "test")
-    history = exhibit(repository, ["sort"]).history
+    history = subject_of(repository, ["sort"]).history
     assert [series.size for series in history] == sizes
     assert {series.points[0].verdict for series in history} == {""}
     newest = [series.points[1] for series in history]

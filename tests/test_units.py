@@ -16,7 +16,7 @@ from test_check import STEADY, profile, verdict
 from test_history import grow, measured, stepped, store, told
 
 from perfvcs import units as module
-from perfvcs.check import compare, past_of
+from perfvcs.check import compare, earlier_sessions
 from perfvcs.profile import Collected, Metric, Profile
 from perfvcs.repository import Repository
 from perfvcs.summary import Measured
@@ -109,9 +109,9 @@ def sessions(*parts: tuple[Metric, float]) -> list[Profile]:
 
 def test_a_past_survives_another_prefix_and_begins_anew_with_another_direction() -> None:
     seconds, reversed_ = Metric("s"), Metric("s", better="higher")
-    ((_, past),) = past_of(map(Measured.of, sessions((seconds, 0.01), (MS, 10.0), (seconds, 0.01)))).items()
+    ((_, past),) = earlier_sessions(map(Measured.of, sessions((seconds, 0.01), (MS, 10.0), (seconds, 0.01)))).items()
     assert past.means == pytest.approx([past.means[0]] * 3)
-    ((_, past),) = past_of(map(Measured.of, sessions((seconds, 0.01), (seconds, 0.01), (reversed_, 0.03)))).items()
+    ((_, past),) = earlier_sessions(map(Measured.of, sessions((seconds, 0.01), (seconds, 0.01), (reversed_, 0.03)))).items()
     assert len(past.means) == len(past.commits) == 1
 
 

@@ -28,7 +28,7 @@ from perfvcs.errors import UsageError
 from perfvcs.history import series as reports
 from perfvcs.history import verdict
 from perfvcs.profile import Collected, Resources
-from perfvcs.reports.exhibit import exhibit
+from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 from perfvcs.subject import Series, Subject
 from perfvcs.views.history import History
@@ -38,7 +38,7 @@ Perf = Callable[..., Said]
 
 def shown(repository: Repository, name: str = "sort", **options: Any) -> Series:
     """The first series of a benchmark."""
-    return exhibit(repository, [name], **options).history[0]
+    return subject_of(repository, [name], **options).history[0]
 
 
 def drawn(subject: Subject, **options: Any) -> list[figure]:
@@ -138,7 +138,7 @@ def test_commits_are_in_the_order_of_ancestry_whatever_their_dates(project: Proj
 def test_a_series_that_begins_anew_says_why(project: Project) -> None:
     commits = grow(project, 10)
     repository = store(*measured(commits[:6], [0.010] * 6), *measured(commits[6:], [0.011] * 4, seed=2, environment=OTHER))
-    subject = exhibit(repository, ["sort"])
+    subject = subject_of(repository, ["sort"])
     assert [bool(series.begins) for series in subject.history] == [False, True]
     assert "cpu" in subject.history[1].begins
     (plot,) = drawn(subject)
@@ -165,7 +165,7 @@ def test_of_a_long_history_the_newest_commits_are_drawn_and_fewer_judged(
     monkeypatch.setattr(reports, "COMMITS", 30)
     monkeypatch.setattr(reports, "JUDGED", 10)
     commits = grow(project, 40)
-    subject = exhibit(store(*measured(commits, stepped(40, 25))), ["sort"])
+    subject = subject_of(store(*measured(commits, stepped(40, 25))), ["sort"])
     (found,) = subject.history
     assert [point.commit for point in found.points] == commits[10:]
     assert [bool(point.verdict) for point in found.points] == [False] * 20 + [True] * 10
@@ -198,7 +198,7 @@ def test_what_is_left_out_is_told(project: Project, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(reports, "SERIES", 1)
     commits = grow(project, 3)
     profiles = interleaved(commits, [[0.01, 0.01], [0.01, 0.0], [0.01, 0.01]])
-    subject = exhibit(store(*profiles), ["sort"])
+    subject = subject_of(store(*profiles), ["sort"])
     assert [series.metric for series in subject.history] == ["wall"]
     assert [point.commit for point in subject.history[0].points] == [commits[0], commits[2]]
     assert subject.notes == [
@@ -244,7 +244,7 @@ def test_a_commit_of_several_sessions_has_the_interval_of_their_scatter(project:
 def test_a_curve_of_several_sizes_has_a_series_each(project: Project) -> None:
     commit = project.commit()
     rows = Resources(["sort"], [0, 0], [0, 0], size=[10.0, 20.0], metrics={"wall": [0.1, 0.2]})
-    subject = exhibit(store(sample_profile(commit=commit, resources=rows)), ["sort"])
+    subject = subject_of(store(sample_profile(commit=commit, resources=rows)), ["sort"])
     assert [series.size for series in subject.history] == [10.0, 20.0]
 
 

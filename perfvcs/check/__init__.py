@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import WORDS, Change, Cluster, Curve, NothingToCompare, Report, Word, rank
-from perfvcs.check.past import Past, Unit, past_of
+from perfvcs.check.sessions import EarlierSessions, Unit, earlier_sessions
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.summary import Measured
@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from perfvcs.rules import Rules
     from perfvcs.summary import Header
 
-__all__ = ["WORDS", "Change", "Cluster", "Curve", "NothingToCompare", "Past", "Report", "Unit", "Word", "compare", "past_of"]
+__all__ = [
+    "WORDS",
+    "Change",
+    "Cluster",
+    "Curve",
+    "EarlierSessions",
+    "NothingToCompare",
+    "Report",
+    "Unit",
+    "Word",
+    "compare",
+    "earlier_sessions",
+]
 
 
 def compare(
@@ -27,7 +39,7 @@ def compare(
     method: str = "auto",
     rules: Rules | None = None,
     delta: float | None = None,
-    history: Mapping[Unit, Past] | None = None,
+    history: Mapping[Unit, EarlierSessions] | None = None,
     confidence: float = 0.99,
     alpha: float | None = None,
     read: Callable[[Sequence[Header]], Sequence[Profile]] | None = None,
@@ -36,9 +48,9 @@ def compare(
 
     For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``rules`` say which
     method judges what where ``method`` is ``auto``. ``delta`` is the smallest relative effect that counts, by default 1 %, and under
-    ``auto`` 5 % for recorded calls; ``history`` what earlier sessions show, see ``past_of``; ``alpha`` the p-value that a change needs
-    (by default what ``confidence`` leaves; an early look of a sequential measurement asks for less). ``read`` opens the profiles of
-    headers for the methods that need the rows. Raises UsageError for an unknown method or a number out of range.
+    ``auto`` 5 % for recorded calls; ``history`` what earlier sessions show, see ``earlier_sessions``; ``alpha`` the p-value that a change
+    needs (by default what ``confidence`` leaves; an interim analysis asks for less). ``read`` opens the profiles of headers for the
+    methods that need the rows. Raises UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.assignment import assign
     from perfvcs.check.failures import unreliable

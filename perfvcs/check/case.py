@@ -8,7 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import Change, Word
-from perfvcs.check.past import Past, Unit
+from perfvcs.check.sessions import EarlierSessions, Unit
 from perfvcs.summary import RECORDER
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Case:
     before: Sizes
     after: Sizes
     rows: Rows
-    history: Mapping[Unit, Past]
+    history: Mapping[Unit, EarlierSessions]
 
     @cached_property
     def series(self) -> str:
@@ -131,7 +131,7 @@ class Case:
             sides = (_blocks if self.chosen.paired else _apart)(self.before[size], self.after[size])
             if sides[0] and sides[1]:
                 unit = Unit(self.series, self.environment, self.uid, size, self.metric)
-                pairs.append(Pair(self, size, *sides, self.history.get(unit, Past())))
+                pairs.append(Pair(self, size, *sides, self.history.get(unit, EarlierSessions())))
             else:
                 decided.append(decided_change(self.header, self.uid, size, self.metric, "inconclusive", UNUSABLE))
         return pairs, decided
@@ -148,7 +148,7 @@ class Pair:
     size: float | None
     before: Executions
     after: Executions
-    past: Past
+    past: EarlierSessions
 
     @property
     def about(self) -> Metric:

@@ -31,7 +31,7 @@ def command(
     from datetime import date
     from textwrap import wrap
 
-    from perfvcs.reports import consent
+    from perfvcs.reports import accept as report
     from perfvcs.repository import Repository
 
     asked = [bool(changes), bool(removed), listing]
@@ -43,19 +43,19 @@ def command(
         raise click.UsageError("--reason and --until are for what is accepted now: name it")
     repository = Repository.find()
     if changes:
-        found = consent.accept(repository, changes, reason or "", until.date() if until else None)
+        found = report.accept(repository, changes, reason or "", until.date() if until else None)
     elif removed:
-        found = consent.take_back(repository, removed)
+        found = report.take_back(repository, removed)
     else:
-        found = consent.accepted(repository)
+        found = report.accepted(repository)
     if as_json:
-        echo(consent.json(found, date.today()))
+        echo(report.json(found, date.today()))
         return
     if not (changes or removed):
-        listed = list(consent.lines(found, date.today()))
+        listed = list(report.lines(found, date.today()))
         echo("\n".join(listed) or "nothing is accepted")
         return
     for one in found:
-        said = f"{'accepted' if changes else 'not accepted any more:'} {one.id}  {consent.described(one)}"
-        echo("\n".join(wrap(said, consent.COLUMNS, subsequent_indent="    ")))
+        said = f"{'accepted' if changes else 'not accepted any more:'} {one.id}  {report.described(one)}"
+        echo("\n".join(wrap(said, report.COLUMNS, subsequent_indent="    ")))
     echo("commit perf-accepted.toml, so that it holds for everybody")

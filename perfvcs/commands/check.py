@@ -11,8 +11,8 @@ from perfvcs.commands._output import echo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from perfvcs.reports.check import Check, Form
     from perfvcs.reports.neighbours import Neighbours
-    from perfvcs.reports.trial import Form, Trial
     from perfvcs.repository import Repository
 
 
@@ -47,7 +47,7 @@ def command(
     Exit status 3: a degradation that is not accepted; 4: nothing to compare, or with --gate nothing settled. The same revision
     twice is an A/A check of the set-up.
     """
-    from perfvcs.reports.trial import judge
+    from perfvcs.reports.check import judge
     from perfvcs.repository import Repository
 
     share, bound = (None if value is None else value / 100 for value in (delta, within))
@@ -61,7 +61,7 @@ def command(
         _audit(revisions, asked, as_json=as_json, delta=share, method=method, other=measure or gate or markdown or quiet)
         return
     repository = Repository.find(create=measure)
-    judged: Trial | Neighbours
+    judged: Check | Neighbours
     if span:
         from perfvcs.reports.neighbours import neighbours
 
@@ -71,7 +71,7 @@ def command(
     else:
         judged = judge(repository, revisions, method=method, delta=share, within=bound)
     if gate:
-        _require_trust(repository, judged.trials, delta=share, method=method)
+        _require_trust(repository, judged.checks, delta=share, method=method)
     if shown := judged.unseen(repository) if new else judged:
         echo(shown.render(form, verbose=verbose))
     if new:
@@ -82,23 +82,23 @@ def command(
 def _measured(
     repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float | None,
     within: float | None,
-) -> Trial:  # fmt: skip
-    """The trial after measuring; what that takes is imported only here."""
+) -> Check:  # fmt: skip
+    """The check after measuring; what that takes is imported only here."""
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
-    from perfvcs.reports.trial import measure
+    from perfvcs.reports.check import measure
 
     with shown(quiet=silent) as progress:
         return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta, within=within)  # type: ignore[arg-type]
 
 
-def _require_trust(repository: Repository, trials: Sequence[Trial], *, delta: float | None, method: str) -> None:
+def _require_trust(repository: Repository, checks: Sequence[Check], *, delta: float | None, method: str) -> None:
     """Refuse a gate whose stored audits show too many false alarms."""
     from perfvcs.reports.audit import require
 
-    if trials:
-        changes = [change for trial in trials for change in trial.report.changes]
-        require(repository, trials[-1].target, changes, delta=delta, method=method)
+    if checks:
+        changes = [change for check in checks for change in check.report.changes]
+        require(repository, checks[-1].target, changes, delta=delta, method=method)
 
 
 def _audit(

@@ -18,12 +18,12 @@ def command(names: tuple[str, ...], metric: str, number: int, everything: bool, 
 
     All benchmarks, or those whose name is or begins with BENCHMARK, up to a revision (HEAD) or within a range.
     """
-    from perfvcs.history.annals import annals
-    from perfvcs.reports.narrative import json, lines
+    from perfvcs.history.overview import overview_of
+    from perfvcs.reports.history import json, lines
     from perfvcs.repository import Repository
 
     if len(names) > 2:
         raise click.UsageError("at most a benchmark and a revision or range can be named")
-    found = annals(Repository.find(), names, metric=metric)
+    found = overview_of(Repository.find(), names, metric=metric)
     most = None if everything else number
     echo(json(found, most) if as_json else "\n".join(lines(found, most)))

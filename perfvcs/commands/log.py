@@ -14,8 +14,8 @@ from perfvcs.commands._output import echo
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(revision: str, number: int, everything: bool, as_json: bool) -> None:
     """Show commits with their profiles, a sparkline per benchmark, and the last verdicts."""
-    from perfvcs.reports.chronicle import chronicle
+    from perfvcs.reports.log import log_of
     from perfvcs.repository import Repository
 
-    found = chronicle(Repository.find(), revision, number, everything=everything)
+    found = log_of(Repository.find(), revision, number, everything=everything)
     echo(found.json() if as_json else "\n".join(found.lines()))

@@ -94,7 +94,7 @@ def _command(name: str) -> click.Command:
 
 def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Path | None, *, as_json: bool) -> None:
     from perfvcs.errors import UsageError
-    from perfvcs.reports import processing
+    from perfvcs.reports import process as report
 
     if Path(target).is_file() and target.endswith(SUFFIXES):
         outcomes = [_file(Path(target), name, member, output)]
@@ -107,15 +107,15 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
 
         repository = Repository.find()
         try:
-            outcomes = processing.process(repository, target, jobs, member, name)
+            outcomes = report.process(repository, target, jobs, member, name)
         except UnknownRevision:
             if target.endswith(SUFFIXES):
                 raise UsageError(f"there is no file {target!r:.100}, and no such profile in the store") from None
             raise
         changed = sum(outcome.changed for outcome in outcomes)
         stored = f"stored {changed} new version{'s' * (changed != 1)}"
-    echo(processing.document(outcomes) if as_json else "\n".join([*processing.lines(outcomes), stored]))
-    for note in processing.notes(outcomes):
+    echo(report.document(outcomes) if as_json else "\n".join([*report.lines(outcomes), stored]))
+    for note in report.notes(outcomes):
         echo(note, err=True)
 
 
@@ -124,7 +124,7 @@ def _file(path: Path, name: str, member: Any, output: Path | None) -> Any:
 
     from perfvcs.exchange.delivery import into_file
     from perfvcs.formats import read
-    from perfvcs.reports.processing import apply
+    from perfvcs.reports.process import apply
 
     old = read(path)
     new, outcome = apply(old, member, name, sha256(old.encode()).hexdigest(), str(path))

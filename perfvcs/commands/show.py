@@ -40,7 +40,7 @@ def command(
     """
     from perfvcs.exchange.delivery import into_file
     from perfvcs.page.export import PAGE, TEXT, ending, export
-    from perfvcs.reports.exhibit import exhibit
+    from perfvcs.reports.show import subject_of
     from perfvcs.repository import Repository
 
     kind = TEXT if as_text and output is None else PAGE if output is None else ending(output)
@@ -48,7 +48,7 @@ def command(
         raise click.UsageError(f"--text writes {TEXT} files: leave it out, or name one with -o")
     options = _options(settings)
     repository = Repository.find()
-    subject = exhibit(repository, names, delta=None if delta is None else delta / 100)
+    subject = subject_of(repository, names, delta=None if delta is None else delta / 100)
     if as_text and output is None:
         _tell(subject, view, options)
         return

@@ -11,8 +11,8 @@ from perfvcs.commands._output import echo
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """Show what is measured at HEAD, what is missing, and the last verdict."""
-    from perfvcs.reports.standing import standing
+    from perfvcs.reports.status import status_of
     from perfvcs.repository import Repository
 
-    found = standing(Repository.find())
+    found = status_of(Repository.find())
     echo(found.json() if as_json else "\n".join(found.lines()))

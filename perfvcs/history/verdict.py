@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs import __version__
-from perfvcs.check import compare, past_of
+from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change, Report
+from perfvcs.fork import shared
 from perfvcs.index.findings import keyed
 from perfvcs.repository import HISTORY, Repository, State
-from perfvcs.twin import shared
 
 if TYPE_CHECKING:
-    from perfvcs.check.past import Centres, Past, Unit
+    from perfvcs.check.sessions import Centres, EarlierSessions, Unit
     from perfvcs.index.lines import Line
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
@@ -153,14 +153,14 @@ class Verdicts:
             for one in self._repository.index.measured(needed, environment):
                 by_commit[one.header.commit, environment].append(one)
         centres: dict[int, Centres] = {}
-        pasts: dict[tuple[str, str], dict[Unit, Past]] = {}
+        pasts: dict[tuple[str, str], dict[Unit, EarlierSessions]] = {}
 
         def compared(pair: Pair, read: Read = _needed) -> list[Verdict] | None:
             """The verdicts on one pair; None where profiles would have to be opened that ``read`` does not open."""
             here = (pair.after, pair.environment)
             if here not in pasts:
                 window = (one for commit in self._window(pair.after) for one in by_commit[commit, pair.environment])
-                pasts[here] = past_of(window, centres)
+                pasts[here] = earlier_sessions(window, centres)
             sides = [
                 [one for one in by_commit[commit, pair.environment] if one.header.dirty is None]
                 for commit in (pair.before, pair.after)

@@ -201,8 +201,8 @@ def settle(
     The same revision twice is an A/A measurement. A number of executions in the request means that many pairs and one look. ``delta``
     is the smallest effect that counts, see ``check.compare``. Returns what was stored, and the session.
     """
-    from perfvcs.check.look import look
-    from perfvcs.statistics.looks import schedule
+    from perfvcs.check.stopping import interim
+    from perfvcs.statistics.interim import schedule
 
     cells, config = request.apply(config)
     outcome = Outcome()
@@ -222,7 +222,7 @@ def settle(
                     sides = session.sides(number)
                     if (
                         sides is None
-                        or look(*sides, pairs=pairs, most=looks[-1], delta=delta, within=within, history=history).pairs is None
+                        or interim(*sides, pairs=pairs, most=looks[-1], delta=delta, within=within, history=history).pairs is None
                     ):
                         pending.discard(number)
                 if not pending:

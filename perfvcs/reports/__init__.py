@@ -1,1 +1,1 @@
-"""What commands tell: the log, the status, the trial of a check, the exhibit of a page."""
+"""What commands tell: the log, the status, the trial of a check, the subject_of of a page."""

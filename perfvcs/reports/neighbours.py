@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import WORDS, NothingToCompare
 from perfvcs.errors import UsageError
-from perfvcs.reports.trial import DEGRADED, OPEN, Form, Trial, compared
+from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
 from perfvcs.repository import State
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ COLUMNS = 80
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The trials of neighbouring measured commits, oldest first."""
+    """The checks of neighbouring measured commits, oldest first."""
 
-    trials: Sequence[Trial]
+    checks: Sequence[Check]
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
         """The exit status: 3 where a pair has a degradation, 4 where no pair was comparable (``gate``: or settled) or, ``strict``, one
         is undecided.
         """
-        found = [trial.status(gate=gate) for trial in self.trials]
+        found = [check.status(gate=gate) for check in self.checks]
         if DEGRADED in found:
             return DEGRADED
-        undecided = strict and any(trial.status(gate=gate, strict=True) for trial in self.trials)
+        undecided = strict and any(check.status(gate=gate, strict=True) for check in self.checks)
         return OPEN if undecided or all(found) else 0
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
@@ -43,12 +43,12 @@ class Neighbours:
         if form == "json":
             from perfvcs.check.document import encode
 
-            return encode([trial.report for trial in self.trials])
+            return encode([check.report for check in self.checks])
         from perfvcs.check.text import settlement
 
-        settled = settlement(change for trial in self.trials for change in trial.report.comparisons)
+        settled = settlement(change for check in self.checks for change in check.report.comparisons)
         if form == "markdown":
-            return "\n\n".join([*(trial.render("markdown") for trial in self.trials), self.total(), settled])
+            return "\n\n".join([*(check.render("markdown") for check in self.checks), self.total(), settled])
         if form == "line":
             return f"{self.total()}; {settled}"
         return "\n".join([*self._lines(verbose=verbose), *wrap(self.total(), COLUMNS, subsequent_indent="  "), settled])
@@ -59,54 +59,54 @@ class Neighbours:
         from perfvcs.quantity import counted
 
         found: Counter[str] = Counter()
-        for trial in self.trials:
-            found.update(tally(trial.report.changes))
+        for check in self.checks:
+            found.update(tally(check.report.changes))
         words = counted((word, found[word]) for word in (*WORDS, "accepted") if found[word])
-        pairs = f"{len(self.trials)} pair{'s' * (len(self.trials) != 1)} of neighbours"
+        pairs = f"{len(self.checks)} pair{'s' * (len(self.checks) != 1)} of neighbours"
         return f"{pairs}: {words or 'nothing to compare'}"
 
     def unseen(self, repository: Repository) -> Neighbours | None:
-        """The trials whose reports were not shown yet; None where all were."""
-        found = [trial for trial in self.trials if trial.unseen(repository)]
+        """The checks whose reports were not shown yet; None where all were."""
+        found = [check for check in self.checks if check.unseen(repository)]
         return Neighbours(found) if found else None
 
     def was_shown(self, repository: Repository) -> None:
         """Remember that every report was shown."""
-        for trial in self.trials:
-            trial.was_shown(repository)
+        for check in self.checks:
+            check.was_shown(repository)
 
     def _lines(self, *, verbose: bool) -> Iterator[str]:
-        for news, group in groupby(self.trials, key=lambda trial: verbose or has_news(trial)):
-            trials = list(group)
+        for news, group in groupby(self.checks, key=lambda check: verbose or has_news(check)):
+            checks = list(group)
             if news:
-                for trial in trials:
-                    yield from (trial.render("text", verbose=verbose), "")
+                for check in checks:
+                    yield from (check.render("text", verbose=verbose), "")
             else:
-                yield from (*_folded(trials), "")
+                yield from (*_folded(checks), "")
 
 
-def has_news(trial: Trial) -> bool:
-    """Whether a trial found anything but what is the same, or not settled."""
-    return any(change.word not in QUIET for change in trial.report.changes)
+def has_news(check: Check) -> bool:
+    """Whether a check found anything but what is the same, or not settled."""
+    return any(change.word not in QUIET for change in check.report.changes)
 
 
-def _folded(trials: Sequence[Trial]) -> Iterator[str]:
-    """A line per trial without news; one for many in a row."""
+def _folded(checks: Sequence[Check]) -> Iterator[str]:
+    """A line per check without news; one for many in a row."""
     from perfvcs.check.text import revision, title
 
-    if len(trials) < FOLD:
-        for trial in trials:
-            yield from wrap(title(trial.report), COLUMNS, subsequent_indent="  ")
+    if len(checks) < FOLD:
+        for check in checks:
+            yield from wrap(title(check.report), COLUMNS, subsequent_indent="  ")
         return
-    first, last = trials[0].report, trials[-1].report
-    together = Neighbours(trials).total()
+    first, last = checks[0].report, checks[-1].report
+    together = Neighbours(checks).total()
     yield from wrap(f"{revision(first.baseline)} -> {revision(last.target)}: {together}", COLUMNS, subsequent_indent="  ")
 
 
 def neighbours(
     repository: Repository, span: str, *, method: str = "auto", delta: float | None = None, within: float | None = None
 ) -> Neighbours:
-    """The trials along ``A..B``: of A and the commits since then that lead to B, by first parents, those that have profiles.
+    """The checks along ``A..B``: of A and the commits since then that lead to B, by first parents, those that have profiles.
 
     Raises UsageError for what is no range, and NothingToCompare where fewer than two commits of it were measured.
     """

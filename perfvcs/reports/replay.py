@@ -55,7 +55,7 @@ def records(repository: Repository, commits: Sequence[str], *, delta: float | No
     twins = pairs_of(repository.index.headers(commits))
     if not twins:
         return []
-    from perfvcs.check import compare, past_of
+    from perfvcs.check import compare, earlier_sessions
 
     counts, rules = counts_of(repository, commits[0]), repository.rules
     paths = [[header.path for pair in pairs for header in pair] for pairs in twins.values()]
@@ -68,7 +68,7 @@ def records(repository: Repository, commits: Sequence[str], *, delta: float | No
     found: list[Record] = []
     for session, pairs in twins.items():
         # a session must not vouch for itself: what it shows raises the smallest change that counts
-        rest = past_of(one for one in measured if one.header.collected.session != session)
+        rest = earlier_sessions(one for one in measured if one.header.collected.session != session)
         judge = partial(compare, method=method, rules=rules, delta=delta, history=rest)
         sides = [(by_path[first.path], by_path[last.path]) for first, last in pairs]
         found += _records(session, *replayed(sides, counts, judge))

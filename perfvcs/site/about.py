@@ -8,8 +8,8 @@ from perfvcs.quantity import shorten
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
 from perfvcs.site.front import notes
-from perfvcs.site.leaf import digest, packed
 from perfvcs.site.names import NAME
+from perfvcs.site.output import digest, packed
 from perfvcs.site.series import COMMAND, command
 
 PAGES = 4000  # that are linked

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from perfvcs.site import model
 from perfvcs.site.contents import Contents
-from perfvcs.site.leaf import digest, packed
+from perfvcs.site.output import digest, packed
 from perfvcs.site.series import fields
 
 LISTED = 1200  # changes: with more the page would not stay below 3 MB
 
 
 def key(contents: Contents) -> str:
-    """A digest of all changes with their standing."""
+    """A digest of all changes with their status."""
     found = []
     for number, turn in contents.found:
-        standing = contents.standings[number][turn]
+        status = contents.statuses[number][turn]
         trail = contents.record.trails[number]
-        about = [contents.urls[number], contents.environment(trail).name, standing.state, standing.reason]
+        about = [contents.urls[number], contents.environment(trail).name, status.state, status.reason]
         found.append([*about, *fields(trail.findings[turn])])
     return digest(packed(found))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
-from perfvcs.site.leaf import digest, packed
+from perfvcs.site.output import digest, packed
 from perfvcs.site.series import fields
 
 FILES = 200
@@ -104,9 +104,9 @@ class Commits:
 
     def _about(self, number: int, turn: int) -> list[Any]:
         contents = self.contents
-        standing = contents.standings[number][turn]
+        status = contents.statuses[number][turn]
         name = contents.environment(contents.record.trails[number]).name
-        return [contents.urls[number], name, standing.state, standing.reason, *fields(contents.finding(number, turn))]
+        return [contents.urls[number], name, status.state, status.reason, *fields(contents.finding(number, turn))]
 
     def _near(self, turn: int) -> int | None:
         measured = self.contents.record.measured

@@ -1,4 +1,4 @@
-"""What several pages say: commits, environments, addresses, and the changes with their standing."""
+"""What several pages say: commits, environments, addresses, and the changes with their status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfvcs.quantity import UNIT, ambiguous, change, metric_name, metric_rank, 
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
 from perfvcs.site.drawing import LARGEST, Drawing, drawings
-from perfvcs.site.standing import Standing, standings
+from perfvcs.site.status import Status, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ class Contents:
 
     def __init__(self, repository: Repository, record: Record) -> None:
         self.record = record
-        self.standings: list[list[Standing]] = standings(repository, record)
+        self.statuses: list[list[Status]] = statuses(repository, record)
         self.diffs = Diffs(repository.project)
         self.shallow = repository.project.shallow
         measured = [record.commits[place] for place in record.measured]
@@ -132,7 +132,7 @@ class Contents:
 
     def having(self, *states: model.State) -> list[tuple[int, int]]:
         """The changes with one of these states."""
-        return [pair for pair in self.found if self.standings[pair[0]][pair[1]].state in states]
+        return [pair for pair in self.found if self.statuses[pair[0]][pair[1]].state in states]
 
     def short(self, place: int) -> str:
         """The short id of a commit of the record."""
@@ -174,10 +174,10 @@ class Contents:
         return self._steps[number, turn]
 
     def _step(self, number: int, turn: int) -> model.Step:
-        trail, finding, standing = self.record.trails[number], self.finding(number, turn), self.standings[number][turn]
+        trail, finding, status = self.record.trails[number], self.finding(number, turn), self.statuses[number][turn]
         told = figures(finding)
         return model.Step(
-            word=finding.word, direction=finding.direction, state=standing.state, reason=standing.reason,
+            word=finding.word, direction=finding.direction, state=status.state, reason=status.reason,
             benchmark=self.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT),
             environment=self.environment(trail).name, url=self.urls[number], commit=self.commit(finding.turn),
             first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
@@ -191,7 +191,7 @@ class Contents:
         if (number, turn) not in self._possible:
             trail, finding = self.record.trails[number], self.finding(number, turn)
             self._possible[number, turn] = model.Possible(
-                word=finding.word, direction=finding.direction, state=self.standings[number][turn].state, rises=finding.effect > 0,
+                word=finding.word, direction=finding.direction, state=self.statuses[number][turn].state, rises=finding.effect > 0,
                 benchmark=self.benchmark(trail), metric=metric(trail), environment=self.environment(trail).name,
                 url=self.urls[number], commit=self.commit(finding.turn),
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The folder of a site: knows what it wrote there, writes whole files or none, and leaves all others alone."""
+"""The folder of a site: knows what it wrote there, writes whole files or none, and outputs all others alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import msgspec
 
 from perfvcs.errors import CURES, PerfError, UsageError
 from perfvcs.foreign import UNDECODABLE
+from perfvcs.fork import shared
 from perfvcs.quantity import shorten
-from perfvcs.site.leaf import Leaf, digest
 from perfvcs.site.model import FORMAT
-from perfvcs.twin import shared
+from perfvcs.site.output import Output, digest
 
 MANIFEST = ".perfvcs-site.json"
 SUFFIX = ".perfvcs-part"  # of files that are being written
@@ -70,38 +70,38 @@ class Folder:
         self._noted = _encoded(manifest)
         self._there = {name: _sizes(number) for name, number in descriptors.items()}
 
-    def stale(self, leaves: Iterable[Leaf]) -> list[Leaf]:
-        """The leaves that have moved, or whose files are not there as they were written; raises Foreign."""
+    def stale(self, outputs: Iterable[Output]) -> list[Output]:
+        """The outputs that have moved, or whose files are not there as they were written; raises Foreign."""
         files, pending = self._manifest.files, set(self._manifest.pending)
         found, foreign = [], []
-        for leaf in leaves:
-            sizes = [self._size(path) for path in leaf.paths]
-            entries = [files.get(path) for path in leaf.paths]
-            known = zip(leaf.paths, sizes, entries, strict=True)
+        for output in outputs:
+            sizes = [self._size(path) for path in output.paths]
+            entries = [files.get(path) for path in output.paths]
+            known = zip(output.paths, sizes, entries, strict=True)
             foreign += [
                 path
                 for path, size, entry in known
                 if size == A_FOLDER or (size is not None and entry is None and path not in pending)
             ]
             if any(
-                entry is None or entry.key != leaf.key or size != entry.size for size, entry in zip(sizes, entries, strict=True)
+                entry is None or entry.key != output.key or size != entry.size for size, entry in zip(sizes, entries, strict=True)
             ):
-                found.append(leaf)
+                found.append(output)
         if foreign:
             raise Foreign(f"{_told(foreign)} in {self.path} would be overwritten: {CURE}")
         return found
 
-    def begin(self, generator: str, leaves: Sequence[Leaf]) -> None:
+    def begin(self, generator: str, outputs: Sequence[Output]) -> None:
         """Note what is about to be written, so that it is known as ours even if nothing more can be noted."""
         self._manifest.generator = generator
-        new = [path for leaf in leaves for path in leaf.paths if path not in self._manifest.files]
+        new = [path for output in outputs for path in output.paths if path not in self._manifest.files]
         self._manifest.pending = sorted({*self._manifest.pending, *new})
         self._note()
 
-    def write(self, leaves: Sequence[Leaf]) -> None:
-        """Write the files of leaves, each whole or not at all: those that are shared by two processes."""
+    def write(self, outputs: Sequence[Output]) -> None:
+        """Write the files of outputs, each whole or not at all: those that are shared by two processes."""
         last: dict[str, bytes] = {}
-        for together, some in groupby(leaves, key=attrgetter("shared")):
+        for together, some in groupby(outputs, key=attrgetter("shared")):
             part = list(some)
             for entries, waiting in shared(self._written, part) if together else map(self._written, part):
                 self._manifest.files |= entries
@@ -109,21 +109,21 @@ class Folder:
         for path, content in last.items():
             self._put(path, content)
 
-    def _written(self, leaf: Leaf) -> tuple[dict[str, Entry], dict[str, bytes]]:
-        """The files of a leaf as they were written, or are to be when all others are."""
-        files = dict(zip(leaf.paths, leaf.make(), strict=True))
-        if not leaf.last:
+    def _written(self, output: Output) -> tuple[dict[str, Entry], dict[str, bytes]]:
+        """The files of a output as they were written, or are to be when all others are."""
+        files = dict(zip(output.paths, output.make(), strict=True))
+        if not output.last:
             for path, content in files.items():
                 self._put(path, content)
-        entries = {path: Entry(leaf.key, len(content), digest(content)) for path, content in files.items()}
-        return entries, files if leaf.last else {}
+        entries = {path: Entry(output.key, len(content), digest(content)) for path, content in files.items()}
+        return entries, files if output.last else {}
 
-    def end(self, leaves: Iterable[Leaf]) -> tuple[int, int]:
+    def end(self, outputs: Iterable[Output]) -> tuple[int, int]:
         """Remove what is not part of the site any more, and note what is.
 
         Returns how many files went, and how many were left because somebody had changed them.
         """
-        kept = {path for leaf in leaves for path in leaf.paths}
+        kept = {path for output in outputs for path in output.paths}
         gone = left = 0
         for path in [path for path in {**self._manifest.files, **dict.fromkeys(self._manifest.pending)} if path not in kept]:
             entry = self._manifest.files.pop(path, None)
@@ -179,7 +179,7 @@ def opened(path: Path) -> Iterator[Folder]:
             raise Busy(f"another process is publishing to {path}: run the command again when it has finished") from None
         manifest = _manifest(path, top)
         _sweep(top)
-        if manifest is None:  # noted before anything else is made: what a full disk or a kill leaves is known as ours
+        if manifest is None:  # noted before anything else is made: what a full disk or a kill outputs is known as ours
             manifest = Manifest(FORMAT, "")
             _write(top, MANIFEST, _encoded(manifest))
         descriptors = {"": top}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from perfvcs.quantity import UNIT, metric_rank, shorten
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
-from perfvcs.site.leaf import digest, packed
+from perfvcs.site.output import digest, packed
 from perfvcs.site.series import fields
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def key(contents: Contents, newest: int) -> str:
         last = slice(-max(newest + 1, TRACE), None)
         parts += [contents.ids[trail.places[last]].tobytes()]
         parts += [trail.levels[last].tobytes(), packed([trail.verdicts.get(turn) for turn in range(len(trail.places))[last]])]
-        standings = contents.standings[number]
-        found = zip(trail.findings, standings, strict=True)
+        statuses = contents.statuses[number]
+        found = zip(trail.findings, statuses, strict=True)
         parts.append(packed([(*fields(one), stand.state, stand.reason) for one, stand in found]))
     return digest(*parts)
 
@@ -114,19 +114,19 @@ def _order(contents: Contents, number: int) -> tuple[object, ...]:
 
 
 def _gravity(contents: Contents, number: int) -> int:
-    return min((GRAVITY[one.state] for one in contents.standings[number]), default=len(GRAVITY))
+    return min((GRAVITY[one.state] for one in contents.statuses[number]), default=len(GRAVITY))
 
 
 def _row(contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]) -> model.Row:
     trail = contents.record.trails[number]
     own = trail.places[-len(versions[0]) :].tolist()  # among the newest of its environment are none but its own newest
     turns = {place: len(trail.places) - len(own) + turn for turn, place in enumerate(own)}
-    standings = [one.state for one in contents.standings[number]]
+    statuses = [one.state for one in contents.statuses[number]]
     environment = environments[trail.line.environment.fingerprint]
     return model.Row(
         benchmark=contents.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT), better=trail.line.better,
         environment=environment, url=contents.urls[number],
-        level=contents.value(trail, len(trail.places) - 1), state=min(standings, key=lambda state: GRAVITY[state], default=""),
+        level=contents.value(trail, len(trail.places) - 1), state=min(statuses, key=lambda state: GRAVITY[state], default=""),
         trace=_trace(trail), cells=[contents.cell(number, turns[place]) if place in turns else MISSING for place in versions[environment]],
     )  # fmt: skip
 

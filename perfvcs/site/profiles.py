@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.site import names
 from perfvcs.site.contents import Contents
-from perfvcs.site.leaf import Leaf, digest, packed
+from perfvcs.site.output import Output, digest, packed
 from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PLAIN = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows
 
 
-def leaves(repository: Repository, contents: Contents, most: int, templates: Templates) -> Iterator[Leaf]:
+def outputs(repository: Repository, contents: Contents, most: int, templates: Templates) -> Iterator[Output]:
     """The pages of at most so many newest profiles, one per job and environment, which the trails get links to.
 
     All of them where these are no more than that, else those of collectors that record more than executions.
@@ -50,7 +50,7 @@ def leaves(repository: Repository, contents: Contents, most: int, templates: Tem
             "JSON": beside.rpartition("/")[2],
         }  # fmt: skip
         key = digest(templates.mark.encode(), packed(path, title, links))
-        yield Leaf((url, beside), key, partial(_page, repository, path, title, links))
+        yield Output((url, beside), key, partial(_page, repository, path, title, links))
 
 
 def _job(trail: Trail) -> tuple[str, str]:

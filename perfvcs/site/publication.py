@@ -21,7 +21,7 @@ from perfvcs.site.commits import Commits
 from perfvcs.site.contents import Contents
 from perfvcs.site.feed import feed
 from perfvcs.site.folder import opened
-from perfvcs.site.leaf import Leaf, digest, packed
+from perfvcs.site.output import Output, digest, packed
 from perfvcs.site.template import GENERATOR, Templates
 
 if TYPE_CHECKING:
@@ -96,15 +96,15 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
         raise NothingToCompare(f"no commit on the way to {revision} has {_missing(repository, record)}")
     contents = Contents(repository, record)
     templates = Templates(shorten(title or f"{repository.project.home.name}: performance", TITLE), contents.ambiguous)
-    leaves = list(_leaves(repository, contents, templates, choice))
+    outputs = list(_outputs(repository, contents, templates, choice))
     with opened(folder) as place:
-        stale = place.stale(leaves)
+        stale = place.stale(outputs)
         place.begin(GENERATOR, stale)
         contents.diffs.fetch(_commits(contents, stale))
         place.write(stale)
-        removed, left = place.end(leaves)
+        removed, left = place.end(outputs)
     visible = _is_visible(repository.project, folder)
-    return Published(folder, sum(map(_is_page, stale)), sum(map(_is_page, leaves)), removed, left, visible)
+    return Published(folder, sum(map(_is_page, stale)), sum(map(_is_page, outputs)), removed, left, visible)
 
 
 def _missing(repository: Repository, record: Record) -> str:
@@ -128,40 +128,40 @@ def _is_visible(project: Project, folder: Path) -> bool:
     return bool(project.git("ls-files", "--others", "--exclude-standard", "--directory", "--", str(where)))
 
 
-def _leaves(repository: Repository, contents: Contents, templates: Templates, choice: Choice) -> Iterator[Leaf]:
+def _outputs(repository: Repository, contents: Contents, templates: Templates, choice: Choice) -> Iterator[Output]:
     """All files of the site, those that others link to before them, and what takes longest before what two processes still share."""
     record = contents.record
     for name, content in templates.assets.items():
-        yield Leaf((f"assets/{name}",), digest(content), partial(_same, content))
-    yield from profiles.leaves(repository, contents, choice.profiles, templates)
+        yield Output((f"assets/{name}",), digest(content), partial(_same, content))
+    yield from profiles.outputs(repository, contents, choice.profiles, templates)
     at_front = partial(front.page, contents, choice.newest)
-    yield templates.leaf("index.html", "front.html", front.key(contents, choice.newest), at_front, last=True)
+    yield templates.output("index.html", "front.html", front.key(contents, choice.newest), at_front, last=True)
     for url in contents.pages:
-        yield templates.leaf(url, "series.html", series.key(contents, url), partial(series.page, contents, url))
+        yield templates.output(url, "series.html", series.key(contents, url), partial(series.page, contents, url))
     commits = Commits(contents)
     for place in record.measured:
-        yield templates.leaf(contents.commit(place).url or "", "commit.html", commits.key(place), partial(commits.page, place))
+        yield templates.output(contents.commit(place).url or "", "commit.html", commits.key(place), partial(commits.page, place))
     change = changes.key(contents)
-    yield templates.leaf("changes.html", "changes.html", change, partial(changes.page, contents))
+    yield templates.output("changes.html", "changes.html", change, partial(changes.page, contents))
     base = digest(templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1]))
-    yield Leaf(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),), shared=True)
+    yield Output(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),), shared=True)
     count = len(contents.having("open"))
-    yield Leaf(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True)
+    yield Output(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True)
     told = about.page(contents)
-    yield templates.leaf("about.html", "about.html", about.key(told), lambda: told)
+    yield templates.output("about.html", "about.html", about.key(told), lambda: told)
 
 
 def _same(content: bytes) -> tuple[bytes, ...]:
     return (content,)
 
 
-def _is_page(leaf: Leaf) -> bool:
-    return leaf.paths[0].endswith(".html")
+def _is_page(output: Output) -> bool:
+    return output.paths[0].endswith(".html")
 
 
-def _commits(contents: Contents, stale: list[Leaf]) -> Iterator[str]:
+def _commits(contents: Contents, stale: list[Output]) -> Iterator[str]:
     """The commits whose pages are written, and those of all changes where these are, so that git is asked once about the files of all."""
-    paths = {leaf.paths[0] for leaf in stale}
+    paths = {output.paths[0] for output in stale}
     for place in contents.record.measured:
         if contents.commit(place).url in paths:
             yield contents.record.commits[place]

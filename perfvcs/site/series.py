@@ -10,7 +10,7 @@ from perfvcs.quantity import UNIT, interval, quantity, scale, shorten
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, effect, figures, level, metric
 from perfvcs.site.drawing import known
-from perfvcs.site.leaf import digest, packed
+from perfvcs.site.output import digest, packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +33,8 @@ def key(contents: Contents, url: str) -> str:
         parts += [packed(trail.line, trail.began, contents.profiles.get(number)), contents.ids[trail.places].tobytes()]
         parts += [column.tobytes() for column in (trail.levels, trail.reach, trail.executions)]
         parts.append(packed(list(trail.verdicts.items()), remarks_of(trail)))
-        standings = [(one.state, one.reason) for one in contents.standings[number]]
-        parts.append(packed([fields(one) for one in trail.findings], standings))
+        statuses = [(one.state, one.reason) for one in contents.statuses[number]]
+        parts.append(packed([fields(one) for one in trail.findings], statuses))
     return digest(*parts)
 
 
@@ -121,12 +121,12 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     """A change with places among those of the page: where its first commit was not measured, the next one that was."""
     import numpy as np
 
-    finding, standing = contents.finding(number, turn), contents.standings[number][turn]
+    finding, status = contents.finding(number, turn), contents.statuses[number][turn]
     told = figures(finding)
     ends = [finding.turn, contents.places[finding.first], contents.places[finding.last]]
     place, first, last = np.searchsorted(places, ends).tolist()
     return model.Mark(
-        place=place, first=first, last=last, word=finding.direction, drift=finding.drift, state=standing.state, reason=standing.reason,
+        place=place, first=first, last=last, word=finding.direction, drift=finding.drift, state=status.state, reason=status.reason,
         effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from perfvcs import __version__
 from perfvcs.native.compiled import own_folder
 from perfvcs.quantity import written
 from perfvcs.site import model
-from perfvcs.site.leaf import VERSION, Leaf, digest, packed
+from perfvcs.site.output import VERSION, Output, digest, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,7 +53,7 @@ class Templates:
             finalize=written,
         )  # fmt: skip
 
-    def leaf(self, path: str, template: str, key: str, make: Callable[[], msgspec.Struct], *, last: bool = False) -> Leaf:
+    def output(self, path: str, template: str, key: str, make: Callable[[], msgspec.Struct], *, last: bool = False) -> Output:
         """A page at ``path`` with its JSON beside it, made from what ``key`` is a digest of; ``last``: put in place after all others."""
         beside = _beside(path)
 
@@ -62,7 +62,7 @@ class Templates:
             text = msgspec.json.encode(page)
             return self._html(path, template, page, text), b'{"format":"%b","page":%b}\n' % (model.FORMAT.encode(), text)
 
-        return Leaf((path, beside), digest(self.mark.encode(), key.encode()), files, shared=True, last=last)
+        return Output((path, beside), digest(self.mark.encode(), key.encode()), files, shared=True, last=last)
 
     def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:
         from markupsafe import Markup

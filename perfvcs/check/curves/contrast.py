@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.replication import Lines
-    from perfvcs.check.past import Past
+    from perfvcs.check.sessions import EarlierSessions
 
 VETO = 0.01
 FEWEST = 5  # executions a side from which offset and slope are tested together
@@ -69,7 +69,9 @@ class Contrast:
         return (self.high[place] - self.low[place]) / 2
 
 
-def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Past]]], confidence: float, alpha: float) -> list[Contrast]:
+def contrasts(
+    members: Sequence[tuple[Lines, bool, Sequence[EarlierSessions]]], confidence: float, alpha: float
+) -> list[Contrast]:
     """One contrast per curve: its lines, whether they are paired, and what earlier sessions show; in their order.
 
     Curves with equally many executions are computed together. Only those with p <= ``alpha`` are permuted.
@@ -84,7 +86,7 @@ def contrasts(members: Sequence[tuple[Lines, bool, Sequence[Past]]], confidence:
 
 
 def _bucket(
-    members: Sequence[tuple[Lines, bool, Sequence[Past]]], paired: bool, confidence: float, alpha: float
+    members: Sequence[tuple[Lines, bool, Sequence[EarlierSessions]]], paired: bool, confidence: float, alpha: float
 ) -> list[Contrast]:
     import numpy as np
 
@@ -148,7 +150,7 @@ def _together(gaps: Sequence[huber.Shift]) -> NDArray[np.float64]:
     return hotelling(np.zeros_like(away), away, paired=True)
 
 
-def _between(pasts: Sequence[Past], lines: Lines) -> sessions.Spread | None:
+def _between(pasts: Sequence[EarlierSessions], lines: Lines) -> sessions.Spread | None:
     """The largest between-session variance that the histories of the curve's sizes show; None where they are too short.
 
     The variance that is added from inside the sessions is taken away, and no more, though medians have more of it than lines have.

@@ -21,8 +21,8 @@ from perfvcs.check.curves.replacement import replaced
 from perfvcs.check.curves.replication import coefficients, lines
 from perfvcs.check.methods import Method
 from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FAR, FEW, FEWEST, WIDE, LogMedian
-from perfvcs.check.past import Past, Unit
 from perfvcs.check.samples.clock import finest, is_coarse, too_coarse
+from perfvcs.check.sessions import EarlierSessions, Unit
 from perfvcs.check.statement import direction, finite
 from perfvcs.quantity import number, percent
 from perfvcs.statistics.multiplicity import q_values
@@ -194,7 +194,7 @@ def _level(fits: Fitted, one: Judged) -> bool:
     return bool(first * last > 0 and abs(last - first) < LEVEL * max(abs(first), abs(last)))
 
 
-def _pasts(case: Case) -> list[Past]:
+def _pasts(case: Case) -> list[EarlierSessions]:
     """What the history says of the case: as a whole, or of each of its sizes."""
     environment = case.header.environment.fingerprint
     units = [Unit(case.series, environment, case.uid, size, case.metric) for size in case.after]

@@ -9,10 +9,10 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.check.samples.turns import later
-from perfvcs.statistics import huber, place
+from perfvcs.statistics import huber, period
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
+from perfvcs.statistics.period import chosen
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
-from perfvcs.statistics.place import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def _in_turns(
 
     first, second = _sides(members)
     veto, known = smallest(first.shape[1]), [order for order in orders if order is not None]
-    shift = place.paired(first, second, known, confidence, bend) if known else huber.paired(first, second, confidence, bend)
+    shift = period.paired(first, second, known, confidence, bend) if known else huber.paired(first, second, confidence, bend)
     permuted = np.full(len(members), np.nan)
     promising = np.flatnonzero(shift.difference.p <= alpha)
     if len(promising):
@@ -107,7 +107,7 @@ def _in_turns(
 def _order(one: Scaled, order: list[bool] | None) -> Order:
     if order is None:
         return "mixed" if one.pair.builds else "unknown"
-    return "one" if len(order) >= place.FEWEST and min(sum(order), len(order) - sum(order)) <= 1 else "mixed"
+    return "one" if len(order) >= period.FEWEST and min(sum(order), len(order) - sum(order)) <= 1 else "mixed"
 
 
 def _apart(members: list[Scaled], before: Shape, after: Shape, confidence: float, alpha: float) -> list[Estimate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.check.past import Past
+from perfvcs.check.sessions import EarlierSessions
 
 if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.newest import Newest
@@ -31,7 +31,7 @@ class Standing:
     support: int
 
 
-def standing(past: Past, baseline: str, target: str) -> Standing | None:
+def standing(past: EarlierSessions, baseline: str, target: str) -> Standing | None:
     """How the one session of the commit ``target`` stands to the level of the history before it.
 
     None where there is no such history, where the commit ``baseline`` is not at its present level, and where the target is not its newest

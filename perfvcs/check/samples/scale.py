@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from perfvcs.check.case import Pair, Sessions
-    from perfvcs.check.past import Past
+    from perfvcs.check.sessions import EarlierSessions
 
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 LARGEST_SHARE = 1e100  # squares of more are
@@ -154,7 +154,7 @@ def _centre(side: Sessions) -> float:
     return fmean(map(fmean, side))
 
 
-def _between(past: Past | None, baseline: Sessions, target: Sessions) -> sessions.Spread | None:
+def _between(past: EarlierSessions | None, baseline: Sessions, target: Sessions) -> sessions.Spread | None:
     """The between-session variance: of the history, else of several sessions on the sides themselves, else None."""
     within = fmean(map(_variance_of_mean, (*baseline, *target)))
     if past is not None:

@@ -14,7 +14,7 @@ from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.measure.unfinished import unfinished
 from perfvcs.quantity import escaped, quantity, shorten
-from perfvcs.reports.chronicle import Trend, described, trends
+from perfvcs.reports.log import Trend, described, trends
 from perfvcs.rules import FILE
 from perfvcs.sparkline import sparkline
 
@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Status:
     """What ``perf status`` says."""
 
     commit: str
@@ -111,7 +111,7 @@ class Standing:
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def standing(repository: Repository) -> Standing:
+def status_of(repository: Repository) -> Status:
     """The standing of HEAD: the jobs of perf.toml, and those measured without it."""
     project, index = repository.project, repository.index
     state = repository.state("HEAD")
@@ -132,7 +132,7 @@ def standing(repository: Repository) -> Standing:
     rows = [Row(*key, executions.get(key, 0), drawn.get(key)) for key in dict.fromkeys([*wanted, *executions])]
     head = project.describe([state.commit])[state.commit]
     verdict = index.verdicts([state.commit]).get(state.commit)
-    return Standing(
+    return Status(
         state.commit,
         head.title,
         repository.changes.exist(),

@@ -22,36 +22,36 @@ REASON = 300  # characters
 
 
 @dataclass(frozen=True)
-class Standing:
+class Status:
     """What became of a change, and why it is accepted or over."""
 
     state: State
     reason: str = ""
 
 
-def standings(repository: Repository, record: Record) -> list[list[Standing]]:
-    """The standing of every finding of every trail of the record, in their order."""
+def statuses(repository: Repository, record: Record) -> list[list[Status]]:
+    """The status of every finding of every trail of the record, in their order."""
     ended = _ended(record)
     accepted = Allowance(repository, record.commits)
     return [
-        [_standing(trail, turn, ended.get(number, ""), accepted) for turn in range(len(trail.findings))]
+        [_status(trail, turn, ended.get(number, ""), accepted) for turn in range(len(trail.findings))]
         for number, trail in enumerate(record.trails)
     ]
 
 
-def _standing(trail: Trail, turn: int, ended: str, accepted: Allowance) -> Standing:
+def _status(trail: Trail, turn: int, ended: str, accepted: Allowance) -> Status:
     finding = trail.findings[turn]
     if finding.direction == "improvement":
-        return Standing("improvement")
+        return Status("improvement")
     if finding.denied:
-        return Standing("over", shorten(finding.contradiction, REASON))
+        return Status("over", shorten(finding.contradiction, REASON))
     if ended:
-        return Standing("over", shorten(f"its series has ended: {ended}", REASON))
+        return Status("over", shorten(f"its series has ended: {ended}", REASON))
     for later in trail.findings[turn + 1 :]:
         if _share(finding, later.after) <= HALF:
-            return Standing("over", f"undone by {later.commit[:10]}")
+            return Status("over", f"undone by {later.commit[:10]}")
     reason = accepted.reason(finding)
-    return Standing("open") if reason is None else Standing("accepted", shorten(reason, REASON))
+    return Status("open") if reason is None else Status("accepted", shorten(reason, REASON))
 
 
 def _share(finding: Finding, level: float) -> float:

@@ -7,7 +7,7 @@ import pytest
 import statsmodels.api as sm
 from numpy.typing import NDArray
 
-from perfvcs.statistics import huber, place
+from perfvcs.statistics import huber, period
 from perfvcs.statistics.permutation import sign_flips
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ def test_without_outliers_it_is_the_regression_on_the_place(n: int) -> None:
     rng = np.random.default_rng(n)
     later = balanced(rng, 20, n)
     gaps = 0.03 + slower(later, 0.2) + rng.uniform(-0.01, 0.01, later.shape)
-    found = place.paired(0 * gaps, gaps, later, bend=np.inf).difference
+    found = period.paired(0 * gaps, gaps, later, bend=np.inf).difference
     for group in range(len(gaps)):
         model = sm.OLS(gaps[group], sm.add_constant(slower(later[group], 1.0))).fit()
         assert found.estimate[group] == pytest.approx(model.params[0])
@@ -58,7 +58,7 @@ def test_without_outliers_it_is_the_regression_on_the_place(n: int) -> None:
 def test_where_the_place_does_nothing_evident_all_stays_as_it_is() -> None:
     rng = np.random.default_rng(1)
     later, gaps = balanced(rng, 500, 10), SIGMA * rng.standard_normal((500, 10))
-    known, unknown = place.paired(0 * gaps, gaps, later), huber.paired(0 * gaps, gaps)
+    known, unknown = period.paired(0 * gaps, gaps, later), huber.paired(0 * gaps, gaps)
     same = known.difference.df == 9
     assert 0.97 < same.mean() < 1
     np.testing.assert_array_equal(known.difference.p[same], unknown.difference.p[same])
@@ -73,7 +73,7 @@ def test_equal_versions_are_not_called_changed_for_the_place(n: int, order: obje
     for share in (0.0, 0.03, 0.1, 0.2):
         later: Flags = order(rng, groups, n)  # type: ignore[operator]
         gaps = SIGMA * rng.standard_normal((groups, n)) + slower(later, share)
-        found = place.paired(0 * gaps, gaps, later)
+        found = period.paired(0 * gaps, gaps, later)
         assert called(found).mean() <= most
         assert ((found.difference.low <= 0) & (found.difference.high >= 0)).mean() >= 0.975
         if n >= huber.FEWEST:  # of fewer the method says suspected
@@ -93,7 +93,7 @@ def test_a_known_place_hides_no_change() -> None:
     rng = np.random.default_rng(5)
     later = balanced(rng, 500, 10)
     gaps = 0.03 + SIGMA * rng.standard_normal(later.shape) + slower(later, 0.1)
-    assert called(place.paired(0 * gaps, gaps, later)).mean() > 0.95
+    assert called(period.paired(0 * gaps, gaps, later)).mean() > 0.95
     assert called(huber.paired(0 * gaps, gaps)).mean() < 0.05
 
 
@@ -102,7 +102,7 @@ def test_an_outlier_in_either_order_is_drawn_in() -> None:
     later = balanced(rng, 300, 10)
     gaps = 0.05 + SIGMA * rng.standard_normal(later.shape) + slower(later, 0.1)
     gaps[:, 0] += 0.5
-    found = place.paired(0 * gaps, gaps, later)
+    found = period.paired(0 * gaps, gaps, later)
     assert called(found).mean() > 0.8
     assert found.drawn.mean() > 0.95
     assert (found.reach > 0.05).mean() > 0.9
@@ -118,7 +118,7 @@ def test_power_under_outliers_is_kept() -> None:
 @pytest.mark.parametrize("n", [5, 10])
 def test_one_order_alone_settles_nothing(n: int) -> None:
     gaps = 0.1 + 0.001 * np.arange(n, dtype=np.float64)[None]
-    found = place.paired(0 * gaps, gaps, np.ones((1, n), dtype=bool)).difference
+    found = period.paired(0 * gaps, gaps, np.ones((1, n), dtype=bool)).difference
     assert found.p[0] < 0.01
     assert [found.low[0], found.high[0]] == [-np.inf, np.inf]
 
@@ -129,7 +129,7 @@ def test_a_rare_order_takes_the_wider_interval() -> None:
     later = np.zeros((1, 10), dtype=bool)
     later[0, 3] = True
     gaps[0, 3] += 0.3
-    found = place.paired(0 * gaps, gaps, later).difference
+    found = period.paired(0 * gaps, gaps, later).difference
     assert found.p[0] > 0.01
     assert found.low[0] <= 0 <= found.high[0]
     assert found.high[0] > 0.15
@@ -138,10 +138,10 @@ def test_a_rare_order_takes_the_wider_interval() -> None:
 def test_odd_groups_have_defined_answers() -> None:
     gaps = np.array([[0.0] * 10, [0.5] * 10, [np.nan] * 10, [0.5, 0.1] * 5])
     later = np.array([[True, False] * 5] * 4)
-    found = place.paired(0 * gaps, gaps, later).difference
+    found = period.paired(0 * gaps, gaps, later).difference
     np.testing.assert_allclose(found.estimate, [0, 0.5, np.nan, 0.3])
     np.testing.assert_array_equal(found.p, [1, 0, np.nan, 0])
-    few = place.paired(0 * gaps[:, :4], gaps[:, :4], later[:, :4]).difference
+    few = period.paired(0 * gaps[:, :4], gaps[:, :4], later[:, :4]).difference
     np.testing.assert_array_equal(few.p, huber.paired(0 * gaps[:, :4], gaps[:, :4]).difference.p)
 
 

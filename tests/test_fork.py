@@ -11,12 +11,12 @@ from time import sleep
 import pytest
 from conftest import children
 
-from perfvcs import twin
+from perfvcs import fork
 
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twin, "_processors", lambda: 2)
+    monkeypatch.setattr(fork, "_processors", lambda: 2)
 
 
 def where(item: int) -> tuple[int, int]:
@@ -26,33 +26,33 @@ def where(item: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("count", [16, 17, 1024, 1025, 2000])
 def test_results_come_in_order_from_two_processes(count: int) -> None:
-    found = twin.shared(where, range(count))
+    found = fork.shared(where, range(count))
     assert [item for item, _ in found] == list(range(count))
     assert len({place for _, place in found}) == 2 and os.getpid() in {place for _, place in found}
 
 
 def test_the_one_that_is_free_takes_the_next() -> None:
     here = os.getpid()
-    found = twin.shared(lambda item: (sleep(0.3 if item == 0 else 0.002), os.getpid())[1], range(40))
+    found = fork.shared(lambda item: (sleep(0.3 if item == 0 else 0.002), os.getpid())[1], range(40))
     assert sum(place == found[0] for place in found) <= 5 and here in found
 
 
 def test_large_results_do_not_wait_for_each_other() -> None:
-    found = twin.shared(lambda item: (sleep(0.001), bytes([item]) * 1_000_000)[1], range(20))
+    found = fork.shared(lambda item: (sleep(0.001), bytes([item]) * 1_000_000)[1], range(20))
     assert [one[:1] for one in found] == [bytes([item]) for item in range(20)]
 
 
 def test_alone_with_few_items_one_processor_or_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {place for _, place in twin.shared(where, range(15))} == {os.getpid()}
-    assert twin.shared(where, []) == []
+    assert {place for _, place in fork.shared(where, range(15))} == {os.getpid()}
+    assert fork.shared(where, []) == []
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
-    assert {place for _, place in twin.shared(where, range(100))} == {os.getpid()}
+    assert {place for _, place in fork.shared(where, range(100))} == {os.getpid()}
     stop.set()
     thread.join()
-    monkeypatch.setattr(twin, "_processors", lambda: 1)
-    assert {place for _, place in twin.shared(where, range(100))} == {os.getpid()}
+    monkeypatch.setattr(fork, "_processors", lambda: 1)
+    assert {place for _, place in fork.shared(where, range(100))} == {os.getpid()}
 
 
 def test_what_the_fork_could_not_do_is_done_here() -> None:
@@ -64,14 +64,14 @@ def test_what_the_fork_could_not_do_is_done_here() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return item
 
-    assert twin.shared(work, range(40)) == list(range(40))
+    assert fork.shared(work, range(40)) == list(range(40))
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2, 3, 39])
 def test_an_error_is_raised_once_and_leaves_no_process(wrong: int) -> None:
     before = children()
     with pytest.raises(ZeroDivisionError):
-        twin.shared(lambda item: 1 // (item - wrong), range(40))
+        fork.shared(lambda item: 1 // (item - wrong), range(40))
     assert not children() - before
 
 
@@ -81,7 +81,7 @@ def test_where_there_may_be_no_more_processes_it_works_alone(monkeypatch: pytest
 
     before = len(list(Path("/proc/self/fd").iterdir()))
     monkeypatch.setattr(os, "fork", refused)
-    assert {place for _, place in twin.shared(where, range(40))} == {os.getpid()}
+    assert {place for _, place in fork.shared(where, range(40))} == {os.getpid()}
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -89,7 +89,7 @@ def test_the_fork_ends_with_its_parent() -> None:
     source, sink = os.pipe()
     child = os.fork()
     if not child:
-        twin.shared(lambda _: (os.write(sink, f"{os.getpid()}\n".encode()), sleep(0.05)), range(1000))
+        fork.shared(lambda _: (os.write(sink, f"{os.getpid()}\n".encode()), sleep(0.05)), range(1000))
         os._exit(0)
     os.close(sink)
     with open(source) as lines:

@@ -26,7 +26,7 @@ class Unit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Past:
+class EarlierSessions:
     """One unit's history: per session, in order, the log-mean of the executions' medians and the commit;
 
     And the A/A effects seen.
@@ -40,7 +40,7 @@ class Past:
 Centres = dict["Unit", float]
 
 
-def past_of(measured: Iterable[Measured], known: dict[int, Centres] | None = None) -> dict[Unit, Past]:
+def earlier_sessions(measured: Iterable[Measured], known: dict[int, Centres] | None = None) -> dict[Unit, EarlierSessions]:
     """The history in profiles that are given in their order (by ancestry, or by time).
 
     A session which interleaved several versions counts once, with the last of them: between its versions there is no session's
@@ -74,7 +74,7 @@ def past_of(measured: Iterable[Measured], known: dict[int, Centres] | None = Non
             for unit, centre in _kept(known, series, environment, twins[0]).items():
                 if unit in centres:
                     audits[unit].append(centres[unit] - centre)
-    return {unit: Past(tuple(found), tuple(commits[unit]), tuple(audits[unit])) for unit, found in means.items()}
+    return {unit: EarlierSessions(tuple(found), tuple(commits[unit]), tuple(audits[unit])) for unit, found in means.items()}
 
 
 def _kept(known: dict[int, Centres], series: str, environment: str, summaries: list[Summary]) -> Centres:

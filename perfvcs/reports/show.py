@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-def exhibit(repository: Repository, names: Sequence[str], *, delta: float | None = None) -> Subject:
+def subject_of(repository: Repository, names: Sequence[str], *, delta: float | None = None) -> Subject:
     """The subject that arguments name: a revision (default HEAD), two revisions, or a benchmark's label; raises UsageError."""
     if len(names) == 1 and (headers := _benchmark(repository, names[0])):
         return _history(repository, names[0], headers, delta)

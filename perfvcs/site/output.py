@@ -14,7 +14,7 @@ DIGEST = 32  # characters
 
 
 @dataclass(frozen=True)
-class Leaf:
+class Output:
     """One or several files that are made together; ``key`` is a digest of all that they are made from.
 
     ``shared``: another process may make them, too, since they need nothing but what is in memory. ``last``: they are put in place after all

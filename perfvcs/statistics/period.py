@@ -1,4 +1,4 @@
-"""The effect of the place within a pair, where it is known which of the two was measured first."""
+"""The period effect of a comparison in pairs (what the first and the second measurement differ by), where the order is known."""
 
 from __future__ import annotations
 

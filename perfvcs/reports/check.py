@@ -1,4 +1,4 @@
-"""A trial: two revisions, measured where that was asked for, their report, and what it means for the caller."""
+"""A check: two revisions, measured where that was asked for, their report, and what it means for the caller."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Form = Literal["text", "json", "markdown", "line"]
 
 
 @dataclass(frozen=True)
-class Trial:
+class Check:
     """The report on two states, and what was measured for it, if anything was."""
 
     baseline: State
@@ -73,11 +73,11 @@ class Trial:
         return text(self.report, verbose=verbose, pairs=pairs)
 
     @property
-    def trials(self) -> list[Trial]:
+    def checks(self) -> list[Check]:
         """Itself, as the only one."""
         return [self]
 
-    def unseen(self, repository: Repository) -> Trial | None:
+    def unseen(self, repository: Repository) -> Check | None:
         """Itself, unless this very report is the one on its pair that ``was_shown`` last."""
         known = repository.index.memory.recall(self.baseline.commit, self.target.commit)
         return None if known and known.shown == self._name else self
@@ -93,8 +93,8 @@ class Trial:
 
 def judge(
     repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float | None = None, within: float | None = None,
-) -> Trial:  # fmt: skip
-    """The trial, from what is stored, of a target (the last of ``revisions``, else HEAD) against a baseline.
+) -> Check:  # fmt: skip
+    """The check, from what is stored, of a target (the last of ``revisions``, else HEAD) against a baseline.
 
     The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. Raises NothingToCompare.
     """
@@ -108,8 +108,8 @@ def judge(
 
 def compared(
     repository: Repository, baseline: State, target: State, *, method: str, delta: float | None, within: float | None = None
-) -> Trial:
-    """The trial of two states, in which all is settled that lies ``within`` a share.
+) -> Check:
+    """The check of two states, in which all is settled that lies ``within`` a share.
 
     What is remembered of the same comparison is not computed again. Raises NothingToCompare.
     """
@@ -122,10 +122,10 @@ def compared(
         with suppress(Malformed):  # a changed byte
             report = decode(known.report)
             memory.remember(*pair, known.report, basis)  # as the last verdict
-            return Trial(baseline, target, bounds.settle(report, within))
+            return Check(baseline, target, bounds.settle(report, within))
     report = repository.compare(baseline, target, method=method, delta=delta)
     memory.remember(*pair, msgspec.json.encode(report), basis)
-    return Trial(baseline, target, bounds.settle(report, within))
+    return Check(baseline, target, bounds.settle(report, within))
 
 
 def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None) -> str:
@@ -164,8 +164,8 @@ def measure(
     method: str = "auto",
     delta: float | None = None,
     within: float | None = None,
-) -> Trial:
-    """The trial after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
+) -> Check:
+    """The check after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
 
     A number of executions in the request measures all. HEAD is the working tree as it is now; its baseline, when none is named, is the
     commit below its changes, else the nearest ancestor with comparable profiles, else the parent.
@@ -193,7 +193,7 @@ def measure(
         outcome.raise_failures()
     report = repository.compare(baseline, target, method=method, delta=delta, session=session, settled=settled)
     repository.index.memory.remember(baseline.commit, target.commit, msgspec.json.encode(report))
-    return Trial(baseline, target, bounds.settle(report, within), outcome)
+    return Check(baseline, target, bounds.settle(report, within), outcome)
 
 
 def _settled(

@@ -51,7 +51,7 @@ class Trend:
 
 
 @dataclass(frozen=True)
-class Chronicle:
+class Log:
     """Commits, newest first, with the number of their profiles, their last verdict, and the lasting changes that are laid to them."""
 
     commits: Sequence[Commit]
@@ -102,14 +102,14 @@ def described(verdict: Verdict) -> str:
     return f"{counted(verdict.words.items()) or 'nothing to compare'} against {verdict.baseline[:10]}"
 
 
-def chronicle(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Chronicle:
+def log_of(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Log:
     """The newest ``number`` commits of a revision or range that have profiles, or of all with ``everything``."""
     from perfvcs.history.marks import marks  # others of this module need none
 
     walk = repository.project.walk(revision)
     ids = list(islice(walk if everything else repository.with_profiles(walk), number))
     details = repository.project.describe(ids)
-    return Chronicle(
+    return Log(
         [details[one] for one in ids if one in details],
         repository.index.counts(ids),
         repository.index.verdicts(ids),

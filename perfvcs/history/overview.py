@@ -32,7 +32,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Annals:
+class Overview:
     """Findings, newest first, as are the others. ``details`` describes their commits.
 
     ``lines`` and ``commits`` were looked at; ``short`` names the benchmarks and metrics with fewer than six commits of which nothing was
@@ -53,7 +53,7 @@ class Annals:
     aside: int
 
 
-def annals(repository: Repository, names: Sequence[str] = (), *, metric: str = "") -> Annals:
+def overview_of(repository: Repository, names: Sequence[str] = (), *, metric: str = "") -> Overview:
     """The findings on all series, or on one benchmark's, along HEAD, a revision, or a range; raises UsageError, UnknownRevision.
 
     ``names`` are a benchmark, a revision or range, or both in this order. The history is that of the first parents: on it every commit
@@ -62,7 +62,7 @@ def annals(repository: Repository, names: Sequence[str] = (), *, metric: str = "
     return repository.index.consistent(lambda: _annals(repository, names, metric))
 
 
-def _annals(repository: Repository, names: Sequence[str], metric: str) -> Annals:
+def _annals(repository: Repository, names: Sequence[str], metric: str) -> Overview:
     known, courses, revision, commits = _read(repository, names, metric)
     merged = repository.index.commits() - set(commits)
     aside = len(merged.intersection(repository.project.walk(revision))) if merged else 0
@@ -78,7 +78,7 @@ def _annals(repository: Repository, names: Sequence[str], metric: str) -> Annals
     short = {
         (title(known[number]), known[number].metric) for number, course in courses.items() if _is_short(course, found.get(number))
     }
-    return Annals(
+    return Overview(
         findings, switching, noisier, newest, repository.project.describe([*told, *(one.first for one in switching)]),
         len(courses),
         len(set().union(*places.values())),

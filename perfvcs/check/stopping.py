@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from perfvcs.check import compare
 from perfvcs.check.bounds import settle
 from perfvcs.check.methods.log_median import FEWEST
-from perfvcs.statistics.looks import PAIRS, level, schedule
+from perfvcs.statistics.interim import PAIRS, level, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from perfvcs.check import Change, Past, Report, Unit, Word
+    from perfvcs.check import Change, EarlierSessions, Report, Unit, Word
     from perfvcs.profile import Profile
     from perfvcs.summary import Measured
 
@@ -21,7 +21,7 @@ OPEN: tuple[Word, ...] = ("inconclusive", "suspected")
 
 
 @dataclass(frozen=True)
-class Look:
+class Interim:
     """What a look shows: the report at this look's level, the comparisons that more pairs may decide, and when to look again.
 
     ``pairs`` is the number of pairs to have at the next look; None when measuring can stop, because nothing is open or the last
@@ -33,7 +33,7 @@ class Look:
     pairs: int | None
 
 
-def look(
+def interim(
     baseline: Sequence[Measured | Profile],
     target: Sequence[Measured | Profile],
     *,
@@ -41,8 +41,8 @@ def look(
     most: int = PAIRS,
     delta: float | None = None,
     within: float | None = None,
-    history: Mapping[Unit, Past] | None = None,
-) -> Look:
+    history: Mapping[Unit, EarlierSessions] | None = None,
+) -> Interim:
     """Compare what was measured in turns up to now, ``pairs`` pairs of at most ``most``.
 
     A change needs p <= .001 before the last look and p <= .0095 at it (Haybittle, Peto): at most 1.7 % of false alarms. The effect of one
@@ -53,7 +53,7 @@ def look(
     report = settle(compare(baseline, target, delta=delta, history=history, alpha=level(pairs, most)), within)
     undecided = [change for change in report.having(*OPEN) if _open(change, pairs)]
     later = [count for count in schedule(most) if count > pairs]
-    return Look(report, undecided, later[0] if undecided and later else None)
+    return Interim(report, undecided, later[0] if undecided and later else None)
 
 
 def _open(change: Change, pairs: int) -> bool:

@@ -19,8 +19,8 @@ from perfvcs.reports.text import COLUMNS
 from perfvcs.sparkline import sparkline
 
 if TYPE_CHECKING:
-    from perfvcs.history.annals import Annals
     from perfvcs.history.finding import Finding, Word
+    from perfvcs.history.overview import Overview
     from perfvcs.index.lines import Line
 
 WORD = 11  # the longest word
@@ -35,9 +35,9 @@ WORDS: tuple[Word, ...] = ("degradation", "improvement", "drift")
 LEAST = 1e-99  # a p below is not told apart
 
 
-def lines(annals: Annals, most: int | None = None) -> Iterator[str]:
+def lines(overview: Overview, most: int | None = None) -> Iterator[str]:
     """The listing: remarks on series, the findings of one commit together, then what was looked at, and what could not be."""
-    remarked = list(_remarks(annals))
+    remarked = list(_remarks(overview))
     for word, line, text in remarked[:most]:
         yield f"  {word:{WORD}}  {shorten(title(line), BENCHMARK)}, {shorten(metric_name(line.metric), METRIC)}"
         yield from _indented(text)
@@ -45,24 +45,24 @@ def lines(annals: Annals, most: int | None = None) -> Iterator[str]:
     if most is not None and len(remarked) > most:
         yield f"and {len(remarked) - most} more such series: perf history --all"
         yield ""
-    shown = annals.findings[:most]
+    shown = overview.findings[:most]
     for commit, findings in groupby(shown, key=lambda one: one.commit):
-        yield _commit(annals, commit)
+        yield _commit(overview, commit)
         for finding in findings:
             yield from _finding(finding)
         yield ""
-    yield from _ending(annals, len(annals.findings) - len(shown))
+    yield from _ending(overview, len(overview.findings) - len(shown))
 
 
-def _remarks(annals: Annals) -> Iterator[tuple[str, Line, str]]:
+def _remarks(overview: Overview) -> Iterator[tuple[str, Line, str]]:
     """Word, series and text of what was found beside steps and drifts."""
-    yield from ((one.word, one.line, remarks.newest(one)) for one in annals.newest)
-    yield from (("switching", one.line, remarks.switching(one)) for one in annals.switching)
-    yield from (("noisier" if one.after > one.before else "calmer", one.line, remarks.noisier(one)) for one in annals.noisier)
+    yield from ((one.word, one.line, remarks.newest(one)) for one in overview.newest)
+    yield from (("switching", one.line, remarks.switching(one)) for one in overview.switching)
+    yield from (("noisier" if one.after > one.before else "calmer", one.line, remarks.noisier(one)) for one in overview.noisier)
 
 
-def _commit(annals: Annals, commit: str) -> str:
-    about = annals.details[commit]
+def _commit(overview: Overview, commit: str) -> str:
+    about = overview.details[commit]
     head = f"{commit[:10]}  {about.when[:10]}  {shorten(about.author, 16)}  "
     return head + shorten(about.title, COLUMNS - len(head))
 
@@ -107,31 +107,31 @@ def _by(detectors: Sequence[str]) -> str:
     return "; ".join(filter(None, (TURNS if "turns" in detectors else "", by and f"by {by}")))
 
 
-def _ending(annals: Annals, hidden: int) -> Iterator[str]:
-    if not annals.lines:
+def _ending(overview: Overview, hidden: int) -> Iterator[str]:
+    if not overview.lines:
         yield "no commit here has profiles: measure some with `perf collect`"
         return
     if hidden:
         yield f"and {hidden} more: perf history --all"
-    words = Counter(finding.word for finding in annals.findings)
-    others = ((len(annals.switching), "switching"), (len(annals.noisier), "with another spread"))
+    words = Counter(finding.word for finding in overview.findings)
+    others = ((len(overview.switching), "switching"), (len(overview.noisier), "with another spread"))
     parts = [_several(words[word], word) for word in WORDS if words[word]] or ["no step"]
     found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
-    series, commits = _several(annals.lines, "series", ""), _several(annals.commits, "commit")
+    series, commits = _several(overview.lines, "series", ""), _several(overview.commits, "commit")
     yield f"{series} over {commits} looked at: {found}"
-    for cut in annals.cuts:
+    for cut in overview.cuts:
         yield from _note(
             f"{_several(cut.lines, 'series', '')} begin{'s' * (cut.lines == 1)} anew at {cut.commit[:10]}: {cut.reason}"
         )
-    if annals.short:
-        named = ", ".join(f"{shorten(name, BENCHMARK)} {metric_name(metric)}" for name, metric in annals.short[:NAMES])
-        more = f" and {len(annals.short) - NAMES} more" if len(annals.short) > NAMES else ""
+    if overview.short:
+        named = ", ".join(f"{shorten(name, BENCHMARK)} {metric_name(metric)}" for name, metric in overview.short[:NAMES])
+        more = f" and {len(overview.short) - NAMES} more" if len(overview.short) > NAMES else ""
         yield from _note(f"too short, fewer than {SHORTEST} measured commits: {named}{more}")
-    if annals.unusable:
-        yield from _note(f"left out: {_several(annals.unusable, 'value')} with a zero, negative or infinite measurement")
-    if annals.aside:
-        were = "commits are on branches that were" if annals.aside != 1 else "commit is on a branch that was"
-        yield from _note(f"{annals.aside} measured {were} merged, not on this line: perf history A..BRANCH shows one")
+    if overview.unusable:
+        yield from _note(f"left out: {_several(overview.unusable, 'value')} with a zero, negative or infinite measurement")
+    if overview.aside:
+        were = "commits are on branches that were" if overview.aside != 1 else "commit is on a branch that was"
+        yield from _note(f"{overview.aside} measured {were} merged, not on this line: perf history A..BRANCH shows one")
 
 
 def _several(count: int, noun: str, plural: str = "s") -> str:
@@ -142,10 +142,10 @@ def _note(text: str) -> list[str]:
     return wrap(f"note: {shorten(text, REASON)}", COLUMNS, subsequent_indent="      ")
 
 
-def json(annals: Annals, most: int | None = None) -> str:
+def json(overview: Overview, most: int | None = None) -> str:
     """The same as JSON."""
     found = {
-        "findings": [_fields(annals, finding) for finding in annals.findings[:most]],
+        "findings": [_fields(overview, finding) for finding in overview.findings[:most]],
         "newest": [
             {
                 **_about(one.line),
@@ -160,7 +160,7 @@ def json(annals: Annals, most: int | None = None) -> str:
                 "chance": one.chance,
                 "support": one.support,
             }
-            for one in annals.newest
+            for one in overview.newest
         ],
         "switching": [
             {
@@ -171,24 +171,24 @@ def json(annals: Annals, most: int | None = None) -> str:
                 "shares": one.shares,
                 "moves": one.moves,
             }
-            for one in annals.switching
+            for one in overview.switching
         ],
         "noisier": [
             {**_about(one.line), "commit": one.commit, "before": one.before, "after": one.after, "p": one.p}
-            for one in annals.noisier
+            for one in overview.noisier
         ],
-        "series": annals.lines,
-        "commits": annals.commits,
-        "cuts": [{"commit": cut.commit, "reason": cut.reason, "series": cut.lines} for cut in annals.cuts],
-        "short": [{"benchmark": name, "metric": metric} for name, metric in annals.short],
-        "unusable": annals.unusable,
-        "aside": annals.aside,
+        "series": overview.lines,
+        "commits": overview.commits,
+        "cuts": [{"commit": cut.commit, "reason": cut.reason, "series": cut.lines} for cut in overview.cuts],
+        "short": [{"benchmark": name, "metric": metric} for name, metric in overview.short],
+        "unusable": overview.unusable,
+        "aside": overview.aside,
     }
     return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def _fields(annals: Annals, finding: Finding) -> dict[str, Any]:
-    line, about = finding.line, annals.details[finding.commit]
+def _fields(overview: Overview, finding: Finding) -> dict[str, Any]:
+    line, about = finding.line, overview.details[finding.commit]
     return {
         "word": finding.word, "direction": finding.direction, **_about(line), "commit": finding.commit, "author": about.author,
         "when": about.when, "title": about.title, "first": finding.first, "last": finding.last, "commits": finding.commits,
