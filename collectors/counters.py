@@ -20,6 +20,7 @@ from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.launcher.samples import VARIABLE, MalformedSamples, Samples, read_samples
 from perfvcs.profile import Metric
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.counters.sampler import Sampled, Sampler
@@ -180,7 +181,7 @@ class Counters:
         if (count := len(sampled.number)) < FEWEST:
             skipping = self.skip and 2 * self.skip >= self.interval  # the larger share of what left no room for samples
             cure = f"`skip` ({self.skip:g} s at both ends)" if skipping else f"`interval` ({self.interval:g} s)"
-            found.append(f"it ended after {count} sample{'s' * (count != 1)}: shorten {cure} or give it more to do")
+            found.append(f"it ended after {counted(count, 'sample')}: shorten {cure} or give it more to do")
         if sampled.hidden:
             found.append(f"{sampled.hidden} of its processes belong to another user, whose counters are hidden: run perf as root")
         if sampled.slow:

@@ -117,7 +117,7 @@ def _exit_codes() -> Iterator[None]:
 def _leave(message: str, status: int) -> None:
     if interruption.stopped():  # what cleaning up complains of is not why the program ends
         raise interruption.Stopped
-    from perfvcs.quantity import shorten
+    from perfvcs.text.characters import shorten
 
     # it may quote names from profiles and files: one line, and nothing that a terminal obeys
     click.echo(f"perf: {shorten(message, LONGEST)}", err=True)  # noqa: TID251

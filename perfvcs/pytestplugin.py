@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.quantity import printable
+from perfvcs.text.characters import printable
 
 if TYPE_CHECKING:
     from perfvcs.measure.campaign import Outcome

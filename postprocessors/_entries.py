@@ -8,6 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.statistics.regression.models import FORMULAS, FULL, LINEARISED, MODELS, SHAPED, order, parameters
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -145,7 +146,7 @@ def _reason(model: str, count: int, low: float, high: float, least: float) -> st
     name = model.removeprefix("linearised ")
     least_rows = parameters(model) + 1
     if count < least_rows:
-        return f"{count} row{'s' * (count != 1)}: it needs {'three' if least_rows == 3 else 'four'}"
+        return f"{counted(count, 'row')}: it needs {'three' if least_rows == 3 else 'four'}"
     if low == high:
         return "all rows have one size"
     if model == FULL:

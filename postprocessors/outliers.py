@@ -11,6 +11,7 @@ from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import Column, conclude
 from perfvcs.postprocessors._rows import OUTLIER, Rows, chosen, rows
 from perfvcs.profile import Profile
+from perfvcs.statistics.deviation import NORMAL
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,6 @@ AROUND = ("auto", "unit", "size", "model")
 FEWEST = 8  # rows of one size, or of a model
 SIZES = 5  # of a model
 FITTED = 500  # rows of a unit that its model goes through
-NORMAL = 0.6745  # median distance of normal values from their median, in standard deviations
 MEAN_NORMAL = 1.253314  # standard deviation of normal values over their mean distance
 LEAST_ROWS = 4
 ROUNDING = 1e-12  # distances below this share of the values are those of floating point
@@ -123,7 +123,7 @@ def _far(
         low, high = (quantile(values, number, groups, share)[number] for share in (0.25, 0.75))
         reach = threshold * (high - low)
         return enough & ((values < low - reach) | (values > high + reach))
-    spread = quantile(away, number, groups, 0.5) / NORMAL
+    spread = NORMAL * quantile(away, number, groups, 0.5)
     mean = np.bincount(number, away, groups) / np.maximum(np.bincount(number, minlength=groups), 1)
     spread = np.where(spread > 0, spread, MEAN_NORMAL * mean)
     return enough & (away > threshold * spread[number])

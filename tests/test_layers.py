@@ -14,9 +14,9 @@ import perfvcs
 
 PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
-    {"errors", "interruption"},
+    {"errors", "interruption", "text"},
     {"keeper"},
-    {"profile", "native", "statistics", "quantity", "units", "rules", "descriptors", "wholefile"},
+    {"profile", "native", "statistics", "units", "rules", "descriptors", "wholefile"},
     {"git"},
     {"lock", "summary", "environment", "process", "plugins", "collector", "linuxperf", "interpreter", "fork", "workloads"},
     {"store", "launcher"},

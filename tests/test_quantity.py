@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfvcs import quantity as module
-from perfvcs.quantity import change, escaped, number, percent, printable, quantity, scale, shorten, visible
+from perfvcs.text import characters, words
+from perfvcs.text import quantity as quantities
+from perfvcs.text.characters import escaped, printable, shorten, visible
+from perfvcs.text.quantity import change, number, percent, quantity, scale
 
 
 def test_the_examples_hold() -> None:
-    assert doctest.testmod(module).failed == 0
+    assert all(doctest.testmod(module).failed == 0 for module in (quantities, characters, words))
 
 
 @pytest.mark.parametrize(

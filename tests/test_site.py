@@ -20,10 +20,10 @@ from pictures import ATTACKS
 from samples import sample_profile
 from test_pages import BROWSER, LIMIT, browser  # noqa: F401  # a fixture
 
-from perfvcs import quantity
 from perfvcs.cli import group
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
+from perfvcs.text import quantity
 
 pytestmark = BROWSER
 COMMITS = 48

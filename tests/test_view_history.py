@@ -21,7 +21,6 @@ from test_views import columns, figures, words
 from perfvcs import page, plugins
 from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
-from perfvcs.drawing.columns import columns as width_of
 from perfvcs.drawing.commits.chart import environments
 from perfvcs.drawing.commits.steps import latest
 from perfvcs.errors import UsageError
@@ -31,6 +30,7 @@ from perfvcs.profile import Collected, Resources
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 from perfvcs.subject import Series, Subject
+from perfvcs.text.columns import columns as width_of
 from perfvcs.views.history import History
 
 Perf = Callable[..., Said]

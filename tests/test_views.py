@@ -18,8 +18,8 @@ from perfvcs.check import Change, Report
 from perfvcs.drawing.canvas import plain, thin
 from perfvcs.drawing.samples import Centre, samples
 from perfvcs.profile import REPEATED, Environment, Job, Metric, Resources
-from perfvcs.sparkline import fits, sparkline
 from perfvcs.subject import Subject
+from perfvcs.text.sparkline import fits, sparkline
 from perfvcs.views import View
 
 

@@ -12,9 +12,9 @@ from perfvcs.drawing.canvas import BLUE, VERMILLION, canvas, stack
 from perfvcs.drawing.units import AGAIN, Rows, alike, over_time, rows_of, several, unit_metrics, without_whole
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile
-from perfvcs.quantity import metric_name, metric_rank
 from perfvcs.subject import Subject
 from perfvcs.summary import RECORDER
+from perfvcs.text.words import metric_name, metric_rank
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

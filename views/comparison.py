@@ -9,8 +9,9 @@ from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, 
 from perfvcs.drawing.samples import Sample, Unit, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
-from perfvcs.quantity import metric_name, quantity, scale
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import quantity, scale
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,8 +13,9 @@ from perfvcs.drawing.curves.difference import Difference
 from perfvcs.drawing.curves.sides import Side, along, equation, models, pairs, sides_of
 from perfvcs.drawing.samples import Sample
 from perfvcs.plugins import Count
-from perfvcs.quantity import change, metric_name, scale
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import change, scale
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -10,9 +10,10 @@ from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover
 from perfvcs.drawing.samples import Part, Unit, parts
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
-from perfvcs.quantity import metric_name, shorten
 from perfvcs.subject import Subject
 from perfvcs.summary import has_totals
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -218,7 +219,7 @@ def _summary(found: Structure, count: int, rows: int) -> str:
     if not shown:
         return f"no counter to draw: {', '.join(out)}"
     clusters = len(found.tree.clusters)
-    text += f" in {clusters} cluster{'s' * (clusters != 1)}\n{rows:,} observations"
+    text += f" in {counted(clusters, 'cluster')}\n{rows:,} observations"
     return text + (f"\nleft out: {', '.join(out)}" if out else "")
 
 
@@ -230,6 +231,6 @@ def _width(label: int | None, cluster: Cluster | None) -> int:
 def _entry(number: int, count: int, cluster: Cluster | None) -> str:
     """The words of a cluster in the legend."""
     if cluster is None:
-        return f"cluster {number + 1}: {count} counter{'s' * (count != 1)}"
+        return f"cluster {number + 1}: {counted(count, 'counter')}"
     state = "regressed" if cluster.regressed else "as before"
     return f"cluster {number + 1}: {state}, off by {100 * cluster.error:.0f} %"

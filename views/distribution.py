@@ -11,8 +11,9 @@ from perfvcs.drawing.clusters import Clusters, clusters
 from perfvcs.drawing.samples import Sample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
-from perfvcs.quantity import metric_name, number, quantity, scale
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import number, quantity, scale
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check import Change
 from perfvcs.drawing.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
-from perfvcs.drawing.columns import beside, columns, cut, padded, wrapped
 from perfvcs.drawing.samples import Unit
 from perfvcs.plugins import Count
-from perfvcs.quantity import change as change_text
-from perfvcs.quantity import metric_name, metric_rank, percent, quantity, shorten
 from perfvcs.subject import Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import beside, columns, cut, padded, wrapped
+from perfvcs.text.quantity import change as change_text
+from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.words import metric_name, metric_rank
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -9,8 +9,9 @@ from perfvcs.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, le
 from perfvcs.drawing.samples import Sample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import DELAYED, FINE, REPEATED
-from perfvcs.quantity import metric_name, percent, quantity, scale
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import percent, quantity, scale
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +125,7 @@ def summary(sample: Sample) -> str:
     """Two lines that say what is drawn, in words: how often measured, the centre, and how far the values spread."""
     executions, rows = len(sample.medians[0]), len(sample.values)
     found = sample.centre
-    count = f"{executions:,} execution{'s' * (executions != 1)}" + (f", {rows:,} measurements" if rows != executions else "")
+    count = counted(executions, "execution") + (f", {rows:,} measurements" if rows != executions else "")
     if found is None:
         return f"{count}: all were repeated and left out"
     if executions == 1:

@@ -10,8 +10,8 @@ from perfvcs.drawing.canvas import plain, stack
 from perfvcs.drawing.flame.boxes import SAMPLES, Flame, draw, flames
 from perfvcs.drawing.flame.stacks import Group, groups, metrics, repeats
 from perfvcs.plugins import Count
-from perfvcs.quantity import percent
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import percent
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,8 +14,10 @@ from perfvcs.drawing.streams import Stream, stream
 from perfvcs.drawing.units import AGAIN, MOMENT, alike, over_time, rows_of, unit_metrics, without_whole
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile
-from perfvcs.quantity import Scale, metric_name, number, percent, quantity, scale, shorten
 from perfvcs.subject import Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import Scale, number, percent, quantity, scale
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -138,7 +140,7 @@ class _Picture:
         entries: list[tuple[str, list[Any]]] = []
         below = 0 * one.mean
         for part, amount in enumerate(one.parts):
-            title = f"{one.more:,} other{'s' * (one.more > 1)}"
+            title = counted(one.more, "other")
             if part < len(one.units):
                 title = name_of(one.units[part], "unit", self.job, 0)
             with_it = below + amount

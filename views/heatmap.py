@@ -18,9 +18,9 @@ from perfvcs.drawing.units import Rows, alike, over_time, rows_of, unit_metrics
 from perfvcs.errors import UsageError
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile
-from perfvcs.quantity import metric_rank
 from perfvcs.subject import Subject
 from perfvcs.summary import SAMPLER
+from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

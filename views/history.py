@@ -25,8 +25,9 @@ from perfvcs.drawing.canvas import (
 from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
 from perfvcs.drawing.commits.steps import LOUD, UNJUDGED, centred, drift_start, extent, look_of, named, support, told, where
 from perfvcs.plugins import Count, Natural
-from perfvcs.quantity import change, quantity, shorten
 from perfvcs.subject import Point, Series, Step, Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import change, quantity
 
 if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from perfvcs.drawing.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
-from perfvcs.drawing.columns import columns, cut, fitted, padded
 from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
 from perfvcs.drawing.commits.steps import LOUD, UNJUDGED
 from perfvcs.plugins import Count, Natural
-from perfvcs.quantity import change, counted, percent, quantity
 from perfvcs.subject import Point, Series, Subject
+from perfvcs.text.columns import columns, cut, fitted, padded
+from perfvcs.text.quantity import change, percent, quantity
+from perfvcs.text.words import counted, tallied
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -58,7 +59,7 @@ class Intervals:
             span = high - low
             low, high = min(low, max(found.min(), low - span)), max(high, min(found.max(), high + span))
             beyond = int(((found < low) | (found > high)).sum())
-            notes += [f"{beyond} execution{'s' * (beyond > 1)} beyond the edge"] if beyond else []
+            notes += [f"{counted(beyond, 'execution')} beyond the edge"] if beyond else []
         lines = folded(notes)
         plot = canvas("\n".join(lines), "version, oldest first", chart.label, height=330 + 14 * len(lines))
         chart.along(plot)
@@ -156,7 +157,7 @@ def _told(chart: Chart) -> list[str]:
     """How many changes there are between neighbours."""
     verdicts = [point.verdict for series in chart.group for _, point in _neighbours(chart, series)]
     words = [(word, verdicts.count(word)) for word in LOUD if word in verdicts]
-    return [counted(words) if words else "no change between neighbours"] if any(verdicts) else []
+    return [tallied(words) if words else "no change between neighbours"] if any(verdicts) else []
 
 
 def _lines(chart: Chart, width: int) -> Iterator[str]:

@@ -11,9 +11,10 @@ from perfvcs.drawing.clusters import MARKERS, clusters
 from perfvcs.drawing.samples import Sample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
-from perfvcs.quantity import metric_name, percent, quantity, scale
 from perfvcs.subject import Subject
 from perfvcs.summary import SAMPLER
+from perfvcs.text.quantity import percent, quantity, scale
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -179,7 +180,7 @@ def _told(found: Autocorrelation) -> list[str]:
 
 def _range(low: float, high: float, unit: str, beyond: int) -> str:
     wide = f", {percent(high / low - 1)}" if low > 0 else ""
-    far = f"; {beyond:,} value{'s' * (beyond != 1)} beyond this axis" if beyond else ""
+    far = f"; {counted(beyond, 'value')} beyond this axis" if beyond else ""
     return f"{quantity(low, unit)} to {quantity(high, unit)}{wide}{far}"
 
 

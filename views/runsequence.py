@@ -24,8 +24,9 @@ from perfvcs.drawing.clusters import MARKERS, clusters
 from perfvcs.drawing.samples import Sample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
-from perfvcs.quantity import metric_name, quantity, scale
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import quantity, scale
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

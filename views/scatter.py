@@ -11,8 +11,9 @@ from perfvcs.drawing.curves.cloud import Cloud, clouds
 from perfvcs.drawing.curves.course import axes, over, tabbed
 from perfvcs.drawing.curves.sides import along
 from perfvcs.plugins import Count
-from perfvcs.quantity import metric_name, scale
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import scale
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -55,9 +56,9 @@ def _text(cloud: Cloud, width: int) -> str:
     """A plot of characters with its heading."""
     import numpy as np
 
-    from perfvcs.drawing.columns import wrapped
     from perfvcs.drawing.terminal import Axis as Along
     from perfvcs.drawing.terminal import Plot
+    from perfvcs.text.columns import wrapped
 
     course, kind = cloud.side.course, axes([cloud.side])[0]
     log = kind == "log"

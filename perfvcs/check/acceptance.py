@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from perfvcs.check.change import Change, Report
-from perfvcs.quantity import percent
+from perfvcs.text.quantity import percent
 
 ID = 7  # hex digits
 SERIES = 12  # hex digits of a series key in the file

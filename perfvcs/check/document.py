@@ -12,7 +12,7 @@ from perfvcs.check.change import Report
 from perfvcs.check.text import tally
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.profile import Malformed
-from perfvcs.quantity import escaped
+from perfvcs.text.characters import escaped
 
 FORMAT = "perfvcs-report/1"
 

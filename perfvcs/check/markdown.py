@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_open
 from perfvcs.check.text import benchmark, contested, measure, remarks, revision, settlement, step, summary
-from perfvcs.quantity import metric_name, shorten
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report

@@ -17,7 +17,7 @@ from perfvcs import wholefile
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.errors import UsageError, nearest
 from perfvcs.foreign import content, toml
-from perfvcs.quantity import hidden
+from perfvcs.text.characters import hidden
 
 FILE = "perf-accepted.toml"
 LARGEST = 2_000_000  # bytes; thousands of acceptances

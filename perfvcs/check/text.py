@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.change import WORDS
-from perfvcs.quantity import ambiguous, counted, difference, metric_name, metric_rank, number, scale, shorten
-from perfvcs.quantity import change as effect
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import change as effect
+from perfvcs.text.quantity import difference, number, scale
+from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tallied
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -38,7 +41,7 @@ FOREIGN = (
 )
 
 
-def text(report: Report, *, width: int = 80, verbose: bool = False, pairs: int = 0) -> str:
+def text(report: Report, *, width: int = COLUMNS, verbose: bool = False, pairs: int = 0) -> str:
     """The whole report, what is accepted at its end; ``verbose`` lists also the benchmarks whose every metric is the same.
 
     ``pairs`` is how many were just measured in turns to reach it, 0 where it comes from what is stored.
@@ -100,13 +103,13 @@ def tally(changes: Iterable[Change]) -> dict[str, int]:
 
 def summary(report: Report) -> str:
     """``1 degradation, 2 same``; what was found, in numbers."""
-    return counted(tally(report.changes).items()) or "nothing to compare"
+    return tallied(tally(report.changes).items()) or "nothing to compare"
 
 
 def settlement(comparisons: Iterable[Change]) -> str:
     """``9 of 12 comparisons settled``."""
     found = [change.settled for change in comparisons]
-    return f"{sum(found)} of {len(found)} comparison{'s' * (len(found) != 1)} settled"
+    return f"{sum(found)} of {counted(len(found), 'comparison')} settled"
 
 
 def title(report: Report) -> str:
@@ -119,7 +122,7 @@ def found_in(cluster: Cluster) -> str:
     shown = ", ".join([*cluster.counters[:NAMED], *(["..."] if len(cluster.counters) > NAMED else [])])
     error = "cannot be predicted" if cluster.error is None else f"predicted with an error of {number(100 * cluster.error)} %"
     limit = f"at most {number(100 * cluster.threshold)} %"
-    return f"{len(cluster.counters)} counter{'s' * (len(cluster.counters) != 1)} ({shown}): {cluster.target} {error}, {limit}"
+    return f"{counted(len(cluster.counters), 'counter')} ({shown}): {cluster.target} {error}, {limit}"
 
 
 def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[str]:
@@ -225,7 +228,7 @@ def _ending(report: Report, width: int, pairs: int) -> list[str]:
         named = here if new.endswith("+") else f" {old.rstrip('+')} {new}"
         series = {change.series for change in report.changes if change.word in dict(MEANINGS) and change.accepted is None}
         if pairs:
-            lines += [f"Open after {pairs} pair{'s' * (pairs != 1)}; four times as many halve an interval:"]
+            lines += [f"Open after {counted(pairs, 'pair')}; four times as many halve an interval:"]
             lines += wrap(f"perf check --measure{named} -n {4 * pairs}", width, initial_indent="  ", subsequent_indent="    ")
         elif series - {*report.foreign}:
             lines.append(f"To settle it: perf check --measure{named}".rstrip())

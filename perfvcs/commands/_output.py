@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from perfvcs.quantity import printable
+from perfvcs.text.characters import printable
 
 
 def echo(text: str, *, err: bool = False) -> None:

@@ -33,6 +33,7 @@ def command(
 
     from perfvcs.reports import accept as report
     from perfvcs.repository import Repository
+    from perfvcs.text.columns import COLUMNS
 
     asked = [bool(changes), bool(removed), listing]
     if sum(asked) > 1 or not (any(asked) or as_json):
@@ -57,5 +58,5 @@ def command(
         return
     for one in found:
         said = f"{'accepted' if changes else 'not accepted any more:'} {one.id}  {report.described(one)}"
-        echo("\n".join(wrap(said, report.COLUMNS, subsequent_indent="    ")))
+        echo("\n".join(wrap(said, COLUMNS, subsequent_indent="    ")))
     echo("commit perf-accepted.toml, so that it holds for everybody")

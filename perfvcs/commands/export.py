@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.words import counted
 
 
 @click.command()
@@ -38,7 +39,7 @@ def command(
     folder = is_folder(output) or (str(output) != "-" and len(paths) > 1)
     if folder:
         count = into_folder(output, files, force=force)
-        echo(f"wrote {count} profile{'s' * (count != 1)} into {output}")
+        echo(f"wrote {counted(count, 'profile')} into {output}")
         return
     if len(paths) > 1:
         raise UsageError(f"these are {len(paths)} profiles: name a folder with -o, or choose one by --job or its id")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.words import counted
 
 
 @click.command()
@@ -13,9 +14,9 @@ def command(as_json: bool) -> None:
     """Check every profile against its format and place, and rebuild the index."""
     import json
 
-    from perfvcs.quantity import shorten
     from perfvcs.repository import Repository
     from perfvcs.store.place import Damaged
+    from perfvcs.text.characters import shorten
 
     repository = Repository.find()
     problems = repository.store.fsck()
@@ -29,8 +30,8 @@ def command(as_json: bool) -> None:
     else:
         for problem in problems:
             echo(shorten(str(problem), 2000))  # a foreign path may hold any bytes
-        whole = f"{profiles:,} profile{'s' * (profiles != 1)} can be read"
+        whole = f"{counted(profiles, 'profile')} can be read"
         echo(whole if problems else f"{whole}, all whole; the index is rebuilt")
     if problems:
-        count = f"{len(problems)} problem{'s' * (len(problems) != 1)}"
+        count = counted(len(problems), "problem")
         raise Damaged(f"{count} in {repository.store.path}: restore it from a backup, or remove what is named with `perf rm`")

@@ -36,8 +36,8 @@ def command(
     from perfvcs.exchange.intake import STDIN, Intake
     from perfvcs.formats import parse_options
     from perfvcs.measure.progress import shown
-    from perfvcs.quantity import shorten
     from perfvcs.repository import Repository
+    from perfvcs.text.characters import shorten
 
     if pairs and not format_name:
         raise click.UsageError("--option needs --format, which says whose option it is")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Project
@@ -43,7 +44,7 @@ def command(adopt: bool, store: str | None) -> None:
 
 def _adopt(project: Project) -> None:
     from perfvcs.gate.adoption import adopt
-    from perfvcs.quantity import shorten
+    from perfvcs.text.characters import shorten
 
     adoption = adopt(project)
     for one in adoption.dropped[:NAMED]:
@@ -51,7 +52,7 @@ def _adopt(project: Project) -> None:
     if len(adoption.dropped) > NAMED:
         echo(f"dropped {len(adoption.dropped) - NAMED} more")
     dropped = f"{len(adoption.dropped)} dropped" if adoption.dropped else "nothing dropped"
-    echo(f"adopted {adoption.home}: {adoption.profiles:,} profile{'s' * (adoption.profiles != 1)}, {dropped}")
+    echo(f"adopted {adoption.home}: {counted(adoption.profiles, 'profile')}, {dropped}")
 
 
 def _configure(project: Project) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.words import counted
 
 SUFFIXES = (".json", ".gz", ".z", ".csv", ".perf")
 HELP = ("-h", "--help")
@@ -113,7 +114,7 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
                 raise UsageError(f"there is no file {target!r:.100}, and no such profile in the store") from None
             raise
         changed = sum(outcome.changed for outcome in outcomes)
-        stored = f"stored {changed} new version{'s' * (changed != 1)}"
+        stored = f"stored {counted(changed, 'new version')}"
     echo(report.document(outcomes) if as_json else "\n".join([*report.lines(outcomes), stored]))
     for note in report.notes(outcomes):
         echo(note, err=True)

@@ -74,11 +74,11 @@ def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> Non
     """Print the drawing, as wide as the terminal; in ASCII where that has no other characters."""
     from shutil import get_terminal_size
 
-    from perfvcs.drawing.columns import ascii_only
-    from perfvcs.page.terminal import WIDTH, text
-    from perfvcs.sparkline import fits
+    from perfvcs.page.terminal import text
+    from perfvcs.text.columns import COLUMNS, ascii_only
+    from perfvcs.text.sparkline import fits
 
-    drawn = text(subject, view, options, max(NARROWEST, min(get_terminal_size((WIDTH, 24)).columns, WIDEST)))
+    drawn = text(subject, view, options, max(NARROWEST, min(get_terminal_size((COLUMNS, 24)).columns, WIDEST)))
     echo(drawn if fits(sys.stdout.encoding) else ascii_only(drawn))
 
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.check import Change, Word
-from perfvcs.drawing.columns import wrapped
-from perfvcs.quantity import shorten
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import wrapped
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.drawing.samples import Sample
 from perfvcs.profile import REPEATED
-from perfvcs.quantity import percent, quantity
+from perfvcs.text.quantity import percent, quantity
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,8 +12,10 @@ from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.curves.sides import growth, sized
 from perfvcs.drawing.samples import Sample, Unit, samples
 from perfvcs.profile import Profile
-from perfvcs.quantity import ambiguous, metric_name, metric_rank, percent, quantity, shorten
 from perfvcs.subject import Series, Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.words import ambiguous, metric_name, metric_rank
 
 Key = tuple[str, str, float | None]
 NAME = 64  # characters of a benchmark's name where it stands in full elsewhere

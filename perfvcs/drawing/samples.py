@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.profile import REPEATED, Metric, Profile, Resources, is_derived
-from perfvcs.quantity import interval as interval_text
-from perfvcs.quantity import metric_rank, quantity
 from perfvcs.subject import Subject
 from perfvcs.summary import max_sizes
+from perfvcs.text.quantity import interval as interval_text
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import metric_rank
 from perfvcs.workloads import joined
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from perfvcs.drawing.columns import columns, fitted
-from perfvcs.quantity import number
+from perfvcs.text.columns import columns, fitted
+from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
     import numpy as np

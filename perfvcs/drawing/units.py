@@ -10,9 +10,10 @@ import msgspec
 
 from perfvcs.drawing.samples import Unit, measured, places
 from perfvcs.profile import REPEATED, Metric, Profile
-from perfvcs.quantity import metric_rank, quantity
 from perfvcs.subject import Subject
 from perfvcs.summary import PACE, RECORDER, SAMPLER
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
     import numpy as np

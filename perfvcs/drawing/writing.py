@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfvcs.check.markdown import escape
-from perfvcs.drawing.columns import columns as taken
-from perfvcs.drawing.columns import fitted, padded, wrapped
 from perfvcs.drawing.listing import Cell, Column, Row, Table
-from perfvcs.quantity import disarmed, shorten
+from perfvcs.text.characters import disarmed, shorten
+from perfvcs.text.columns import columns as taken
+from perfvcs.text.columns import fitted, padded, wrapped
 
 WIDEST = 32  # columns of a terminal that one column of a table takes
 GAP = 2

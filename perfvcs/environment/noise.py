@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfvcs.text.words import counted
+
 ROOT = Path("/")
 LOAD = 0.5  # of the processors, before measuring
 OTHERS = 0.25  # of the processors, used by other programs while measuring
@@ -123,7 +125,7 @@ def _difference(before: float | None, after: float | None) -> float | None:
 
 
 def _processors(state: Noise) -> str:
-    return f"{state.processors} processor{'' if state.processors == 1 else 's'}"
+    return counted(state.processors, "processor")
 
 
 def _count(number: int, what: str) -> str:

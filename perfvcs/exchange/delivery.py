@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perfvcs import wholefile
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import encode, suffixes
-from perfvcs.quantity import shorten
+from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository

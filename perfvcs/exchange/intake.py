@@ -20,8 +20,9 @@ from perfvcs.exchange import is_folder
 from perfvcs.exchange.objects import Entry, indexed, indexes, is_index, is_object
 from perfvcs.formats import UNKNOWN, Unreadable, content, decode, read, suffixes
 from perfvcs.profile import MAX_BYTES, Malformed
-from perfvcs.quantity import shorten
 from perfvcs.store.place import place
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.profile import Profile
@@ -104,7 +105,7 @@ class Intake:
         wanted = list(dict.fromkeys(source for file, commit in given for source in self._sources(file, commit, show)))
         progress.begin(len(wanted))
         self._before = set(self.repository.store.paths())
-        what = f"{len(wanted)} file{'s' * (len(wanted) != 1)}"
+        what = counted(len(wanted), "file")
         session = _session(wanted) if self.in_turns else ""
         paths = self.repository.store.add(self._profiles(wanted, session, progress, show), f"Import {what}")
         self.paths = list(dict.fromkeys(path for path in paths if path not in self._before))
@@ -113,7 +114,7 @@ class Intake:
     def lines(self) -> list[str]:
         """What came of it, for people."""
         count = len(self.paths)
-        lines = [f"stored {count} profile{'s' * (count != 1)}" + (f", {self.known} already stored" if self.known else "")]
+        lines = [f"stored {counted(count, 'profile')}" + (f", {self.known} already stored" if self.known else "")]
         if self.versions:
             lines.append(f"left out {self.versions}: the same measurement is there in another version, see `perf process`")
         if self.placed:
@@ -294,4 +295,4 @@ def _session(sources: Sequence[Source]) -> str:
 
 
 def _named(count: int) -> str:
-    return f"{count} profile{'s' * (count > 1)} name{'s' * (count == 1)}"
+    return f"{counted(count, 'profile')} {'names' if count == 1 else 'name'}"

@@ -15,7 +15,7 @@ from perfvcs.formats._foreign import UNKNOWN, bounded, collected, counted, group
 from perfvcs.formats._metric import described, distinct, heading, metric
 from perfvcs.formats._table import Parser, Table, integer, number
 from perfvcs.profile import Design, Job, Malformed, Metric, Profile, Resources
-from perfvcs.quantity import armed, disarmed
+from perfvcs.text.characters import armed, disarmed
 
 GUESSES = {
     "uid": ("uid", "function", "benchmark", "test", "name", "command"),

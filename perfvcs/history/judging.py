@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from perfvcs.history.finding import Finding, Newest, Noisier, Switching, described, direction, level, relative
 from perfvcs.history.verdict import Pair, Verdict, Verdicts, of_line
 from perfvcs.index.findings import Found, Given
-from perfvcs.quantity import change
 from perfvcs.statistics.changepoints.judgement import TURNS
+from perfvcs.text.quantity import change
 
 if TYPE_CHECKING:
     from perfvcs.index.lines import Course, Line

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfvcs.history.finding import direction
-from perfvcs.quantity import change, percent, quantity
+from perfvcs.text.quantity import change, percent, quantity
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.history.finding import Newest, Noisier, Switching
@@ -28,7 +29,7 @@ def switching(one: Switching) -> str:
         f"{quantity(level, one.line.unit)} ({100 * share:.0f} %)" for level, share in zip(one.levels, one.shares, strict=True)
     ]
     named = f"{', '.join(levels[:-1])} and {levels[-1]}" if len(levels) > 1 else levels[0]
-    return f"switches between {named} since {one.first[:SHORT]}, {one.moves:,} time{'s' * (one.moves != 1)}"
+    return f"switches between {named} since {one.first[:SHORT]}, {counted(one.moves, 'time')}"
 
 
 def noisier(one: Noisier) -> str:

@@ -15,8 +15,8 @@ from perfvcs.history.judging import judged
 from perfvcs.history.remarks import remarks_of
 from perfvcs.history.successions import successions
 from perfvcs.history.verdict import Pair, Verdict, Verdicts, of_line
-from perfvcs.quantity import metric_rank
 from perfvcs.subject import Point, Series, Step
+from perfvcs.text.words import counted, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Project
@@ -138,7 +138,7 @@ def _notes(commits: int, series: int, unusable: int) -> list[str]:
     if series > SERIES:
         found.append(f"{SERIES:,} of {series:,} series of this benchmark are drawn; `perf history` looks at all of them.")
     if unusable:
-        found.append(f"{unusable:,} value{'s' * (unusable > 1)} with a zero, negative or infinite measurement left out.")
+        found.append(f"{counted(unusable, 'value')} with a zero, negative or infinite measurement left out.")
     return found
 
 

@@ -23,8 +23,8 @@ from perfvcs.measure.turns import ORDER
 from perfvcs.measure.unfinished import choose, intact, unfinished
 from perfvcs.measure.virtualenv import prune
 from perfvcs.profile import Profile
-from perfvcs.quantity import escaped
 from perfvcs.repository import Repository, State
+from perfvcs.text.characters import escaped
 
 PYTHONS = 20  # virtual environments that are kept
 TOGETHER = 8  # versions of one session; more would stretch a block until its pairs see different weather

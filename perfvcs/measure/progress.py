@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from perfvcs.quantity import printable, shorten
+from perfvcs.text.characters import printable, shorten
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

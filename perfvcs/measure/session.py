@@ -26,7 +26,7 @@ from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Kind, Sites
 from perfvcs.measure.turns import draw, turns
 from perfvcs.profile import Collected, Design, Profile
-from perfvcs.quantity import named
+from perfvcs.text.words import counted, named, plural
 
 WARM_UP = -1  # the block of executions whose results are dropped
 
@@ -295,8 +295,8 @@ class Session:
         if kept:
             counts = sorted({profile.design.executions for profile in kept})
             many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-            many += f" execution{'s' * (counts[-1] != 1)}"
-            yield f"kept what was complete: {len(kept)} profile{'s' * (len(kept) != 1)} of {many}"
+            many += f" {plural(counts[-1], 'execution')}"
+            yield f"kept what was complete: {counted(len(kept), 'profile')} of {many}"
             if self.journal is not None:
                 yield f"to measure the rest: {self.journal.header.continued}"
 
@@ -320,7 +320,7 @@ class Session:
         profile = self._raw(number, position, self.blocks.recording(number, position), ended, after)
         if profile.design.failed:
             name, version = self.names[number], self.versions[position].name
-            many = f"{profile.design.failed} execution{'s' * (profile.design.failed != 1)}"
+            many = counted(profile.design.failed, "execution")
             self.warnings[f"{name} on {version}: {many} failed and had to be repeated"] = None
         for postprocessor in self.cells[number].postprocessors:
             try:

@@ -15,8 +15,8 @@ from perfvcs.page.facts import facts, warnings
 from perfvcs.page.packing import Backend
 from perfvcs.page.sections import draw
 from perfvcs.page.table import overview
-from perfvcs.quantity import shorten, written
 from perfvcs.subject import Subject
+from perfvcs.text.characters import shorten, written
 
 if TYPE_CHECKING:
     from jinja2 import Template

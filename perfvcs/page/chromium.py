@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.quantity import shorten
+from perfvcs.text.characters import shorten
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (

@@ -9,8 +9,8 @@ import msgspec
 from perfvcs.check.document import encode
 from perfvcs.page.facts import facts, warnings
 from perfvcs.profile import Profile
-from perfvcs.quantity import escaped
 from perfvcs.subject import Subject
+from perfvcs.text.characters import escaped
 
 FORMAT = "perfvcs-subject/1"
 

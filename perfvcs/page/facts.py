@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perfvcs.profile import Environment, Profile
-from perfvcs.quantity import shorten
 from perfvcs.subject import Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,13 @@ def _environment(environment: Environment) -> str:
 
 def _design(profile: Profile) -> str:
     design = profile.design
-    text = f"{design.executions} execution{'s' * (design.executions != 1)}"
+    text = counted(design.executions, "execution")
     text += f" of {design.binaries} builds" if design.binaries > 1 else ""
     text += f", {design.warmup} to warm up" if design.warmup else ""
     if design.order == "sequential":
         return f"{text}, not interleaved"
     others = max(1, len(design.versions) - 1)
-    return f"{text}, interleaved with {others} other version{'s' * (others != 1)} in random order, seed {design.seed}"
+    return f"{text}, interleaved with {counted(others, 'other version')} in random order, seed {design.seed}"
 
 
 def _collected(profile: Profile) -> str:

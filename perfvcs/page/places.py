@@ -16,9 +16,9 @@ from perfvcs.drawing.heat.cells import jobs
 from perfvcs.drawing.listing import Key, title
 from perfvcs.drawing.samples import Part, parts
 from perfvcs.drawing.units import together
-from perfvcs.quantity import FIRST, metric_rank
 from perfvcs.subject import Subject
 from perfvcs.summary import MAX_SIZES, RECORDER
+from perfvcs.text.words import FIRST, metric_rank
 from perfvcs.views import View
 
 KINDS = ("whole", "stacks", "units", "jobs")

@@ -10,8 +10,9 @@ from perfvcs.drawing.listing import Key
 from perfvcs.page.packing import Backend, pack
 from perfvcs.page.places import KINDS, Place, places
 from perfvcs.page.table import Overview
-from perfvcs.quantity import FIRST, metric_name, shorten
 from perfvcs.subject import Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import FIRST, metric_name
 from perfvcs.views import View
 
 FIGURES = 40  # in one page: one costs some 40 ms to make, and its reader the time to look

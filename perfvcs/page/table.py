@@ -16,10 +16,12 @@ from perfvcs.drawing.curves.sides import growth, sized
 from perfvcs.drawing.listing import Cell, Column, Key, Row, Table, title
 from perfvcs.drawing.samples import samples
 from perfvcs.profile import Profile
-from perfvcs.quantity import change as change_text
-from perfvcs.quantity import counted, metric_name, metric_rank, quantity, shorten
-from perfvcs.sparkline import sparkline
 from perfvcs.subject import Series, Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import change as change_text
+from perfvcs.text.quantity import quantity
+from perfvcs.text.sparkline import sparkline
+from perfvcs.text.words import counted, metric_name, metric_rank, tallied
 
 ROWS = 1000
 COLUMNS = 3  # metrics with a column of their own
@@ -59,7 +61,7 @@ class Overview:
         """What is told of one benchmark (None: of all) under one metric, on one line; of several environments the first."""
         if key is None:
             words = Counter(row[metric].word for row in self.cells.values() if metric in row)
-            return counted([(word, words[word]) for word in SEEN if words[word]])
+            return tallied([(word, words[word]) for word in SEEN if words[word]])
         cell = next((row[metric] for (one, _), row in self.cells.items() if one == key and metric in row), None)
         return "" if cell is None else ", ".join(filter(None, [cell.said, *cell.detail.splitlines()]))
 
@@ -86,7 +88,7 @@ def _verdicts(report: Report) -> Overview:
         cells.setdefault(((change.job, change.uid, change.size), ""), {}).setdefault(change.metric, _verdict(change))
     counts = Counter(seen(change)[0] for change in report.changes)
     caption = ", ".join(
-        counted([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in SEEN.items() if counts[word]
+        tallied([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in SEEN.items() if counts[word]
     )
     confidence = report.changes[0].confidence if report.changes else 0.99
     notes = [f"Change of the target against the baseline with its {100 * confidence:g} % interval; every execution counts once."]
@@ -128,7 +130,7 @@ def _centres(profiles: Sequence[Profile]) -> Overview | None:
         if sample.meaning.better != "none" and found is not None:
             low_high = found.text(sample.meaning.unit).partition(" [")[2]
             detail = f"[{low_high}, " if low_high else "no interval, "
-            detail += f"{found.executions:,} execution{'s' * (found.executions != 1)}"
+            detail += counted(found.executions, "execution")
             detail = growth(sample) if sized(sample) else detail
             place = shorten(sample.environment, 24) if len(environments) > 1 else ""
             cell = Cell(quantity(found.value, sample.meaning.unit), detail, value=found.value)

@@ -8,12 +8,12 @@ from typing import Protocol, runtime_checkable
 from perfvcs import plugins
 from perfvcs.errors import UsageError
 from perfvcs.page.choice import choose, configured, fitting, nothing
-from perfvcs.quantity import shorten
 from perfvcs.subject import Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import COLUMNS
 
 FIRST = ("history", "effects", "scatter")  # the first of these that fits comes before the table
 TABLE = "table"
-WIDTH = 80  # columns where no terminal says otherwise
 LONGEST = 10_000  # characters of a title
 
 
@@ -26,12 +26,12 @@ class Terse(Protocol):
         ...
 
 
-def text(subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None, width: int = WIDTH) -> str:
+def text(subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None, width: int = COLUMNS) -> str:
     """The view that is named, else the most telling one with the table below it; lines of at most ``width`` columns.
 
     Raises UsageError as ``choose`` does, and where the view cannot be drawn with characters.
     """
-    from perfvcs.drawing.columns import wrapped
+    from perfvcs.text.columns import wrapped
 
     if view is not None:
         chosen = choose(subject, view, options)

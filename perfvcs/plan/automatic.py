@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from perfvcs.plan.design import FEW, MOST, Rule, needed
 from perfvcs.plan.survey import newest_series, recent
 from perfvcs.plan.variation import Variation, spreads
-from perfvcs.quantity import metric_name, number, shorten
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import number
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.jobs import Cell
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from perfvcs.summary import Measured
 
 UNKNOWN = 10  # executions where nothing is stored yet
-COLUMNS = 80
 COMPUTING = 0.8  # share of CPU time in wall time, of the fastest executions, from which the one tells what the other does
 
 
@@ -46,7 +48,7 @@ def planned(repository: Repository, cells: Sequence[Cell], revision: str) -> tup
         stored = known.get((cell.label, cell.collector_name), [])
         choice = choose(stored if stored and _alike(cell, stored[-1]) else [], cell.auto, family)
         found.append(replace(cell, executions=choice.executions))
-        line = f"{shorten(cell.label, 40)}: {choice.executions} execution{'s' * (choice.executions != 1)}, {choice.reason}"
+        line = f"{shorten(cell.label, 40)}: {counted(choice.executions, 'execution')}, {choice.reason}"
         lines += wrap(line, COLUMNS, subsequent_indent="  ")
     return found, lines
 

@@ -22,7 +22,10 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.git.command import GitError
 from perfvcs.lock import hold
 from perfvcs.profile import Malformed
-from perfvcs.quantity import escaped, metric_name, percent, quantity, shorten
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -32,7 +35,6 @@ PREFIX = re.compile(rf"[0-9a-f]{{4,{ID}}}")
 MOST = 8  # candidates that a message lists
 LABEL = 60  # characters of a benchmark in a line
 DIGITS = 6  # of an effect in the file
-COLUMNS = 80
 
 
 @dataclass(frozen=True)

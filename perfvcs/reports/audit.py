@@ -14,9 +14,11 @@ import msgspec
 
 from perfvcs.check import NothingToCompare
 from perfvcs.errors import UsageError
-from perfvcs.quantity import escaped, metric_name, metric_rank, shorten
 from perfvcs.reports.replay import FEWEST, JUDGED, Record, records
 from perfvcs.repository import HISTORY, Repository, State
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -28,7 +30,6 @@ LIMIT = 0.02  # false alarms that a gate is still trusted with
 CONFIDENCE = 0.95  # that the true rate is above the lower bound
 TRIALS = 3  # below, one alarm alone would be above the limit
 BLOCKS = 30  # executions a side of an audit, at least; twice those of a check
-COLUMNS = 80
 SUSPICIOUS = 0.1  # of the parts of a session, from which a unit is named
 LISTED = 5
 CURE = "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check --audit` again."
@@ -83,7 +84,7 @@ class Audit:
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
-        many = f"{self.sessions} session{'s' * (self.sessions != 1)}, {self.checks} job{'s' * (self.checks != 1)} in all"
+        many = f"{counted(self.sessions, 'session')}, {counted(self.checks, 'job')} in all"
         yield f"{self.revision} against itself, measured in turns: {many}"
         yield f"  {'':16}{'called changed':>20}{'by resampling':>18}"
         for tally in self.tallies:
@@ -121,9 +122,7 @@ def measure(repository: Repository, revision: str, request: Request, progress: P
     from perfvcs.rules import FILE
 
     if request.executions is not None and request.executions < FEWEST:
-        raise UsageError(
-            f"an audit of {request.executions} pair{'s' * (request.executions != 1)} says nothing: give -n {FEWEST} or more"
-        )
+        raise UsageError(f"an audit of {counted(request.executions, 'pair')} says nothing: give -n {FEWEST} or more")
     state = repository.current(revision)
     config = load(repository.project.root / FILE)
     if request.executions is None:

@@ -14,9 +14,11 @@ from perfvcs.check.text import step
 from perfvcs.history import remarks
 from perfvcs.history.finding import shaped, title
 from perfvcs.history.judging import SHORTEST
-from perfvcs.quantity import change, escaped, metric_name, shorten
-from perfvcs.reports.text import COLUMNS
-from perfvcs.sparkline import sparkline
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import change
+from perfvcs.text.sparkline import sparkline
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.history.finding import Finding, Word
@@ -115,27 +117,23 @@ def _ending(overview: Overview, hidden: int) -> Iterator[str]:
         yield f"and {hidden} more: perf history --all"
     words = Counter(finding.word for finding in overview.findings)
     others = ((len(overview.switching), "switching"), (len(overview.noisier), "with another spread"))
-    parts = [_several(words[word], word) for word in WORDS if words[word]] or ["no step"]
+    parts = [counted(words[word], word) for word in WORDS if words[word]] or ["no step"]
     found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
-    series, commits = _several(overview.lines, "series", ""), _several(overview.commits, "commit")
+    series, commits = counted(overview.lines, "series", "series"), counted(overview.commits, "commit")
     yield f"{series} over {commits} looked at: {found}"
     for cut in overview.cuts:
         yield from _note(
-            f"{_several(cut.lines, 'series', '')} begin{'s' * (cut.lines == 1)} anew at {cut.commit[:10]}: {cut.reason}"
+            f"{counted(cut.lines, 'series', 'series')} {'begins' if cut.lines == 1 else 'begin'} anew at {cut.commit[:10]}: {cut.reason}"
         )
     if overview.short:
         named = ", ".join(f"{shorten(name, BENCHMARK)} {metric_name(metric)}" for name, metric in overview.short[:NAMES])
         more = f" and {len(overview.short) - NAMES} more" if len(overview.short) > NAMES else ""
         yield from _note(f"too short, fewer than {SHORTEST} measured commits: {named}{more}")
     if overview.unusable:
-        yield from _note(f"left out: {_several(overview.unusable, 'value')} with a zero, negative or infinite measurement")
+        yield from _note(f"left out: {counted(overview.unusable, 'value')} with a zero, negative or infinite measurement")
     if overview.aside:
         were = "commits are on branches that were" if overview.aside != 1 else "commit is on a branch that was"
         yield from _note(f"{overview.aside} measured {were} merged, not on this line: perf history A..BRANCH shows one")
-
-
-def _several(count: int, noun: str, plural: str = "s") -> str:
-    return f"{count:,} {noun}{plural if count != 1 else ''}"
 
 
 def _note(text: str) -> list[str]:

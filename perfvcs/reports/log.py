@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.history.finding import title
-from perfvcs.quantity import change, counted, escaped, metric_name, metric_rank, named, quantity, shorten
-from perfvcs.sparkline import sparkline
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import change, quantity
+from perfvcs.text.sparkline import sparkline
+from perfvcs.text.words import counted, metric_name, metric_rank, named, tallied
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit
@@ -26,7 +29,6 @@ FIRST = "time"  # the collector whose trends come first
 TRENDS = 12  # benchmarks drawn before the rest is only counted
 WIDTH = 24  # points of a sparkline
 MARKS = 3  # lasting changes of a commit
-COLUMNS = 80
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Log:
         """The listing for a terminal of 80 columns."""
         for commit in self.commits:
             count = self.counts.get(commit.id, 0)
-            profiles = f"{count} profile{'s' * (count != 1)}" if count else "-"
+            profiles = counted(count, "profile") if count else "-"
             yield f"{commit.id[:10]}  {commit.when[:10]}  {shorten(commit.title, 38):38}  {profiles}"
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
@@ -99,7 +101,7 @@ class Log:
 
 def described(verdict: Verdict) -> str:
     """The words of a verdict with their numbers, and the baseline."""
-    return f"{counted(verdict.words.items()) or 'nothing to compare'} against {verdict.baseline[:10]}"
+    return f"{tallied(verdict.words.items()) or 'nothing to compare'} against {verdict.baseline[:10]}"
 
 
 def log_of(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Log:

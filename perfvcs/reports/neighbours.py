@@ -13,13 +13,13 @@ from perfvcs.check.change import WORDS, NothingToCompare
 from perfvcs.errors import UsageError
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
 from perfvcs.repository import State
+from perfvcs.text.columns import COLUMNS
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 QUIET = ("same", "inconclusive")
 FOLD = 4  # pairs in a row without news from which on they share a line
-COLUMNS = 80
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Neighbours:
     def total(self) -> str:
         """``3 pairs of neighbours: 1 degradation, 8 same``."""
         from perfvcs.check.text import tally
-        from perfvcs.quantity import counted
+        from perfvcs.text.words import counted, tallied
 
         found: Counter[str] = Counter()
         for check in self.checks:
             found.update(tally(check.report.changes))
-        words = counted((word, found[word]) for word in (*WORDS, "accepted") if found[word])
-        pairs = f"{len(self.checks)} pair{'s' * (len(self.checks) != 1)} of neighbours"
+        words = tallied((word, found[word]) for word in (*WORDS, "accepted") if found[word])
+        pairs = f"{counted(len(self.checks), 'pair')} of neighbours"
         return f"{pairs}: {words or 'nothing to compare'}"
 
     def unseen(self, repository: Repository) -> Neighbours | None:

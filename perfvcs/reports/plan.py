@@ -13,14 +13,16 @@ import msgspec
 from perfvcs.plan.design import EFFECTS, LEAST, Finding, Option, Rule, builds, finding, options, reachable
 from perfvcs.plan.inside import NOTABLE
 from perfvcs.plan.survey import Survey, surveys
-from perfvcs.quantity import escaped, metric_name, metric_rank, number, quantity, shorten
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import number, quantity
+from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.plan.inside import Inside
     from perfvcs.plan.variation import Variation
     from perfvcs.repository import Repository
 
-COLUMNS = 80
 NAME, MEAN, VARIES, FINDS, OPTION = 12, 10, 7, 9, 10
 TIMES = ("wall", "cpu")
 UNITS = 6  # of a program, shown without -v
@@ -144,12 +146,12 @@ def _design(survey: Survey) -> str:
     """How it was measured last, and what that costs."""
     cost = survey.cost
     each = f" of {quantity(cost.execution, 's')}" if cost.execution else ""
-    text = f"{survey.executions} execution{'s' * (survey.executions != 1)}{each}"
+    text = f"{counted(survey.executions, 'execution')}{each}"
     if survey.binaries > 1:
         text += f" for each of {survey.binaries} builds"
     if survey.warmup:
         text += f", {survey.warmup} before them to warm up"
-    return f"{text}; {survey.sessions} session{'s' * (survey.sessions != 1)} of it stored"
+    return f"{text}; {counted(survey.sessions, 'session')} of it stored"
 
 
 def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[str]:
@@ -231,7 +233,7 @@ def _notes(row: Row, survey: Survey, name: str) -> Iterator[str]:
         return
     count, what = (survey.binaries, "build") if survey.binaries > 1 else (survey.executions, "execution")
     if count < LEAST:
-        yield f"{count} {what}{'s' * (count != 1)} a side decide nothing: a verdict needs at least {LEAST}, better 10"
+        yield f"{counted(count, what)} a side decide nothing: a verdict needs at least {LEAST}, better 10"
     if one.df < FEW:
         yield f"a rough plan: so few {what}s tell little of the noise; measure more, or again"
     if one.inside is None:
@@ -295,11 +297,11 @@ def _levels(row: Row, inside: Inside, survey: Survey, name: str, *, verbose: boo
         yield f"{name}: executions do not differ beyond their measurements: measuring more often inside does as well as starting again"
     best = builds(one, survey)
     if best is not None:
-        yield f"{name}: best are {best} execution{'s' * (best != 1)} per build (now {survey.executions}), and as many builds as it takes"
+        yield f"{name}: best are {counted(best, 'execution')} per build (now {survey.executions}), and as many builds as it takes"
     saving = next((option for option in row.options if _saves(option)), None)
-    if saving and saving.best_seconds is not None and saving.seconds is not None:
+    if saving and saving.best_seconds is not None and saving.best_measurements is not None:
         yield (
-            f"{name}: {_times(saving.best_measurements)} per execution instead of {one.measurements} would find "
+            f"{name}: {counted(saving.best_measurements, 'measurement')} per execution instead of {one.measurements} would find "
             f"{100 * saving.effect:g} % with {saving.best_replicates} executions in {_duration(saving.best_seconds)}"
         )
 
@@ -308,10 +310,6 @@ def _saves(option: Option) -> bool:
     return option.effect >= 0.02 and bool(
         option.seconds and option.best_seconds and option.best_seconds < SAVING * option.seconds
     )
-
-
-def _times(count: int | None) -> str:
-    return f"{count} measurement{'s' * (count != 1)}"
 
 
 def _indented(text: str) -> list[str]:

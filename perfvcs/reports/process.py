@@ -12,8 +12,10 @@ import msgspec
 
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
-from perfvcs.quantity import escaped, metric_name, number, quantity, shorten
 from perfvcs.store.place import verified
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.quantity import number, quantity
+from perfvcs.text.words import metric_name, plural
 from perfvcs.workloads import at_workload, bound, joined
 
 if TYPE_CHECKING:
@@ -159,7 +161,7 @@ def _row(entry: dict[str, Any], units: dict[str, str], *, several: bool) -> Iter
     fit = f"r² {round(share, 3) + 0.0:5.3f}" if share is not None and entry.get("model") != "constant" else ""
     if "model" not in entry:
         count = entry.get("rows", 0)
-        yield f"{names} {count:>7,} row{'s' if count != 1 else ' '}  {fit}".rstrip()
+        yield f"{names} {count:>7,} {plural(count, 'row'):4}  {fit}".rstrip()
         return
     if entry["model"] is None:
         why = next(iter(entry["omitted"].values()), "")

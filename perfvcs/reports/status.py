@@ -13,10 +13,12 @@ from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.measure.unfinished import unfinished
-from perfvcs.quantity import escaped, quantity, shorten
 from perfvcs.reports.log import Trend, described, trends
 from perfvcs.rules import FILE
-from perfvcs.sparkline import sparkline
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.quantity import quantity
+from perfvcs.text.sparkline import sparkline
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.index.verdicts import Verdict
@@ -80,7 +82,7 @@ class Status:
             yield f"last verdict: {described(self.verdict)} (perf check)"
         elif measured:
             yield "no verdict yet: perf check"
-        yield f"the store holds {self.profiles:,} profile{'s' * (self.profiles != 1)}"
+        yield f"the store holds {counted(self.profiles, 'profile')}"
         if self.damaged:
             yield f"{self.damaged} damaged: see `perf fsck`"
 

@@ -7,14 +7,16 @@ from statistics import geometric_mean
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.quantity import metric_name, metric_rank, named, quantity, shorten
 from perfvcs.summary import summarise
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import counted, metric_name, metric_rank, named
 
 if TYPE_CHECKING:
     from perfvcs.measure.campaign import Outcome
     from perfvcs.profile import Profile
 
-COLUMNS = 80
 LABEL = 34  # characters of a benchmark's name
 UNITS = 8  # functions of one profile that are told
 
@@ -40,7 +42,7 @@ def stored(outcome: Outcome) -> Iterator[str]:
             yield from _units(profile)
     if outcome.profiles:
         seeds = ", ".join(map(str, outcome.seeds))
-        yield f"stored {len(outcome.paths)} profile{'s' * (len(outcome.paths) != 1)} (seed {seeds})"
+        yield f"stored {counted(len(outcome.paths), 'profile')} (seed {seeds})"
     elif not outcome.failures:
         yield "nothing to measure: everything asked for has its profiles"
     for warning in outcome.warnings:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from perfvcs.quantity import shorten
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
 from perfvcs.site.front import notes
 from perfvcs.site.names import NAME
 from perfvcs.site.output import digest, packed
 from perfvcs.site.series import COMMAND, command
+from perfvcs.text.characters import shorten
 
 PAGES = 4000  # that are linked
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from perfvcs.text.words import counted
+
 LEFT = "performance"
 LETTER = 6.6  # pixels that a letter takes on average, in 11 pixels of Verdana
 PAD = 8
@@ -10,7 +12,7 @@ GREY, GREEN, RED = "#4a4a4a", "#00684a", "#a33c00"  # white on each has a contra
 
 def badge(open_: int) -> bytes:
     """The badge for so many open degradations."""
-    text = f"{open_} open degradation{'s' * (open_ != 1)}" if open_ else "no open degradation"
+    text = counted(open_, "open degradation") if open_ else "no open degradation"
     colour = RED if open_ else GREEN
     sign = "▲ " if open_ else ""
     left, right = (round(LETTER * len(part) + 2 * PAD) for part in (LEFT, sign + text))

@@ -13,11 +13,13 @@ import msgspec
 from perfvcs.check.text import labelled
 from perfvcs.check.text import step as levels_text
 from perfvcs.history.finding import shaped
-from perfvcs.quantity import UNIT, ambiguous, change, metric_name, metric_rank, percent, quantity, shorten
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
 from perfvcs.site.drawing import LARGEST, Drawing, drawings
 from perfvcs.site.status import Status, statuses
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import UNIT, change, percent, quantity
+from perfvcs.text.words import ambiguous, metric_name, metric_rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from perfvcs.git.project import Project
-from perfvcs.quantity import shorten
 from perfvcs.site.model import File
+from perfvcs.text.characters import shorten
 
 PATH = 160  # characters
 MOST = 400  # files of a commit that are kept, the others are only counted

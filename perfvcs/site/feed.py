@@ -9,9 +9,10 @@ from html import escape
 from urllib.parse import urlsplit
 
 from perfvcs.errors import UsageError
-from perfvcs.quantity import counted, shorten
 from perfvcs.site.contents import Contents
 from perfvcs.site.model import Group, Step
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import tallied
 
 ENTRIES = 100
 TOLD = 50  # changes of one entry
@@ -63,7 +64,7 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
 def _entry(group: Group, home: str, root: str) -> str:
     commit = group.commit
     words = {word: sum(step.word == word for step in group.steps) for word in ("degradation", "improvement", "drift")}
-    told = counted((word, count) for word, count in words.items() if count)
+    told = tallied((word, count) for word, count in words.items() if count)
     address = f"{root}{commit.url or 'changes.html'}"
     name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"
     more = [f"and {len(group.steps) - TOLD} more"] if len(group.steps) > TOLD else []

@@ -18,9 +18,9 @@ import msgspec
 from perfvcs.errors import CURES, PerfError, UsageError
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.fork import shared
-from perfvcs.quantity import shorten
 from perfvcs.site.model import FORMAT
 from perfvcs.site.output import Output, digest
+from perfvcs.text.characters import shorten
 
 MANIFEST = ".perfvcs-site.json"
 SUFFIX = ".perfvcs-part"  # of files that are being written

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfvcs.quantity import UNIT, metric_rank, shorten
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
 from perfvcs.site.output import digest, packed
 from perfvcs.site.series import fields
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import UNIT
+from perfvcs.text.words import counted, metric_rank
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,16 +150,14 @@ def _sentence(contents: Contents, count: int) -> str:
     if not count:
         return f"No open degradation {where}."
     commits = len({contents.finding(*pair).turn for pair in contents.having("open")})
-    return f"{count} open degradation{'s' * (count != 1)} from {commits} commit{'s' * (commits != 1)} {where}."
+    return f"{counted(count, 'open degradation')} from {counted(commits, 'commit')} {where}."
 
 
 def notes(contents: Contents) -> list[str]:
     """What could not be looked at."""
     record, found = contents.record, []
     if record.unusable:
-        found.append(
-            f"Left out: {record.unusable:,} value{'s' * (record.unusable != 1)} with a zero, negative or infinite measurement."
-        )
+        found.append(f"Left out: {counted(record.unusable, 'value')} with a zero, negative or infinite measurement.")
     if record.unjudged:
         found.append(f"{record.unjudged:,} older values were not compared with the one before; `perf check` does that.")
     if contents.shallow:

@@ -1,6 +1,6 @@
 """What the pages of a published site say: the data that templates draw, and that is written as JSON beside every page.
 
-Texts are short, on one line, and safe to print (``perfvcs.quantity.shorten``); they still have to be escaped where they are written.
+Texts are short, on one line, and safe to print (``perfvcs.text.characters.shorten``); they still have to be escaped where they are written.
 Addresses (``url``) are relative to the top of the site, ``None`` where there is no page. Values are in the metric's unit, effects are
 after/before - 1 with their 99 % interval ``low``..``high``; what is unknown is None, and every number is finite.
 """

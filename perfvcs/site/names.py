@@ -11,9 +11,9 @@ import msgspec
 from perfvcs.git.project import Commit
 from perfvcs.index.lines import Line
 from perfvcs.profile import Environment
-from perfvcs.quantity import shorten
 from perfvcs.site import model
 from perfvcs.store.place import fold
+from perfvcs.text.characters import shorten
 
 SHORT = 10  # characters of a commit's id
 MARK = 10  # hex digits that tell addresses apart

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.history.record import Record, read
-from perfvcs.quantity import shorten
-from perfvcs.reports.text import COLUMNS
 from perfvcs.site import about, changes, front, profiles, series
 from perfvcs.site.badge import badge
 from perfvcs.site.commits import Commits
@@ -23,6 +21,9 @@ from perfvcs.site.feed import feed
 from perfvcs.site.folder import opened
 from perfvcs.site.output import Output, digest, packed
 from perfvcs.site.template import GENERATOR, Templates
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Project
@@ -117,7 +118,7 @@ def _missing(repository: Repository, record: Record) -> str:
 
 
 def _files(count: int) -> str:
-    return f"{count:,} file{'s' * (count != 1)}"
+    return counted(count, "file")
 
 
 def _is_visible(project: Project, folder: Path) -> bool:

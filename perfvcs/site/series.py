@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.history.record import Trail
 from perfvcs.history.remarks import remarks_of
-from perfvcs.quantity import UNIT, interval, quantity, scale, shorten
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, effect, figures, level, metric
 from perfvcs.site.drawing import known
 from perfvcs.site.output import digest, packed
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import UNIT, interval, quantity, scale
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,7 +143,7 @@ def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
     import numpy as np
 
     low, high = (float(value) for value in np.exp([levels.min(), levels.max()]))
-    count = f"{commits:,} commit{'s' * (commits != 1)}"
+    count = counted(commits, "commit")
     return f"{count}, {quantity(low, unit)}" if low == high else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
 
 
@@ -178,9 +180,7 @@ def _notes(trails: list[Trail]) -> list[str]:
         notes.append(f"Fewer than {SHORTEST} measured commits: too few to look for lasting changes.")
     unjudged = sum(len(trail.places) - 1 - len(trail.verdicts) for trail in trails)
     if unjudged:
-        notes.append(
-            f"{unjudged:,} older value{'s' * (unjudged != 1)} were not compared with the one before; `perf check` does that."
-        )
+        notes.append(f"{counted(unjudged, 'older value')} were not compared with the one before; `perf check` does that.")
     if any((trail.executions == 1).any() for trail in trails):
         notes.append("There is no interval where there was one execution.")
     return notes

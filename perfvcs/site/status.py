@@ -8,7 +8,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from perfvcs.history.allowance import Allowance
-from perfvcs.quantity import shorten
+from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
     from perfvcs.history.finding import Finding

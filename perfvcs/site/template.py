@@ -10,9 +10,9 @@ import msgspec
 
 from perfvcs import __version__
 from perfvcs.native.compiled import own_folder
-from perfvcs.quantity import written
 from perfvcs.site import model
 from perfvcs.site.output import VERSION, Output, digest, packed
+from perfvcs.text.characters import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,6 +9,8 @@ from math import sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.deviation import NORMAL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -64,7 +66,7 @@ def repeats(means: Sequence[float], groups: Sequence[str]) -> Spread | None:
 
 def _neighbours(means: Sequence[float]) -> Spread:
     steps = [abs(later - earlier) for earlier, later in pairwise(means)]
-    bound = CLIP * median(steps) / 0.6745
+    bound = CLIP * NORMAL * median(steps)
     usual = sorted(steps)[:-1]
     if len(steps) < 2 * FEWEST and any(usual):  # too few for a usable median
         share = SHARES[len(steps) - FEWEST + 1]

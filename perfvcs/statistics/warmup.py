@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.deviation import NORMAL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -59,7 +61,7 @@ def warmup(runs: Sequence[ArrayLike], alike: float = ALIKE) -> Warmup:
 def _count(series: NDArray[np.float64], alike: float) -> int:
     import numpy as np
 
-    from perfvcs.statistics.changepoints.pelt import NORMAL, PENALTY, noise, segment, winsorise
+    from perfvcs.statistics.changepoints.pelt import PENALTY, noise, segment, winsorise
 
     n = len(series)
     if n < FEWEST:

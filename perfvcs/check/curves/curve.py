@@ -11,8 +11,8 @@ from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.means import levelled, means
 from perfvcs.check.points import Points, points
 from perfvcs.check.statement import finite
-from perfvcs.quantity import number
 from perfvcs.statistics.regression.models import order
+from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfvcs.check.statement import finite
-from perfvcs.quantity import number, quantity
 from perfvcs.statistics.regression.models import ORDERS, growth
+from perfvcs.text.quantity import number, quantity
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Curve

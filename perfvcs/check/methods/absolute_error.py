@@ -10,9 +10,9 @@ from perfvcs.check.curves.confirmation import borne_out
 from perfvcs.check.curves.finding import sentence
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
-from perfvcs.quantity import quantity
 from perfvcs.statistics.regression import errors
 from perfvcs.statistics.regression.kind import ALPHA
+from perfvcs.text.quantity import quantity
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change

@@ -15,9 +15,10 @@ from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, to
 from perfvcs.check.samples.sampled import Sample, grouped_means, samples
 from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE
 from perfvcs.check.statement import UNKNOWN, Three, direction, state
-from perfvcs.quantity import number, percent, scale
 from perfvcs.statistics.clusters import MOST, Matched, match
 from perfvcs.statistics.multiplicity import q_values
+from perfvcs.text.quantity import number, percent, scale
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -283,7 +284,7 @@ def _finding(view: View, moved: Sequence[int], shifted: bool, bar: float) -> str
         else:
             settled = -bar <= gap.low and gap.high <= bar
             parts.append(f"{number(old * chosen.factor)} {chosen.unit}".rstrip() + (" same" if settled else " open"))
-    text = f"{k} cluster{'s' * (k > 1)}{'' if view.matched.alike else ' on one side, more on the other'}: {', '.join(parts)}"
+    text = f"{counted(k, 'cluster')}{'' if view.matched.alike else ' on one side, more on the other'}: {', '.join(parts)}"
     if shifted:
         before, after = (
             ", ".join(number(round(100 * share, 1)) for share in side.mean(axis=1).tolist()) for side in view.matched.shares

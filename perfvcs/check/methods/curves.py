@@ -24,10 +24,10 @@ from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FAR, FEW
 from perfvcs.check.samples.clock import finest, is_coarse, too_coarse
 from perfvcs.check.sessions import EarlierSessions, Unit
 from perfvcs.check.statement import direction, finite
-from perfvcs.quantity import number, percent
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.sessions import aa_floor
+from perfvcs.text.quantity import number, percent
 
 if TYPE_CHECKING:
     from perfvcs.check.case import Case

@@ -12,6 +12,7 @@ from perfvcs.check.curves.curve import Sides, share
 from perfvcs.check.curves.judgement import judged
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import direction
+from perfvcs.statistics.deviation import NORMAL
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 SCORE = 3.5  # of the modified z-score
 QUARTILES = 1.5  # interquartile ranges beyond a quartile
 DEVIATIONS = 2.0  # standard deviations of the rest
-NORMAL = 0.6745  # median absolute deviation of a normal distribution, in standard deviations
 MEAN = 0.7979  # mean absolute deviation
 FEWEST = 5
 
@@ -95,7 +95,7 @@ def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
     away = np.abs(deltas - middle)
     # Where most units did the same, the median distance is 0 and the mean one stands in, as Iglewicz and Hoaglin say.
     median, mean = float(np.median(away)), float(away.mean())
-    spread = median / NORMAL if median > 0 else mean / MEAN
+    spread = NORMAL * median if median > 0 else mean / MEAN
     scores = (deltas - middle) / (spread if spread > 0 else 1.0)
     lower, upper = np.percentile(deltas, (25, 75))
     reach = QUARTILES * (upper - lower)

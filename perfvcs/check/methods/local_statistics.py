@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import Change, Word
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged
 from perfvcs.check.statement import direction
-from perfvcs.quantity import number
+from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
     import numpy as np

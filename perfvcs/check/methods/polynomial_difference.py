@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from perfvcs.check.curves.curve import Fitted
 from perfvcs.check.curves.difference import DifferenceMethod
-from perfvcs.quantity import quantity
+from perfvcs.text.quantity import quantity
 
 NAMES = ("constant", "linear", "quadratic", "cubic")
 REST = 0.05  # the share of the error (root mean square) that a polynomial may leave

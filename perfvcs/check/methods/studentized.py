@@ -9,8 +9,8 @@ from perfvcs.check.curves.confirmation import borne_out
 from perfvcs.check.curves.finding import sentence
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
-from perfvcs.quantity import number
 from perfvcs.statistics.regression import errors
+from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,8 +6,8 @@ from math import inf, isinf
 from typing import TYPE_CHECKING
 
 from perfvcs.check.samples.scale import flatten
-from perfvcs.quantity import quantity
 from perfvcs.statistics.resolution import step
+from perfvcs.text.quantity import quantity
 from perfvcs.units import is_read
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.drawing.samples import CONFIDENCE, Centre, Unit, centre
 from perfvcs.drawing.units import Rows
-from perfvcs.quantity import metric_name, number
+from perfvcs.text.quantity import number
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     import numpy as np

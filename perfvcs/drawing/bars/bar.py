@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.drawing.bars.amounts import Bars, Column, text
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, canvas, hover, legend, lines, plain, source
 from perfvcs.drawing.samples import Centre
-from perfvcs.quantity import percent, quantity, scale, shorten
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import percent, quantity, scale
+from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -79,15 +81,13 @@ class Picture:
         ends = [end for side in self.found.centres for one in side if one for end in (one.low, one.high) if end is not None]
         low, high = max(min([*values, *ends]), min(values) - room), min(max([*values, *ends]), max(values) + room)
         beyond = sum(1 for end in ends if end < low or end > high)
-        return low, high, [f"{beyond:,} interval{'s' * (beyond != 1)} reach beyond this axis"] if beyond else []
+        return low, high, [f"{counted(beyond, 'interval')} reach beyond this axis"] if beyond else []
 
     def _counted(self) -> str:
         count = len(self.found.keys)
         rest, rows = self.found.rest[0], sum(map(sum, self.found.rows))
-        shown = f"{count - bool(rest):,} {self.by}{'s' * (count != 1)}" + (
-            f", the largest of {count - 1 + rest:,}" if rest else ""
-        )
-        return f"{shown}; {rows:,} row{'s' * (rows != 1)}"
+        shown = f"{count - bool(rest):,} {plural(count, self.by)}" + (f", the largest of {count - 1 + rest:,}" if rest else "")
+        return f"{shown}; {counted(rows, 'row')}"
 
     def _stacked_note(self) -> list[str]:
         if not self.found.parts:

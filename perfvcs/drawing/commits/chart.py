@@ -12,8 +12,10 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import HOVER, Axis, plain
-from perfvcs.quantity import Scale, change, interval, metric_name, metric_rank, number, percent, quantity, scale, shorten
 from perfvcs.subject import Point, Series
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import Scale, change, interval, number, percent, quantity, scale
+from perfvcs.text.words import metric_name, metric_rank
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

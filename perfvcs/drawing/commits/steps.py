@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from perfvcs.drawing.canvas import ACCEPTED, BLUE, SEEN, Look
 from perfvcs.drawing.commits.chart import Chart
-from perfvcs.quantity import quantity
 from perfvcs.subject import Level, Series, Step
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import counted
 
 LOUD = ("degradation", "improvement", "suspected", "accepted")  # large, in their own colour; the others in their environment's
 UNJUDGED = Look(BLUE, "square", "□", filled=False)
@@ -17,7 +18,7 @@ def told(chart: Chart) -> list[str]:
         return []
     steps = [step for series in chart.group for step in series.steps if step.commit in chart.place]
     words = [(word, sum(named(step) == word for step in steps)) for word in dict.fromkeys(map(named, steps))]
-    return [f"{count} {word}{'s' * (count > 1)}" for word, count in words] or ["no lasting change"]
+    return [counted(count, word) for word, count in words] or ["no lasting change"]
 
 
 def named(step: Step) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfvcs.drawing.canvas import SEEN
-from perfvcs.drawing.columns import columns, cut, fitted, padded, wrapped
 from perfvcs.drawing.commits.chart import Chart, environments, folded
 from perfvcs.drawing.commits.steps import UNJUDGED, drift_start, extent, look_of, named, told, where
 from perfvcs.drawing.samples import Unit
 from perfvcs.drawing.terminal import Axis, Plot
-from perfvcs.quantity import change, metric_name, quantity, shorten
-from perfvcs.sparkline import sparkline
 from perfvcs.subject import Series, Step
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import columns, cut, fitted, padded, wrapped
+from perfvcs.text.quantity import change, quantity
+from perfvcs.text.sparkline import sparkline
+from perfvcs.text.words import metric_name
 
 HEIGHT = 12
 NAME, SPARK = 30, 20  # columns of a line that stands for a chart

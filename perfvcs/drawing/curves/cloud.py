@@ -30,8 +30,10 @@ from perfvcs.drawing.curves.residuals import Residuals
 from perfvcs.drawing.curves.sides import Side, interval, models, pairs, replicates, sides_of, sized, told
 from perfvcs.drawing.curves.stored import Curve, stored
 from perfvcs.drawing.samples import Sample, Unit, samples
-from perfvcs.quantity import metric_name, number, percent, quantity, scale, shorten
 from perfvcs.subject import Subject
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import number, percent, quantity, scale
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,9 +99,9 @@ class Cloud:
         profiles = [*self.subject.target, *self.subject.baseline]
         curves, unreadable = stored(profiles, self.sample, axis)
         notes = [*self.heading, *self.counted(len(drawn))]
-        notes += [f"{unreadable:,} stored model{'s' * (unreadable != 1)} cannot be read"] if unreadable else []
+        notes += [f"{counted(unreadable, 'stored model')} cannot be read"] if unreadable else []
         low, high, beyond = self._reach(axis)
-        notes += [f"{beyond:,} row{'s' * (beyond != 1)} beyond this axis"] if beyond else []
+        notes += [f"{counted(beyond, 'row')} beyond this axis"] if beyond else []
         label = f"{metric_name(self.sample.metric)} ({chosen.unit})".replace(" ()", "")
         title = lines(notes)
         plot = canvas(title, "size", label, height=330 + 14 * (1 + title.count("\n")), x_axis=axis, y_axis=axis)
@@ -181,8 +183,8 @@ class Cloud:
         low, high = float(self.side.course.mean.min()), float(self.side.course.mean.max())
         far = f", {percent(high / low - 1)}" if low > 0 else ""
         lines = [f"means {quantity(low, self.side.unit)} to {quantity(high, self.side.unit)}{far}"]
-        lines.append(f"{executions:,} execution{'s' * (executions != 1)}" + (", no interval" if executions == 1 else ""))
-        lines[-1] += f", {judged:,} row{'s' * (judged != 1)}" + (f", {drawn:,} drawn" if drawn < judged else "")
+        lines.append(counted(executions, "execution") + (", no interval" if executions == 1 else ""))
+        lines[-1] += f", {counted(judged, 'row')}" + (f", {drawn:,} drawn" if drawn < judged else "")
         return lines + ([f"{rows - judged:,} rows left out: first calls, or repeated"] if judged < rows else [])
 
     def _reach(self, axis: Axis) -> tuple[float, float, int]:

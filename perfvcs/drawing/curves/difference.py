@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import GREEN, INK, MUTED, Axis, canvas, hover, legend, source, thin
 from perfvcs.drawing.curves.sides import Side, grid
-from perfvcs.quantity import number, quantity, scale
+from perfvcs.text.quantity import number, quantity, scale
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

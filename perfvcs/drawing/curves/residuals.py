@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, Axis, canvas, hover, legend, lines, source
-from perfvcs.quantity import Scale, number, percent, quantity, scale
+from perfvcs.statistics.deviation import NORMAL
+from perfvcs.text.quantity import Scale, number, percent, quantity, scale
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FAR = 3.0  # robust standard deviations; a normal distribution has 0.3 % beyond
-ROBUST = 1.4826  # of a median distance: the standard deviation of a normal distribution
 REACH = 3.0  # how many times further than these the axis shows
 STRETCHES = 24  # of sizes, each with a median
 
@@ -47,7 +48,7 @@ class Residuals:
         """How far is far: ``FAR`` robust standard deviations of the distances about the curve."""
         import numpy as np
 
-        return FAR * ROBUST * float(np.median(np.abs(self.rest)))
+        return FAR * NORMAL * float(np.median(np.abs(self.rest)))
 
     @property
     def outside(self) -> float:
@@ -62,7 +63,7 @@ class Residuals:
 
     def summary(self) -> str:
         """``1.2 % of 4,000 rows are beyond ±6.2 %``, and what that is."""
-        rows, share = f"{len(self.rest):,} row{'s' * (len(self.rest) != 1)}", percent(self.outside).lstrip("+")
+        rows, share = counted(len(self.rest), "row"), percent(self.outside).lstrip("+")
         return f"{share} of {rows} beyond ±{self.text(self.limit).lstrip('+')}"
 
     def draw(self, above: figure, axis: Axis, drawn: NDArray[np.int64]) -> figure:

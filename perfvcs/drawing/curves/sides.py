@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from perfvcs.drawing.canvas import BLUE, VERMILLION, Axis
 from perfvcs.drawing.samples import CONFIDENCE, Cut, Part, Sample, Unit, parts, samples
 from perfvcs.profile import REPEATED
-from perfvcs.quantity import number, quantity
 from perfvcs.subject import Subject
 from perfvcs.summary import RECORDER
+from perfvcs.text.quantity import number, quantity
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ import msgspec
 from perfvcs.drawing.curves.sides import grid
 from perfvcs.drawing.samples import Sample
 from perfvcs.profile import Profile
-from perfvcs.quantity import number
+from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.drawing.canvas import FONT, HOVER, INK, canvas, hover, plain, source
 from perfvcs.drawing.flame.stacks import Group, Tree, metrics, spans, split, tree, widest
 from perfvcs.profile import Metric
-from perfvcs.quantity import metric_name, quantity
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     import numpy as np

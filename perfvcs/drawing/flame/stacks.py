@@ -8,8 +8,8 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.profile import REPEATED, Metric, Profile, is_derived
-from perfvcs.quantity import metric_rank
 from perfvcs.subject import Subject
+from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,8 @@ from perfvcs.drawing.heat.cells import Columns, cells, numbered
 from perfvcs.drawing.heat.sheet import By, Panel, Sheet, Side
 from perfvcs.drawing.samples import Unit
 from perfvcs.drawing.units import Rows
-from perfvcs.quantity import metric_name, number
+from perfvcs.text.quantity import number
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,8 +10,9 @@ from itertools import pairwise
 from perfvcs.drawing.canvas import plain
 from perfvcs.drawing.heat.cells import Columns, cells, numbered, seconds
 from perfvcs.drawing.heat.sheet import Panel, Sheet, Side, chosen, limits
-from perfvcs.quantity import metric_name, quantity
 from perfvcs.summary import SAMPLER
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import metric_name, plural
 
 NAMED = 4  # counters that are left out
 FAR = 5  # times as long as the other revision, from which the two have axes of their own
@@ -72,7 +73,7 @@ def _called(keys: Sequence[tuple[str, str]]) -> list[str]:
 def _said(sides: Sequence[Side], columns: Sequence[Columns]) -> str:
     """What a cell is the mean of."""
     counts = [max(len(rows.executions) for rows in side.rows) for side in sides]
-    told = " and ".join(f"{count:,}" for count in dict.fromkeys(counts)) + f" execution{'s' * (max(counts) != 1)}"
+    told = " and ".join(f"{count:,}" for count in dict.fromkeys(counts)) + f" {plural(max(counts), 'execution')}"
     steps = dict.fromkeys(own.step for own in columns)
     if max(steps) > 1:
         return f"{told}, {' and '.join(f'{step:,}' for step in steps)} samples to a cell"

@@ -6,10 +6,10 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import FONT, MUTED, canvas, hover, plain, source
-from perfvcs.drawing.columns import wrapped
 from perfvcs.drawing.heat.shades import Scheme, words
 from perfvcs.drawing.heat.sheet import Panel, Sheet, limits
-from perfvcs.quantity import number, quantity, scale
+from perfvcs.text.columns import wrapped
+from perfvcs.text.quantity import number, quantity, scale
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfvcs.drawing.heat.sheet import Sheet, limits
-from perfvcs.quantity import percent, quantity
+from perfvcs.text.quantity import percent, quantity
 
 if TYPE_CHECKING:
     import numpy as np

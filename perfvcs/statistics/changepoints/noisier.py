@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.deviation import NORMAL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,7 +18,6 @@ CHANCE = 0.01  # of a false change per series
 RATIO = 1.5  # of the spreads
 FEWEST = 20  # values on both sides
 LEAST = 0.2  # of the spread: smaller deviations are equally small
-NORMAL = 1.482602218505602  # standard deviations in a median absolute deviation
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from math import sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.deviation import NORMAL
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 WINDOW = 5  # of the running median
 CLIP = 2.5  # standard deviations that a value may be away from it
 PENALTY = 10.0  # times the variance of the noise times ln n: alone, it has to keep every false step out
-NORMAL = 1.482602218505602  # standard deviations in a median absolute deviation
 PAUSE = 8  # values between two looks at which starts can be left out
 
 

@@ -7,6 +7,8 @@ from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.deviation import NORMAL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,6 @@ FEWEST = 5  # values at a level
 SHORTEST = 40  # values of a mixture: fewer fall apart by chance
 MOVES = 6  # there and back, three times
 COST = 1.5  # times ln n that it takes to say where a step is and how high: a place and, of a level, its precision (BIC)
-NORMAL = 1.482602218505602  # standard deviations in a median absolute deviation
 RECURRING = 0.35  # share of the values on both sides of a step whose levels are the same
 
 

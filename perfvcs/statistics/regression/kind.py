@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.deviation import NORMAL, medians
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS, SHAPED, evaluate, transform
 from perfvcs.statistics.regression.pairs import pair
@@ -211,7 +212,7 @@ def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> t
         candidates = list(_candidates(tamed, weights, names))
         curve = _best(tamed, candidates)
         rest = (raw - curve) * scale
-        limit = FAR * 1.4826 * _median(np.abs(rest), pairs)[pairs.group]
+        limit = FAR * NORMAL * medians(np.abs(rest), pairs.group, pairs.groups)[pairs.group]
         far = wide & (limit > 0) & (np.abs(rest) > limit)
         share = np.bincount(pairs.group, far, pairs.groups) / np.maximum(np.bincount(pairs.group, minlength=pairs.groups), 1)
         far &= (share <= FEW)[pairs.group]  # more are not outliers: the noise has two modes
@@ -250,18 +251,6 @@ def _best(pairs: Pairs, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
             first, second = second, candidate.shape[number]
         found[here] = evaluate(candidate.kind, pairs.x[here], first, second)
     return np.where(np.isfinite(found), found, 0.0)
-
-
-def _median(rows: NDArray[np.float64], pairs: Pairs) -> NDArray[np.float64]:
-    """The (upper) median of each group; 0 for one without rows."""
-    import numpy as np
-
-    order = np.lexsort((rows, pairs.group))
-    counts = np.bincount(pairs.group, minlength=pairs.groups)
-    places = np.cumsum(counts) - counts + counts // 2
-    found = np.zeros(pairs.groups)
-    found[counts > 0] = rows[order][places[counts > 0]]
-    return found
 
 
 def _candidates(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> Iterator[Candidate]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.deviation import NORMAL, medians
 from perfvcs.statistics.regression.level import by_size
 from perfvcs.statistics.regression.models import MODELS
 
@@ -162,10 +163,7 @@ def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Fla
         return far
     scaled = np.abs(gap) * np.sqrt(count)
     rows = np.flatnonzero(asked[group] & ~before)
-    counts = np.bincount(group[rows], minlength=groups)
-    middle = np.lexsort((scaled[rows], group[rows]))[(np.cumsum(counts) - counts + counts // 2)[asked]]
-    spread = np.zeros(groups)
-    spread[asked] = 1.4826 * scaled[rows][middle]
+    spread = NORMAL * medians(scaled[rows], group[rows], groups)
     far &= scaled > FAR * spread[group]
     few: Flags = np.bincount(group, far, groups) <= np.maximum(FEW * np.bincount(group, minlength=groups), 1)
     return far & few[group]

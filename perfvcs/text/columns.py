@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from perfvcs.quantity import shorten
+from perfvcs.text.characters import shorten
 
+COLUMNS = 80  # of a terminal, where nothing says otherwise; all reports are written for it
 BRAILLE = 0x2800
 PLAIN = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻", "+|+--+=+|:^v*o@x-v#*x~.<>~2-")
 

@@ -1,0 +1,108 @@
+"""Names and texts as they may be shown: of bounded length, and without what a terminal, a page or a spreadsheet would obey."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Letters and marks that Unicode calls printable and no font draws: joiners of graphemes, fillers, variation selectors.
+UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+# What joins the parts of an emoji, or of a word in Persian or Hindi: behind such a character it is left out, anywhere else it is shown.
+JOINING = re.compile(
+    "(?<=[^\x00-\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f])(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
+)
+FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the beginning of what a spreadsheet computes, behind any apostrophes
+ISOLATED = ("\u2068", "\u2069")  # first strong isolate, pop: a right-to-left name does not reorder its neighbours
+
+
+def shorten(name: str, width: int = 48) -> str:
+    """A name on one line of at most ``width`` characters, its middle left out; control characters become visible.
+
+    Right-to-left text is isolated from its neighbours.
+
+    >>> shorten("sort --reverse"), shorten("a" * 20, 9), shorten("two" + chr(10) + "lines")
+    ('sort --reverse', 'aaaaa…aaa', 'two␊lines')
+    """
+    if len(name) > width:
+        tail = (width - 1) * 2 // 5
+        name = f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
+    if name.isascii() and name.isprintable():
+        return name
+    shown = visible(name)
+    foreign = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
+    return f"{ISOLATED[0]}{shown}{ISOLATED[1]}" if foreign else shown
+
+
+def visible(text: str) -> str:
+    """A text with a visible character for each that a terminal obeys or that nobody sees: controls, directions, tags, selectors.
+
+    >>> visible("a" + chr(0x202E) + "b" + chr(27)), visible("naïve 標準 👩" + chr(0x200D) + "💻")
+    ('a\ufffdb␛', 'naïve 標準 👩💻')
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = JOINING.sub("", text)
+    return text.translate({ord(character): _symbol(character) for character in set(text) if hidden(character)})
+
+
+def hidden(character: str) -> bool:
+    """Whether a character is a control, formats, is not assigned, or is drawn as nothing; a space is none of these."""
+    return not (character.isprintable() or unicodedata.category(character) == "Zs") or UNSEEN.match(character) is not None
+
+
+def _symbol(character: str) -> str:
+    return chr(0x2400 + ord(character)) if ord(character) < 32 else "\ufffd"
+
+
+def printable(text: str) -> str:
+    """A text of several lines, made visible; what ``shorten`` has put around names that are written from right to left stays."""
+    if not any(hidden(character) for character in set(text) - {"\n"}):
+        return text
+    return "\n".join(_line(line) for line in text.split("\n"))
+
+
+def written(value: object) -> object:
+    """What a template writes for a value: of a plain text what is ``printable``, so that no name turns the rest of a page around."""
+    return printable(value) if type(value) is str else value
+
+
+def _line(line: str) -> str:
+    parts = re.split(f"{ISOLATED[0]}([^{ISOLATED[0]}{ISOLATED[1]}]*){ISOLATED[1]}", line)
+    return "".join(
+        f"{ISOLATED[0]}{visible(part)}{ISOLATED[1]}" if place % 2 else visible(part) for place, part in enumerate(parts)
+    )
+
+
+def escaped(document: str) -> str:
+    """A JSON text with escapes for the characters that JSON lets pass and nobody sees; it means the same, and is safe on a terminal.
+
+    >>> escaped('["\x9b31m"]')
+    '["\\\\u009b31m"]'
+    """
+    if document.isascii() and "\x7f" not in document:
+        return document
+    unseen = (character for character in set(document) if character > "\x7e" and hidden(character))
+    return document.translate({ord(character): _escape(character) for character in unseen})
+
+
+def _escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+
+
+def disarmed(text: str) -> str:
+    """Text that no spreadsheet computes: an apostrophe stands before what it would take for a formula, however many were there already.
+
+    >>> disarmed("=1+1"), disarmed("'=1+1"), disarmed("sort=1"), disarmed("'s")
+    ("'=1+1", "''=1+1", 'sort=1', "'s")
+    """
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def armed(text: str) -> str:
+    """The text that ``disarmed`` made this of, or would have made it of.
+
+    >>> armed("'=1+1"), armed("''=1+1"), armed("=1+1"), armed("'s")
+    ('=1+1', "'=1+1", '=1+1', "'s")
+    """
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text

@@ -1,0 +1,130 @@
+"""Numbers with units as people read them: 13.1 ms, +2.4 %, [-0.3 %, +1.2 %]."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from perfvcs.text.characters import shorten
+
+SCALED = ("s", "B", "bit", "Hz", "J", "W", "V", "A")  # others may have a prefix already
+EVENTS = ("op", "ops", "items")  # the same, of so many in some time
+COUNTS = ("", "1", "count")
+PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+UNIT = 24  # characters of a unit
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``value * factor`` is a number of ``unit``.
+
+    >>> scale(0.0131, "s")
+    Scale(factor=1000.0, unit='ms')
+    """
+
+    factor: float
+    unit: str
+
+
+def scale(magnitude: float, unit: str) -> Scale:
+    """The SI prefix that brings ``magnitude`` (in ``unit``) between 1 and 1,000; zero and what is not finite keep the unit.
+
+    Seconds stay seconds above 1, bytes stay bytes below. A unit that may carry a prefix already gets a power of ten instead.
+    """
+    magnitude = abs(magnitude)
+    if not math.isfinite(magnitude) or magnitude == 0:
+        return Scale(1.0, unit)
+    return _scaled(max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3)), unit)
+
+
+@lru_cache(maxsize=1024)
+def _scaled(step: int, unit: str) -> Scale:
+    """The scale of magnitudes from 1,000 to the power of ``step`` on; kept, since a site has ten thousand quantities."""
+    upper, per, _ = unit.partition("/")
+    fraction = unit in COUNTS or unit.startswith(("B", "bit"))  # a part of a byte or of a count takes no prefix
+    if upper == "s":
+        step = min(step, 0)
+    elif fraction and step >= -1:
+        step = max(step, 0)
+    scaled = unit in COUNTS or upper in SCALED or (per and upper in EVENTS)
+    if (fraction and step < 0) or not scaled:
+        step = step if step >= 3 or step < -1 else 0
+        power = f"×10{str(3 * step).translate(SUPERSCRIPT)}" if step else ""
+        return Scale(10.0 ** (-3 * step), f"{power} {'' if unit in COUNTS else unit}".strip())
+    step = max(min(PREFIXES), min(max(PREFIXES), step))
+    return Scale(10.0 ** (-3 * step), PREFIXES[step] + ("" if unit in ("1", "count") else unit))
+
+
+def number(value: float) -> str:
+    """Four significant digits, thousands grouped, never an exponent for what fits in a line.
+
+    >>> number(1234567.0), number(13.1239), number(0.5), number(200.0)
+    ('1,234,567', '13.12', '0.5', '200')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) >= 1000:
+        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3e}"
+    text = f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}" if abs(value) >= 1e-6 else f"{value:.4g}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit and prefix.
+
+    >>> quantity(1.31e-05, "s"), quantity(20_500_000, "B"), quantity(7, "")
+    ('13.1 us', '20.5 MB', '7')
+    """
+    chosen = scale(value, unit)
+    return f"{number(value * chosen.factor)} {_short(chosen.unit)}".strip()
+
+
+@lru_cache(maxsize=1024)
+def _short(unit: str) -> str:
+    return shorten(unit, UNIT)
+
+
+def percent(effect: float) -> str:
+    """A relative change with its sign; two significant digits below 1 %, one decimal up to 100 %.
+
+    >>> percent(0.0241), percent(-0.00052), percent(12.5), percent(0.0)
+    ('+2.4 %', '-0.052 %', '+1,250 %', '0 %')
+    """
+    if not math.isfinite(effect):
+        return f"{effect} %"
+    value = 100 * effect
+    if abs(value) < 0.005:
+        return "0 %"
+    if abs(value) >= 100:
+        return f"{value:+,.0f} %"
+    return f"{value:+.1f} %" if abs(value) >= 1 else f"{value:+.2g} %"
+
+
+def change(effect: float, low: float | None, high: float | None) -> str:
+    """A relative change with its interval, where there is one.
+
+    >>> change(0.073, 0.051, 0.096), change(0.073, None, None)
+    ('+7.3 % [+5.1, +9.6]', '+7.3 %')
+    """
+    bounds = "" if low is None or high is None else f" [{percent(low)[:-2]}, {percent(high)[:-2]}]"
+    return percent(effect) + bounds
+
+
+def difference(shift: float, low: float | None, high: float | None, unit: str) -> str:
+    """A change in a metric's unit with its interval, all under one prefix.
+
+    >>> difference(0.0012, 0.001, 0.0014, "s"), difference(-5.0, None, None, "B")
+    ('+1.2 ms [+1, +1.4]', '-5 B')
+    """
+    known = [value for value in (shift, low, high) if value is not None]
+    chosen = scale(max(map(abs, known)), unit)
+    texts = [f"{'+' * (value > 0)}{number(value * chosen.factor)}" for value in known]
+    bounds = f" [{texts[1]}, {texts[2]}]" if len(texts) == 3 else ""
+    return f"{texts[0]} {_short(chosen.unit)}".rstrip() + bounds
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The interval of a relative change, such as ``[-0.3 %, +1.2 %]``; empty when a side is missing."""
+    return "" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"

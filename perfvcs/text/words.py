@@ -1,0 +1,69 @@
+"""Counted words, and what metrics and benchmarks are called."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=Hashable)
+
+METRICS = {"wall": "wall time", "cpu": "CPU time", "maxrss": "peak memory", "run_delay": "run-queue delay"}
+FIRST = ("wall", "cpu", "maxrss")
+COUNTED = ("degradation", "improvement")  # words with a plural
+
+
+def plural(count: int, noun: str, several: str = "") -> str:
+    """A noun as it stands behind a number.
+
+    >>> plural(1, "step"), plural(0, "step"), plural(2, "entry", "entries")
+    ('step', 'steps', 'entries')
+    """
+    return noun if count == 1 else several or f"{noun}s"
+
+
+def counted(count: int, noun: str, several: str = "") -> str:
+    """A number with its noun.
+
+    >>> counted(1, "step"), counted(1200, "step"), counted(2, "entry", "entries")
+    ('1 step', '1,200 steps', '2 entries')
+    """
+    return f"{count:,} {plural(count, noun, several)}"
+
+
+def tallied(words: Iterable[tuple[str, int]]) -> str:
+    """Words of verdicts with their numbers.
+
+    >>> tallied([("degradation", 2), ("same", 3)])
+    '2 degradations, 3 same'
+    """
+    return ", ".join(counted(count, word, "" if word in COUNTED else word) for word, count in words)
+
+
+def metric_name(metric: str) -> str:
+    """What a metric is called in headings; an unknown one keeps its name."""
+    return METRICS.get(metric, metric)
+
+
+def metric_rank(metric: str) -> tuple[int, str]:
+    """A sort key that puts wall time, CPU time and peak memory first."""
+    return (FIRST.index(metric), "") if metric in FIRST else (len(FIRST), metric)
+
+
+def ambiguous(pairs: Iterable[tuple[Name, str]]) -> set[Name]:
+    """The names that stand beside several words, such as a benchmark with several collectors: these have to be said, too.
+
+    >>> ambiguous([("sort", "time"), ("sort", "memory"), ("parse", "time")])
+    {'sort'}
+    """
+    first: dict[Name, str] = {}
+    return {name for name, word in pairs if first.setdefault(name, word) != word}
+
+
+def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
+    """Names of benchmarks, given as label and collector: with the collector in brackets where a label has several of these.
+
+    >>> named([("sort", "time"), ("sort", "memory"), ("parse", "time")])
+    ['sort (time)', 'sort (memory)', 'parse']
+    """
+    several = ambiguous(benchmarks)
+    return [f"{label} ({collector})" if label in several else label for label, collector in benchmarks]
