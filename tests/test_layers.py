@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
+from test_docs import ROOT, script
 
-import perfvcs
-
-PACKAGE = Path(perfvcs.__file__).parent
 LAYERS = (  # docs/architecture.md draws the same
-    {"errors", "interruption", "text"},
+    {"errors", "interruption", "foreign", "text", "bench"},
     {"keeper"},
     {"profile", "native", "statistics", "units", "rules", "descriptors", "wholefile"},
     {"git"},
@@ -29,14 +28,16 @@ LAYERS = (  # docs/architecture.md draws the same
     {"drawing"},
     {"views"},
     {"plan"},
-    {"measure", "locate"},
+    {"measure"},
     {"page", "hooks"},
     {"reports", "exchange"},
     {"site"},
     {"commands", "pytestplugin"},
     {"cli"},
     {"entry"},
+    {"__main__"},
 )
+TIED = ("check", "complexity")  # rooms with folders that import each other
 FAMILIES = {"collectors", "postprocessors", "views"}
 NOT_FOR_FAMILIES = {
     "store",
@@ -45,7 +46,6 @@ NOT_FOR_FAMILIES = {
     "jobs",
     "repository",
     "measure",
-    "locate",
     "history",
     "reports",
     "exchange",
@@ -54,35 +54,15 @@ NOT_FOR_FAMILIES = {
 }
 
 
-def sources() -> dict[str, Path]:
-    """Module name -> file; a package is the file ``__init__.py``."""
-    found = {}
-    for folder in (PACKAGE, *(PACKAGE / family for family in FAMILIES)):  # a glob does not follow the families' links
-        for path in folder.rglob("*.py"):
-            parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-            found[".".join(part for part in parts if part != "__init__")] = path
-    return found
-
-
-def imported(tree: ast.AST, modules: dict[str, Path]) -> Iterator[str]:
-    """The modules that a tree imports anywhere, functions included; ``if TYPE_CHECKING`` does not count."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.expr) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, "relative imports hide the layer"
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if inner in modules else str(node.module)
-        yield from imported(node, modules)
+@cache
+def house() -> Any:
+    """The modules and rooms of this checkout, as docs/rooms.py sees them."""
+    return script("rooms").House(ROOT)
 
 
 @pytest.fixture(scope="module")
 def graph() -> dict[str, set[str]]:
-    modules = sources()
-    return {name: set(imported(ast.parse(path.read_text()), modules)) for name, path in modules.items()}
+    return house().imports
 
 
 def layer(module: str) -> str:
@@ -90,20 +70,47 @@ def layer(module: str) -> str:
     return (module + ".").split(".")[1]
 
 
-@pytest.fixture(scope="module")
-def reached(graph: dict[str, set[str]]) -> Callable[[str], set[str]]:
-    """Every module that importing one may import, however far."""
+@cache
+def reached(start: str) -> frozenset[str]:
+    """Every module of ours that importing ``start`` may import, however far; and click."""
+    found = house().reached(start)
+    return frozenset({name for module in found for name in house().imports[module] if name in found or name.startswith("click")})
 
-    @cache
-    def modules(start: str) -> set[str]:
-        seen, todo = set(), [start]
-        while todo:
-            new = graph.get(todo.pop(), set()) - seen
-            seen |= new
-            todo += new
-        return seen
 
-    return modules
+def test_every_module_is_on_one_floor(graph):
+    rooms = {layer(name) for name in graph} - {""}
+    floors = [room for floor in LAYERS for room in floor]
+    assert len(floors) == len(set(floors))
+    assert rooms == set(floors)
+
+
+def test_the_arrows_between_rooms_point_one_way():
+    tops: dict[str, set[str]] = {}
+    for room, others in house().arrows.items():
+        top = room.partition(".")[0]
+        tops.setdefault(top, set()).update({other.partition(".")[0] for other in others} - {top})
+    try:
+        TopologicalSorter(tops).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_folders_inside_a_room_are_not_tied_either():
+    """But for those that are known to be; none may be added."""
+    for circle in script("rooms").circles(house().arrows):
+        assert any(all(known in room.split(".") for room in circle) for known in TIED), f"a circle: {', '.join(sorted(circle))}"
+
+
+def test_the_page_of_the_architecture_names_every_room_and_no_other(graph):
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    block = page[page.index("perfvcs/\n") :].partition("\n```")[0]
+    named = re.findall(r"^  ?(\w+)(?:/|\.py) ", block, flags=re.MULTILINE)
+    families = [family for line in block.splitlines() if not line.startswith(" ") for family in re.findall(r"\b(\w+)/", line)]
+    beside = re.findall(r"\b(\w+)\.py", " ".join(line for line in block.splitlines() if re.match(r"  \w+\.py", line)))
+    rooms = {layer(name) for name in graph} - {""}
+    assert rooms - FAMILIES <= {*named, *beside}, "rooms that the page does not name"
+    assert set(named) <= rooms, "rooms that are not there"
+    assert {*families} == FAMILIES | {"perfvcs"}, "the families"
 
 
 def test_no_module_imports_itself_in_a_circle(graph):
@@ -114,7 +121,7 @@ def test_no_module_imports_itself_in_a_circle(graph):
 
 
 @pytest.mark.parametrize("level", range(len(LAYERS)))
-def test_a_layer_imports_none_above_it(graph, reached, level):
+def test_a_layer_imports_none_above_it(graph, level):
     above = set().union(*LAYERS[level + 1 :])
     for module in graph:
         if layer(module) in LAYERS[level]:
@@ -122,7 +129,7 @@ def test_a_layer_imports_none_above_it(graph, reached, level):
             assert not wrong, f"{module} must not import {wrong}"
 
 
-def test_families_know_neither_the_store_nor_the_command_line(graph, reached):
+def test_families_know_neither_the_store_nor_the_command_line(graph):
     for module in graph:
         if layer(module) in FAMILIES:
             everything = reached(module)
@@ -151,7 +158,7 @@ def test_only_the_room_of_git_runs_it():
         commands = (node.elts[0] for node in nodes if isinstance(node, ast.List | ast.Tuple) and node.elts)
         return any(isinstance(word, ast.Constant) and word.value == "git" for word in commands)
 
-    found = {name for name, path in sources().items() if runs_git(path)}
+    found = {name for name, path in house().modules.items() if runs_git(path)}
     assert found == {"perfvcs.git.command", "perfvcs.environment"}, (
         "the environment records git's version, and runs it for nothing else"
     )

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from perfvcs.statistics.changepoints.warmup import warmup
 from perfvcs.statistics.clusters import clusters, compare, fit
-from perfvcs.statistics.warmup import warmup
 
 
 def execution(seed: int, *levels: tuple[int, float], spread: float = 0.01) -> NDArray[np.float64]:

@@ -17,8 +17,8 @@ from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs import page
-from perfvcs.drawing import writing
-from perfvcs.drawing.listing import Column, Row, Table, listing
+from perfvcs.drawing.tables import writing
+from perfvcs.drawing.tables.listing import Column, Row, Table, listing
 from perfvcs.page import terminal
 from perfvcs.page.document import document
 from perfvcs.profile import Design, Job

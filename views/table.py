@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.drawing.listing import Table as Rows
-from perfvcs.drawing.listing import has_rows, listing
+from perfvcs.drawing.tables.listing import Table as Rows
+from perfvcs.drawing.tables.listing import has_rows, listing
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 
@@ -41,7 +41,7 @@ class Table:
 
     def text(self, subject: Subject, width: int) -> str:
         """The table for a terminal."""
-        from perfvcs.drawing.writing import plain
+        from perfvcs.drawing.tables.writing import plain
 
         return plain(self.listed(subject), width)
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from perfvcs.drawing.listing import Table
+from perfvcs.drawing.tables.listing import Table
 from perfvcs.page.choice import choose, nothing
 from perfvcs.page.facts import facts, warnings
 from perfvcs.page.packing import Backend

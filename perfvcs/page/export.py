@@ -62,8 +62,8 @@ def export(subject: Subject, kind: str, view: str | None = None, options: Mappin
 
 def _table(subject: Subject, kind: str, view: str | None, options: Mapping[str, str] | None) -> str:
     """The complete table, all of its rows."""
-    from perfvcs.drawing import writing
-    from perfvcs.drawing.listing import Table, listing
+    from perfvcs.drawing.tables import writing
+    from perfvcs.drawing.tables.listing import Table, listing
 
     if view not in (None, "table"):
         choose(subject, view, options)

@@ -13,8 +13,8 @@ from perfvcs.drawing.commits.chart import grouped
 from perfvcs.drawing.curves.sides import FEWEST
 from perfvcs.drawing.flame.stacks import groups
 from perfvcs.drawing.heat.cells import jobs
-from perfvcs.drawing.listing import Key, title
 from perfvcs.drawing.samples import Part, parts
+from perfvcs.drawing.tables.listing import Key, title
 from perfvcs.drawing.units import together
 from perfvcs.subject import Subject
 from perfvcs.summary import MAX_SIZES, RECORDER

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 
-from perfvcs.drawing.listing import Key
+from perfvcs.drawing.tables.listing import Key
 from perfvcs.page.packing import Backend, pack
 from perfvcs.page.places import KINDS, Place, places
 from perfvcs.page.table import Overview

@@ -13,8 +13,8 @@ from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.commits.chart import environments
 from perfvcs.drawing.commits.steps import latest
 from perfvcs.drawing.curves.sides import growth, sized
-from perfvcs.drawing.listing import Cell, Column, Key, Row, Table, title
 from perfvcs.drawing.samples import samples
+from perfvcs.drawing.tables.listing import Cell, Column, Key, Row, Table, title
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject
 from perfvcs.text.characters import shorten

@@ -101,7 +101,7 @@ def inside(sessions: Sequence[Runs]) -> Inside | None:
 def _warmup(found: Sequence[Sequence[float]]) -> int:
     import numpy as np
 
-    from perfvcs.statistics.warmup import warmup
+    from perfvcs.statistics.changepoints.warmup import warmup
 
     if len(found) < CONVINCING or min(map(min, found)) <= 0:
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfvcs.check.markdown import escape
-from perfvcs.drawing.listing import Cell, Column, Row, Table
+from perfvcs.drawing.tables.listing import Cell, Column, Row, Table
 from perfvcs.text.characters import disarmed, shorten
 from perfvcs.text.columns import columns as taken
 from perfvcs.text.columns import fitted, padded, wrapped
