@@ -19,8 +19,8 @@ import numpy as np
 from needs import need
 
 from perfvcs.collector import Run
-from perfvcs.complexity import Calls, Request, fentry, parse
-from perfvcs.complexity.binary import configuration
+from perfvcs.collectors.complexity.calls import Calls, Request, parse
+from perfvcs.collectors.complexity.native import configuration, fentry
 
 FLAGS = ("-g", "-pg", "-mfentry")
 LEAF = """

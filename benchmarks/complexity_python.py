@@ -19,8 +19,8 @@ from unittest import mock
 from needs import need
 
 from perfvcs.collector import Run
-from perfvcs.complexity import Function, Request
-from perfvcs.complexity.python import record
+from perfvcs.collectors.complexity.calls import Function, Request
+from perfvcs.collectors.complexity.python import record
 
 PROGRAM = """
 import sys, time
@@ -78,7 +78,7 @@ def recorded(interpreter: str, folder: Path, case: Case) -> float:
         if case.compiled:
             calls = record(run, Request((case.function,)))
         else:
-            with mock.patch("perfvcs.complexity.python.compiled_recorder", return_value=([], None)):
+            with mock.patch("perfvcs.collectors.complexity.python.compiled_recorder", return_value=([], None)):
                 calls = record(run, Request((case.function,)))
     assert calls.engine == ("rewrite-c/1" if case.compiled else "rewrite/1"), calls
     return float((folder / "recorded").read_text())

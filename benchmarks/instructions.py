@@ -21,11 +21,10 @@ from needs import need
 
 from perfvcs import launcher
 from perfvcs.collector import Run
-from perfvcs.collectors.instructions import Instructions
+from perfvcs.collectors.instructions import Instructions, callgrind, valgrind
+from perfvcs.collectors.instructions.functions import functions
+from perfvcs.collectors.instructions.paths import paths
 from perfvcs.environment import PADDING, clean
-from perfvcs.instructions import callgrind, valgrind
-from perfvcs.instructions.functions import functions
-from perfvcs.instructions.paths import paths
 
 C = """
 #include <stdio.h>

@@ -26,7 +26,8 @@ from samples import sample_profile
 
 from perfvcs import launcher
 from perfvcs.collector import Observations
-from perfvcs.memory import Request, python, shim
+from perfvcs.collectors.memory import python, shim
+from perfvcs.collectors.memory.heap import Request
 from perfvcs.profile import Resources
 
 C = """

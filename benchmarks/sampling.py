@@ -23,10 +23,10 @@ from needs import need
 
 from perfvcs import launcher
 from perfvcs.collector import Run
-from perfvcs.sampling import TRUNCATED, Sampler
-from perfvcs.sampling.linux import LinuxPerf
-from perfvcs.sampling.pyspy import PySpy
-from perfvcs.sampling.recording import record
+from perfvcs.collectors.samples.linux import LinuxPerf
+from perfvcs.collectors.samples.pyspy import PySpy
+from perfvcs.collectors.samples.recording import record
+from perfvcs.collectors.samples.sampler import TRUNCATED, Sampler
 
 CPP = """
 #include <algorithm>

@@ -15,9 +15,9 @@ import pytest
 from conftest import need
 
 from perfvcs.collector import Observations, Run
-from perfvcs.collectors.complexity import Complexity
-from perfvcs.complexity import Function, Request, python
-from perfvcs.complexity.python import notes, place
+from perfvcs.collectors.complexity import Complexity, python
+from perfvcs.collectors.complexity.calls import Function, Request
+from perfvcs.collectors.complexity.python import notes, place
 
 HOME = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()  # before the tests get a home of their own
 OTHERS = sorted(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, Said, need
 
-from perfvcs.complexity import parse
+from perfvcs.collectors.complexity.calls import parse
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository

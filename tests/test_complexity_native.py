@@ -19,15 +19,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity import Complexity
-from perfvcs.complexity import Calls, Request, fentry, parse, uftrace
-from perfvcs.complexity.binary import Unresolved, configuration, reading, records
-from perfvcs.complexity.binary.abi import Piece, Place, decode
-from perfvcs.complexity.binary.elf import Elf
-from perfvcs.complexity.binary.functions import Functions
-from perfvcs.complexity.binary.names import without_arguments
-from perfvcs.complexity.binary.selection import Selection, select
-from perfvcs.complexity.recording import Interrupted
+from perfvcs.collectors.complexity.calls import Calls, Request, parse
+from perfvcs.collectors.complexity.native import configuration, fentry, records, uftrace
+from perfvcs.collectors.complexity.native.abi import Piece, Place, decode
+from perfvcs.collectors.complexity.native.elf import Elf
+from perfvcs.collectors.complexity.native.functions import Functions
+from perfvcs.collectors.complexity.native.reading import Unresolved, reading
+from perfvcs.collectors.complexity.native.selection import Selection, select
+from perfvcs.collectors.complexity.recording import Interrupted
 from perfvcs.repository import Repository
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]
@@ -889,7 +890,7 @@ int main(void)
 
 
 def test_rows_are_in_the_buckets_of_the_runtime(tmp_path):
-    source = (Path(records.__file__).parents[2] / "native/fentry/sizes.h").read_text()
+    source = (Path(records.__file__).parents[1] / "inside/fentry/sizes.h").read_text()
     begin = source.index("enum { BUCKETS")
     (tmp_path / "bucket.c").write_text(BUCKET_PROGRAM % source[begin:])
     subprocess.run(["gcc", "-w", "-o", tmp_path / "bucket", tmp_path / "bucket.c"], check=True)

@@ -13,7 +13,7 @@ import recorders
 from recorders import OTHERS, both
 
 from perfvcs.collector import CollectError, Run
-from perfvcs.complexity import python
+from perfvcs.collectors.complexity import python
 
 recorder, compiled = recorders.recorder, recorders.compiled
 

@@ -18,11 +18,12 @@ import pytest
 import recorders
 from recorders import CORPUS
 
-from perfvcs.complexity import Request, parse, python
-from perfvcs.complexity.python import notes, place
-from perfvcs.complexity.recording import FIELDS, read
-from perfvcs.native.tracing import perfvcs_hook as hook
-from perfvcs.native.tracing import perfvcs_script as script
+from perfvcs.collectors.complexity import python
+from perfvcs.collectors.complexity.calls import Request, parse
+from perfvcs.collectors.complexity.inside.python import perfvcs_hook as hook
+from perfvcs.collectors.complexity.inside.python import perfvcs_script as script
+from perfvcs.collectors.complexity.python import notes, place
+from perfvcs.collectors.complexity.recording import FIELDS, read
 
 compiled = recorders.compiled
 

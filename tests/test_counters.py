@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors import counters as module
-from perfvcs.collectors.counters import Counters
-from perfvcs.counters import LEVELS, MACHINE, MACHINE_LEVELS, MACHINE_RATES, RATES, events, machine, processes, sampler
-from perfvcs.counters.processes import Ended, Process, Stat, stat
-from perfvcs.counters.sampler import Sampler
-from perfvcs.counters.tree import Tree, leader
+from perfvcs.collectors.counters import Counters, events, machine, processes, sampler
+from perfvcs.collectors.counters.metrics import LEVELS, MACHINE, MACHINE_LEVELS, MACHINE_RATES, RATES
+from perfvcs.collectors.counters.processes import Ended, Process, Stat, stat
+from perfvcs.collectors.counters.sampler import Sampler
+from perfvcs.collectors.counters.tree import Tree, leader
 from perfvcs.errors import UsageError
 
 pytestmark = pytest.mark.needs("cc")

@@ -10,7 +10,7 @@ from samples import sample_profile
 
 from perfvcs.check import Change, compare
 from perfvcs.check.methods.counters import ASIDE
-from perfvcs.counters import MACHINE
+from perfvcs.collectors.counters.metrics import MACHINE
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 
 NAMES = ("cpu_use", "read_call_rate", "write_call_rate")

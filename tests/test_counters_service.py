@@ -21,8 +21,8 @@ from test_counters import samples, total
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.counters import Counters
-from perfvcs.counters.port import is_open
-from perfvcs.counters.service import Service
+from perfvcs.collectors.counters.port import is_open
+from perfvcs.collectors.counters.service import Service
 from perfvcs.errors import UsageError
 
 pytestmark = pytest.mark.needs("cc")

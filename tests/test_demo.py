@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from perfvcs.complexity import parse
+from perfvcs.collectors.complexity.calls import parse
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.statistics.regression.choice import choose

@@ -15,10 +15,9 @@ from conftest import need
 
 from perfvcs import plugins
 from perfvcs.collector import CollectError, Observations, Run
-from perfvcs.collectors.instructions import Instructions
+from perfvcs.collectors.instructions import Instructions, hardware, setting, valgrind
 from perfvcs.environment import PADDING, clean
 from perfvcs.errors import UsageError
-from perfvcs.instructions import hardware, setting, valgrind
 from perfvcs.native.compiled import NotCompiled
 from perfvcs.repository import Repository
 

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfvcs.collector import CollectError
-from perfvcs.instructions import Context, Counts, callgrind, combine
-from perfvcs.instructions.functions import Functions, functions
-from perfvcs.instructions.paths import REST, paths
+from perfvcs.collectors.instructions import callgrind
+from perfvcs.collectors.instructions.counts import Context, Counts, combine
+from perfvcs.collectors.instructions.functions import Functions, functions
+from perfvcs.collectors.instructions.paths import REST, paths
 
 CWD = Path("/nowhere")
 HEAD = "# callgrind format\nversion: 1\ncreator: by hand\ncmd: ./x\npart: 1\n\ndesc: Trigger: Program termination\n\n"

@@ -21,7 +21,7 @@ from perfvcs import launcher
 from perfvcs.launcher import fallback
 from perfvcs.launcher.execution import TAIL, Execution, LaunchError, NotStarted, name_command, name_signal, not_started
 from perfvcs.launcher.pace import Pace
-from perfvcs.native import compiled
+from perfvcs.native import compiled, native_folder
 
 pytestmark = pytest.mark.needs("cc")
 
@@ -552,9 +552,9 @@ def test_a_compiler_that_does_not_work_gives_the_fallback_and_the_cure(
 
 def test_the_launcher_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = compiled.compiled("launcher.c")
+    first = compiled.compiled(native_folder() / "launcher.c")
     about = first.stat()
-    assert compiled.compiled("launcher.c") == first
+    assert compiled.compiled(native_folder() / "launcher.c") == first
     assert first.stat().st_mtime_ns == about.st_mtime_ns
     assert [file.name for file in (tmp_path / "perfvcs").iterdir()] == [first.name]
     assert (tmp_path / "perfvcs").stat().st_mode & 0o777 == 0o700
@@ -571,9 +571,9 @@ def test_four_processes_at_once_make_one_launcher(tmp_path: Path) -> None:
 def test_other_flags_and_shared_objects_have_files_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     paths = {
-        compiled.compiled("launcher.c"),
-        compiled.compiled("launcher.c", flags=["-g"]),
-        compiled.compiled("launcher.c", shared=True),
+        compiled.compiled(native_folder() / "launcher.c"),
+        compiled.compiled(native_folder() / "launcher.c", flags=["-g"]),
+        compiled.compiled(native_folder() / "launcher.c", shared=True),
     }
     assert len(paths) == 3
     assert sorted(path.suffix for path in paths) == ["", "", ".so"]
@@ -588,7 +588,7 @@ def test_a_cache_folder_that_cannot_be_trusted_is_not_used(monkeypatch: pytest.M
     if folder == "foreign":
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))
-    path = compiled.compiled("launcher.c")
+    path = compiled.compiled(native_folder() / "launcher.c")
     assert tmp_path not in path.parents
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
@@ -596,7 +596,7 @@ def test_a_cache_folder_that_cannot_be_trusted_is_not_used(monkeypatch: pytest.M
 def test_without_a_home_there_is_still_a_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "relative is ignored")
     monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
-    assert compiled.compiled("launcher.c").exists()
+    assert compiled.compiled(native_folder() / "launcher.c").exists()
 
 
 def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -606,12 +606,12 @@ def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(compiled.NotCompiled, match="No space left on device: free some space"):
-        compiled.compiled("launcher.c")
+        compiled.compiled(native_folder() / "launcher.c")
     assert list((tmp_path / "perfvcs").iterdir()) == []
 
 
 def test_the_launcher_alone_says_who_it_is() -> None:
-    path = compiled.compiled("launcher.c")
+    path = compiled.compiled(native_folder() / "launcher.c")
     assert subprocess.run([path, "--version"], capture_output=True, check=True).stdout == b"perfvcs-launcher 1\n"
     assert subprocess.run([path], capture_output=True, check=False).returncode == 2
 

@@ -17,10 +17,9 @@ LAYERS = (  # docs/architecture.md draws the same
     {"keeper"},
     {"profile", "native", "statistics", "units", "rules", "descriptors", "wholefile"},
     {"git"},
-    {"lock", "summary", "environment", "process", "plugins", "collector", "linuxperf", "interpreter", "fork", "workloads"},
+    {"lock", "summary", "environment", "process", "plugins", "collector", "linuxperf", "fork", "workloads"},
     {"store", "launcher"},
-    {"index", "collectors", "complexity", "instructions", "counters", "sampling", "testing"}
-    | {"memory", "postprocessors", "formats"},
+    {"index", "collectors", "postprocessors", "formats"},
     {"jobs", "check"},
     {"gate"},
     {"subject", "repository"},
@@ -145,6 +144,13 @@ def test_a_collector_is_imported_by_none_but_itself(graph):
             family, member = (*name.split(".")[1:3], "", "")[:2]
             if family == "collectors" and member not in ("", "_shared"):
                 assert own == (family, member), f"{module} must not import {name}: plugins.py finds collectors by their names"
+
+
+def test_the_recorder_of_c_has_one_way_in(graph):
+    recorder = "perfvcs.collectors.complexity.native"
+    for module, imports in graph.items():
+        if not f"{module}.".startswith(f"{recorder}."):
+            assert not [name for name in imports if name.startswith(f"{recorder}.")], module
 
 
 def test_only_the_command_line_imports_click(graph):

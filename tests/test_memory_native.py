@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from perfvcs import plugins
 from perfvcs.collector import CollectError
+from perfvcs.collectors.memory import debuginfo, program, shim, symbols, trail
+from perfvcs.collectors.memory.heap import Site, largest, owner, text
 from perfvcs.errors import UsageError
-from perfvcs.memory import Site, debuginfo, largest, owner, program, shim, symbols, text, trail
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]
 KNOWN = heaps.programs()

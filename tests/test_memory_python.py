@@ -13,11 +13,11 @@ import pytest
 from heaps import measured, of_functions, run_of, stacks_of, whole
 
 from perfvcs.collector import CollectError
-from perfvcs.memory import Interpreter, Request, captures, python, traces
-from perfvcs.native import native_folder
+from perfvcs.collectors.memory import captures, inside, python, reading, traces
+from perfvcs.collectors.memory.heap import Interpreter, Request
 
 Write = Callable[..., tuple[str, ...]]
-FOLDER = native_folder() / "memory" / "python"
+FOLDER = inside.FOLDER / "python"
 OTHER_PYTHON = "/usr/bin/python3"  # of the same version, without memray
 
 
@@ -309,7 +309,7 @@ def test_the_reader_answers_one_line_of_json_per_file(write: Write, tmp_path: Pa
     run = run_of(write(KNOWN), tmp_path)
     python.record(run, Request())
     (good,) = (run.scratch / "heap").glob("memray-*.bin")
-    command = [sys.executable, "-I", FOLDER / "perfvcs_heap_reading.py", "", "5", "3", good, tmp_path / "none"]
+    command = [sys.executable, "-I", reading.__file__, "", "5", "3", good, tmp_path / "none"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     found, none = map(json.loads, said)
     assert found["peak"] > 20_000_000 and len(found["at_peak"]) <= 5 and all(len(stack[2]) <= 3 for stack in found["at_peak"])

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 from hypothesis import given, strategies
@@ -16,11 +15,11 @@ from samples import sample_profile
 import perfvcs
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.pytest import Pytest
+from perfvcs.collectors.pytest.names import qualified
+from perfvcs.collectors.pytest.notes import MAX_FILES, Function, read_notes
 from perfvcs.measure.interpreter import find
 from perfvcs.profile import Malformed, Reached, decode
 from perfvcs.repository import Repository
-from perfvcs.testing.names import qualified
-from perfvcs.testing.notes import MAX_FILES, Function, read_notes
 
 ROOT = Path(perfvcs.__file__).resolve().parents[1]
 NEEDED = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packaging", "pygments")
@@ -234,7 +233,7 @@ def test_files_that_are_none_too_many_and_too_large_are_refused(tmp_path: Path, 
     (tmp_path / "notes-1.jsonl").write_bytes(LINES[2])
     with pytest.raises(CollectError, match="functions of t are unknown"):
         read_notes(tmp_path)
-    monkeypatch.setattr("perfvcs.testing.notes.MAX_BYTES", 10)
+    monkeypatch.setattr("perfvcs.collectors.pytest.notes.MAX_BYTES", 10)
     with pytest.raises(CollectError, match="measure fewer tests"):
         read_notes(tmp_path)
     for number in range(MAX_FILES + 1):
@@ -331,8 +330,3 @@ def test_the_option_says_why_nothing_is_measured(project, words, code, message):
     folder = project.root / "inner" if "--rootdir=.." in words else project.root
     done = option(folder, *words)
     assert done.returncode == code and message in done.stdout
-
-
-def test_the_plugin_is_registered_with_pytest_and_shipped():
-    text = dedent((ROOT / "setup.cfg").read_text())
-    assert "pytest11 =\n    perfvcs = perfvcs.pytestplugin" in text and "native/testing/*.py" in text

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 from perfvcs import linuxperf
 from perfvcs.collector import CollectError, Observations, Run
-from perfvcs.collectors.samples import Samples
+from perfvcs.collectors._shared import frames
+from perfvcs.collectors.samples import Samples, attach, linux, pyspy, recording
+from perfvcs.collectors.samples.sampler import DEEPEST, LEFT_OUT, TRUNCATED, Folded
 from perfvcs.errors import UsageError
 from perfvcs.measure.recording import Recording
 from perfvcs.profile import decode
 from perfvcs.repository import Repository
-from perfvcs.sampling import DEEPEST, LEFT_OUT, TRUNCATED, Folded, attach, frames, linux, pyspy, recording
 
 NO_PERF = linux.LinuxPerf().missing()
 NO_PYSPY = pyspy.PySpy().missing()
@@ -591,7 +592,7 @@ def test_a_last_sample_without_an_empty_line_counts() -> None:
 
 
 def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, run: Callable[..., Run]) -> None:
-    monkeypatch.setattr("perfvcs.sampling.MOST", 3)
+    monkeypatch.setattr("perfvcs.collectors.samples.sampler.MOST", 3)
     found = Folded()
     with pytest.raises(CollectError, match="over 3 different stacks: lower rate"):
         for number in range(4):

@@ -19,10 +19,10 @@ import subprocess
 import sys
 import time
 
-from perfvcs.counters import machine, sampler
-from perfvcs.counters.events import Events, available
-from perfvcs.counters.sampler import Sampler
-from perfvcs.counters.tree import Tree
+from perfvcs.collectors.counters import machine, sampler
+from perfvcs.collectors.counters.events import Events, available
+from perfvcs.collectors.counters.sampler import Sampler
+from perfvcs.collectors.counters.tree import Tree
 
 HEAD = """
 import os, struct, sys, threading, time

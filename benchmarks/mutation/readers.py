@@ -15,7 +15,7 @@ from typing import Any, cast
 from mutation import seeds
 from perfvcs import formats
 from perfvcs.collector import Run
-from perfvcs.memory import Request
+from perfvcs.collectors.memory.heap import Request
 
 OURS = "perf-mutants"  # what the files of a reader are called
 
@@ -92,8 +92,8 @@ def _samples(document: bytes, folder: Path) -> object:
 
 
 def _callgrind(document: bytes, folder: Path) -> object:
-    from perfvcs.instructions.rows import observations
-    from perfvcs.instructions.valgrind import read
+    from perfvcs.collectors.instructions.rows import observations
+    from perfvcs.collectors.instructions.valgrind import read
     from perfvcs.profile import Metric
 
     _put(folder, "counts.1", document)
@@ -103,32 +103,32 @@ def _callgrind(document: bytes, folder: Path) -> object:
 
 
 def _perf_stat(document: bytes, folder: Path) -> object:
-    from perfvcs.instructions.hardware import _count
+    from perfvcs.collectors.instructions.hardware import _count
 
     return _count(_put(folder, "answer", document))
 
 
 def _tracemalloc(document: bytes, folder: Path) -> object:
-    from perfvcs.memory.traces import heap
+    from perfvcs.collectors.memory.traces import heap
 
     return heap([_put(folder, "tracemalloc-1.json", document)], _run(folder), Request(), [])
 
 
 def _memray(document: bytes, folder: Path) -> object:
-    from perfvcs.memory.captures import combined
+    from perfvcs.collectors.memory.captures import combined
 
     return combined(document, _run(folder), Request())
 
 
 def _interpreter(document: bytes, folder: Path) -> object:
-    from perfvcs.memory.python import _interpreter as read
+    from perfvcs.collectors.memory.python import _interpreter as read
 
     return read(_put(folder, "python-1.json", document))
 
 
 def _shim(document: bytes, folder: Path) -> object:
-    from perfvcs.memory.census import heap
-    from perfvcs.memory.trail import HEADER, SITES, read
+    from perfvcs.collectors.memory.census import heap
+    from perfvcs.collectors.memory.trail import HEADER, SITES, read
 
     # the mutant is the header, the sites, the pool and the modules without the empty space between them
     head, modules = document.rsplit(b"|map|", 1) if b"|map|" in document else (document, b"")
@@ -145,7 +145,7 @@ def _shim(document: bytes, folder: Path) -> object:
 
 def _pyspy(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.samples import _observations
-    from perfvcs.sampling.pyspy import REPORT, PySpy
+    from perfvcs.collectors.samples.pyspy import REPORT, PySpy
 
     _put(folder, REPORT, document)
     sampler = PySpy()
@@ -153,35 +153,35 @@ def _pyspy(document: bytes, folder: Path) -> object:
 
 
 def _perf_script(document: bytes, folder: Path) -> object:
-    from perfvcs.sampling.linux import fold
+    from perfvcs.collectors.samples.linux import fold
 
     return fold(document.decode(errors="replace").splitlines(keepends=True), str(folder))
 
 
 def _attach(document: bytes, folder: Path) -> object:
-    from perfvcs.sampling.recording import _refused
+    from perfvcs.collectors.samples.recording import _refused
 
     return _refused(_put(folder, "attach.txt", document))
 
 
 def _calls(document: bytes, folder: Path) -> object:
-    from perfvcs.complexity.recording import read
+    from perfvcs.collectors.complexity.recording import read
 
     _put(folder, "calls-1-1.bin", document)
     return read(folder, 2, 200)
 
 
 def _fentry(document: bytes, folder: Path) -> object:
-    from perfvcs.complexity.binary.records import read
+    from perfvcs.collectors.complexity.native.records import read
 
     _put(folder, "fentry-1.bin", document)
     return read(folder, 2, 200)
 
 
 def _uftrace(document: bytes, folder: Path) -> object:
-    from perfvcs.complexity import Request as Asked
-    from perfvcs.complexity.binary.program import SIGNED_FLAG, Code, Step
-    from perfvcs.complexity.uftrace import Target, _read
+    from perfvcs.collectors.complexity.calls import Request as Asked
+    from perfvcs.collectors.complexity.native.program import SIGNED_FLAG, Code, Step
+    from perfvcs.collectors.complexity.native.uftrace import Target, _read
     from perfvcs.launcher.pace import Pace
 
     program = _put(folder, "program", b"\x7fELF" + bytes(12) + b"\x03\x00")
@@ -194,16 +194,16 @@ def _uftrace(document: bytes, folder: Path) -> object:
 
 
 def _notes(document: bytes, folder: Path) -> object:
-    from perfvcs.complexity.python.notes import read_notes
+    from perfvcs.collectors.complexity.python.notes import read_notes
 
     _put(folder, "notes-1.txt", document)
     return read_notes(folder)
 
 
 def _pytest(document: bytes, folder: Path) -> object:
-    from perfvcs.testing import Known, Settings, _observations, _reached
-    from perfvcs.testing.notes import read_notes
-    from perfvcs.testing.suite import outcomes
+    from perfvcs.collectors.pytest.notes import read_notes
+    from perfvcs.collectors.pytest.session import Known, Settings, _observations, _reached
+    from perfvcs.collectors.pytest.suite import outcomes
 
     _put(folder, "notes-1.jsonl", document)
     notes = read_notes(folder)
@@ -212,8 +212,8 @@ def _pytest(document: bytes, folder: Path) -> object:
 
 
 def _source(document: bytes, folder: Path) -> object:
-    from perfvcs.complexity.python.questions import definitions
-    from perfvcs.testing.names import _names
+    from perfvcs.collectors.complexity.python.questions import definitions
+    from perfvcs.collectors.pytest.names import _names
 
     path = _put(folder, "module.py", document)
     return definitions(path), _names(path)
@@ -221,7 +221,7 @@ def _source(document: bytes, folder: Path) -> object:
 
 def _process(document: bytes, folder: Path) -> object:  # noqa: ARG001
     """Not of the program, but it names itself in it; the other fields are the kernel's."""
-    from perfvcs.counters.processes import Ended, Stat
+    from perfvcs.collectors.counters.processes import Ended, Stat
 
     try:
         return Stat.of(b"12 (" + document + b") " + b" ".join([b"S", *[b"1"] * 50]))
@@ -240,11 +240,11 @@ def _pace(document: bytes, folder: Path) -> object:
 
 
 def _elf(document: bytes, folder: Path) -> object:
-    from perfvcs.complexity.binary import reading
-    from perfvcs.complexity.binary.elf import Elf
-    from perfvcs.complexity.binary.functions import Functions
-    from perfvcs.memory.debuginfo import look_up
-    from perfvcs.memory.program import _looked
+    from perfvcs.collectors.complexity.native.elf import Elf
+    from perfvcs.collectors.complexity.native.functions import Functions
+    from perfvcs.collectors.complexity.native.reading import reading
+    from perfvcs.collectors.memory.debuginfo import look_up
+    from perfvcs.collectors.memory.program import _looked
 
     path = _put(folder, "program", document)
     _looked.__wrapped__(str(path), len(document), 0)
@@ -256,9 +256,9 @@ def _elf(document: bytes, folder: Path) -> object:
 
 def _frames(document: bytes, folder: Path) -> object:
     """Names of functions and files as all engines tidy them."""
+    from perfvcs.collectors._shared import frames
+    from perfvcs.collectors.memory.heap import owner, printable
     from perfvcs.formats._metric import described, usable
-    from perfvcs.memory import owner, printable
-    from perfvcs.sampling import frames
 
     text = document.decode(errors="replace")
     name, _, file = text.partition("\n")

@@ -259,7 +259,7 @@ def shim() -> list[bytes]:
     """The file of the preloaded counter without its empty space: header, two sites, pool, modules."""
     import numpy as np
 
-    from perfvcs.memory.trail import BINS, HEAD, HEADER, MAGIC, SITE
+    from perfvcs.collectors.memory.trail import BINS, HEAD, HEADER, MAGIC, SITE
 
     head = np.zeros(1, HEAD)
     for name, value in {
@@ -320,7 +320,7 @@ def calls() -> list[bytes]:
     """Records of recorded calls, with buckets."""
     import numpy as np
 
-    from perfvcs.complexity.recording import BUCKET, FIELDS, UNFINISHED
+    from perfvcs.collectors.complexity.recording import BUCKET, FIELDS, UNFINISHED
 
     rows = np.array(
         [
@@ -338,7 +338,7 @@ def calls() -> list[bytes]:
 
 def fentry() -> list[bytes]:
     """Blocks of the compiled recorder."""
-    from perfvcs.complexity.binary import records
+    from perfvcs.collectors.complexity.native import records
 
     def block(kind: int, body: bytes) -> bytes:
         return records.HEAD.pack(records.BLOCK, kind, records.HEAD.size + len(body)) + body

@@ -26,6 +26,7 @@ from perfvcs.launcher.execution import (
     not_started,
 )
 from perfvcs.launcher.pace import Pace
+from perfvcs.native import native_folder
 from perfvcs.native.compiled import NotCompiled, compiled
 from perfvcs.process import stop
 
@@ -56,7 +57,7 @@ def _prepared() -> tuple[Path | None, str | None]:
     """The launcher's executable, or why there is none; found out once per process."""
     loss = "times are taken from Python and memory is not measured"
     try:
-        path = compiled("launcher.c")
+        path = compiled(native_folder() / "launcher.c")
         said = subprocess.run([path, "--version"], capture_output=True, env={}, check=False, timeout=10)
     except NotCompiled as error:
         return None, f"{loss}: {error}"

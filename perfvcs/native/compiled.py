@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 
 from perfvcs.errors import PerfError
-from perfvcs.native import native_folder
 
 COMPILERS = ("cc", "gcc", "clang")
 TIMEOUT = 120.0  # seconds for one source; usual is 0.1
@@ -32,14 +31,13 @@ def cache_folder() -> Path:
     return (Path(named) if Path(named).is_absolute() else Path.home() / ".cache") / "perfvcs"
 
 
-def compiled(name: str, *, flags: Sequence[str] = (), shared: bool = False) -> Path:
-    """The executable (or shared object) of ``native/<name>``, compiled when the cache has none yet.
+def compiled(source: Path, *, flags: Sequence[str] = (), shared: bool = False) -> Path:
+    """The executable (or shared object) of a shipped C source and the headers beside it, compiled when the cache has none yet.
 
     ``flags`` are added to the compiler's command line after the source, so that libraries can stand there. Many processes may ask
     at once: each compiles into a file of its own and renames it. A cache folder that cannot be written, or that belongs to another
     user, is replaced by a temporary folder of this process. Raises NotCompiled.
     """
-    source = native_folder() / name
     compiler = _compiler()
     target = f"{source.stem}-{_key(source, compiler, flags, shared)}{'.so' if shared else ''}"
     folder = own_folder() or _temporary()

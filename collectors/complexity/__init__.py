@@ -1,0 +1,168 @@
+"""Duration against size: every call of chosen functions, in Python, C and C++."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.collector import CollectError, Observations, Run
+from perfvcs.collectors._shared.interpreter import is_python
+from perfvcs.collectors.complexity.calls import Function, Request, parse
+from perfvcs.errors import UsageError
+from perfvcs.profile import Metric
+
+if TYPE_CHECKING:
+    from perfvcs.collectors.complexity.calls import Calls
+
+METRICS = {"duration": Metric("s"), "cost": Metric("s", "none")}
+RATE, PACE = Metric("", "none"), Metric("s", "none")
+SHOWN = 5  # names in a message
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """One row per call of the chosen functions: its size, its duration and what recording it cost (already subtracted), and the machine's
+    pace at that moment, by which verdicts tell a slow moment from a slow call.
+
+    ``functions``: names, each with the expression of its size behind a ``=`` where that is not to be guessed, or ``"auto"``. Python's
+    are written ``package.module:Class.method``, those of C and C++ as the source names them. ``language`` decides where the
+    names and the command do not. ``tracer``: ``fentry`` needs a build with perfvcs' flags, ``uftrace`` takes any. ``recursion``:
+    whether calls inside a call of the same function are recorded too. ``keep``: how many calls are kept per function and bucket of sizes
+    (a quarter of a doubling); of more a random sample is. ``most``: functions that ``"auto"`` chooses.
+    """
+
+    functions: tuple[str, ...] | Literal["auto"] = "auto"
+    language: Literal["auto", "python", "native"] = "auto"
+    tracer: Literal["fentry", "uftrace"] = "fentry"
+    recursion: Literal["outermost", "all"] = "outermost"
+    keep: int = 200
+    most: int = 10
+
+    def __post_init__(self) -> None:
+        for name, value, top in (("keep", self.keep, 1_000_000), ("most", self.most, 1000)):
+            if isinstance(value, bool) or not 1 <= value <= top:
+                raise UsageError(f"complexity: {name} is {value!r}: give a whole number from 1 to {top:,}")
+        if not self.functions:
+            raise UsageError('complexity: functions is empty: name some, or give "auto"')
+        kinds = {one.python for one in self._functions}
+        if len(kinds) == 2:
+            raise UsageError(
+                "complexity: functions has names of Python (module:name) and of C: give each language a job of its own"
+            )
+        if kinds and self.language != "auto" and kinds != {self.language == "python"}:
+            raise UsageError(f"complexity: {self._miswritten()}")
+        if kinds == {True}:
+            self._check_places()
+
+    def _check_places(self) -> None:
+        """What is wrong with names of Python is told before anything is measured; raises UsageError."""
+        from perfvcs.collectors.complexity.python.place import Place
+
+        seen = set()
+        for function in self._functions:
+            uid = Place.of(function).uid
+            if uid in seen:
+                raise UsageError(f"complexity: functions has {uid} twice: name it once")
+            seen.add(uid)
+
+    def _miswritten(self, module: str = "module") -> str:
+        """A line about the first name, which is not one of the language that the program is in."""
+        name = self._functions[0].name
+        if self._functions[0].python:
+            return f"{name} is a name of Python: write it as the C source does, such as {name.rpartition(':')[2]}"
+        example = f"{module}:{name.removeprefix(module + '.')}"
+        return f"{name} does not say in which module it is: write {name} as module:function, such as {example}"
+
+    @property
+    def _functions(self) -> tuple[Function, ...]:
+        return () if isinstance(self.functions, str) else tuple(parse(entry) for entry in self.functions)
+
+    @property
+    def engine(self) -> str:
+        """What is known before an execution; its observations name the engine that was used."""
+        return f"{self.tracer}/1"
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """``duration``, and ``cost``, which was subtracted from it."""
+        return METRICS
+
+    def available(self) -> str | None:
+        """It runs wherever Linux does; an engine that is missing is named, with its cure, when it is needed."""
+        import sys
+
+        return None if sys.platform == "linux" else "complexity needs Linux: measure on a Linux machine"
+
+    def flags(self, program: str) -> tuple[str, ...]:
+        """What compilers have to be told so that ``program`` (the command's first word) can be recorded; empty where nothing."""
+        from perfvcs.collectors.complexity import native
+
+        return native.flags(self.tracer) if self._language(program) == "native" else ()
+
+    def collect(self, run: Run) -> Observations:
+        """Execute once; raises CollectError."""
+        from perfvcs.collectors.complexity.recording import Interrupted
+
+        if self._lacks_module(run.argv[0]):
+            scripts = [Path(word).stem for word in run.argv if word.endswith(".py")]
+            raise CollectError(f"complexity: {self._miswritten(*scripts[:1])}", lasting=True)
+        request = Request(self._functions, self.recursion == "outermost", self.keep, self.most)
+        try:
+            return _observations(self._record(run, request))
+        except Interrupted as error:
+            partial = _observations(error.calls) if len(error.calls.function) else None
+            raise CollectError(str(error), partial, lasting=error.lasting) from None
+
+    def _record(self, run: Run, request: Request) -> Calls:
+        """The calls of the functions of a program, which is in the one or the other language."""
+        if self._language(run.argv[0]) == "python":
+            from perfvcs.collectors.complexity import python
+
+            return python.record(run, request)
+        from perfvcs.collectors.complexity import native
+
+        return native.record(run, request, self.tracer)
+
+    def _lacks_module(self, program: str) -> bool:
+        """Whether the first name would be one of C and the program runs in Python; with language = "native" it may load libraries."""
+        bare = bool(self._functions) and not set(":(") & set(self._functions[0].name)
+        return bare and self.language == "auto" and is_python(program)
+
+    def _language(self, program: str) -> Literal["python", "native"]:
+        if self.language != "auto":
+            return self.language
+        if self._functions and not self._lacks_module(program):
+            return "python" if self._functions[0].python else "native"
+        return "python" if is_python(program) else "native"
+
+
+def _nothing(calls: Calls) -> str:
+    """Why there are no rows."""
+    if not calls.left:
+        return "none of the functions was called, or no call ended: check their names, or whether the command gets there"
+    names = ", ".join(calls.names[:SHOWN]) + (" and others" if len(calls.names) > SHOWN else "")
+    many = f"all {calls.left:,} calls of {names} were" if calls.left > 1 else f"the only call of {names} was"
+    return f"{many} left by an exception or a long jump, or did not end, so that nothing is recorded: name functions that return"
+
+
+def _observations(calls: Calls) -> Observations:
+    if not len(calls.function):
+        raise CollectError(_nothing(calls))
+    found = Observations(
+        uid=[calls.names[number] for number in calls.function.tolist()],
+        size=[None if isnan(size) else size for size in calls.size.tolist()],
+        iteration=calls.number.tolist(),
+        mark=[0] * len(calls.function),
+        values={"duration": calls.duration.tolist(), "cost": calls.cost.tolist()},
+        metrics=dict(METRICS),
+        warnings=list(calls.warnings),
+        engine=calls.engine,
+    )
+    if (calls.rate > 1).any():
+        found.values["rate"], found.metrics["rate"] = calls.rate.tolist(), RATE
+    if not isnan(calls.pace.sum()):
+        found.values["pace"], found.metrics["pace"] = [float(f"{value:.4g}") for value in calls.pace.tolist()], PACE
+    return found

@@ -1,0 +1,146 @@
+"""What stands at the start and at the end of a function that is recorded in pure Python."""
+
+from __future__ import annotations
+
+import _ast as ast
+import sys
+from _thread import _local
+from time import perf_counter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Recorder
+    from perfvcs.collectors.complexity.inside.python.perfvcs_samples import Function
+    from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import exact
+    from perfvcs.collectors.complexity.inside.python.perfvcs_suspension import suspending
+else:
+    exact, suspending = _module("perfvcs_sizes").exact, _module("perfvcs_suspension").suspending  # noqa: F821 - the hook's
+
+
+class Probe:
+    """What stands in the body of one function: ``entering`` gives the statement at its start, ``leaving`` that at its end; ``begin(size)``
+    where it yields.
+
+    ``enter(size)`` is for a size that failed, ``interrupted(frame)`` for a call that a signal ended at its start. ``current()`` is
+    the handle of the running call of a generator or coroutine, ``pause(value)`` stops its clock and returns the value.
+    """
+
+    def __init__(self, recorder: Recorder, function: Function) -> None:
+        self.recorder = recorder
+        self.local, self.enter, self.leave, self.interrupted = probes(recorder, function)
+        self.begin, self.pause, self.current = suspending(recorder, function, self.local)
+
+    def entering(self, size: Any, whole: bool, constant: Callable[[object], Any]) -> Any:
+        """The statement that notes the start of a call, by the expressions of the size (``whole``: surely an int) and of constants.
+
+        It calls no function of ours unless it must: that is a good part of what a probe takes.
+        """
+        if not whole:
+            size = ast.Call(func=constant(exact), args=[size], keywords=[])
+        load = ast.Load()
+        spent = ast.Attribute(value=constant(self.recorder), attr="spent", ctx=load)
+        entry = ast.Tuple(elts=[size, spent, ast.Call(func=constant(perf_counter), args=[], keywords=[])], ctx=load)
+        calls = ast.Attribute(value=constant(self.local), attr="calls", ctx=load)
+        return ast.Expr(ast.Call(func=ast.Attribute(value=calls, attr="append", ctx=load), args=[entry], keywords=[]))
+
+    def limited(self, constant: Callable[[object], Any]) -> Any:  # noqa: ARG002
+        """The statement for a call that cannot be noted since recursion is at its limit: the program hears of that one call earlier."""
+        return ast.Raise()
+
+    def leaving(self, constant: Callable[[object], Any]) -> Any:
+        """The statement that notes the end of a call."""
+        now = ast.Call(func=constant(perf_counter), args=[], keywords=[])
+        calls = ast.Attribute(value=constant(self.local), attr="calls", ctx=ast.Load())
+        return ast.Expr(ast.Call(func=constant(self.leave), args=[now, calls], keywords=[]))
+
+    def guessing(self, guess: Any) -> Any:
+        """What gives the size of a call, and charges for it."""
+        recorder = self.recorder
+
+        def size(*values: Any) -> Any:
+            start = perf_counter()
+            found = guess(*values)
+            recorder.spent += perf_counter() - start
+            return found
+
+        return size
+
+
+class Calls(_local):
+    """The running calls of one function in this thread, as (size, what was spent before, start), or the handle of a suspendable one.
+
+    Where ``recorder.careful`` there is None at the bottom: so a call that ends looks no further as long as it leaves an empty stack.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        thread = recorder.thread()
+        self.calls: list[Any] = [None] if recorder.careful else []
+        thread.stacks.append(self.calls)
+
+
+def probes(recorder: Recorder, function: Function) -> tuple[Any, ...]:
+    """The stacks of a function, and its ``enter``, ``leave`` and ``interrupted``."""
+    clock, local, skips, total = perf_counter, Calls(recorder), function.skips, recorder.total
+
+    def enter(size: float) -> None:
+        local.calls.append((size, recorder.spent, clock()))
+
+    def leave(end: float, calls: list[Any]) -> None:
+        try:  # near the limit of recursion nothing can be called: the program is about to hear of that
+            size, before, start = calls.pop()
+        except RecursionError:
+            del calls[-1]
+            return
+        try:
+            if calls:
+                if recorder.outermost and calls[-1] is not None and (len(calls) > 2 or goes_on(calls)):
+                    recorder.spent += total
+                    return
+                size, before = own(size, before)
+            try:
+                skips[size].pop()
+            except LookupError:
+                take(size, before, start, end)
+        except RecursionError:
+            return
+        recorder.spent += total
+
+    def goes_on(calls: list[Any]) -> bool:
+        """Whether another call of the function runs in this thread; what the handler of a signal left over is forgotten."""
+        begun = clock()
+        found = running(sys._getframe(2)) > 1
+        if not found:
+            calls[:] = [None] if recorder.careful else []
+        recorder.spent += clock() - begun
+        return found
+
+    def own(size: Any, before: float) -> tuple[Any, float]:
+        """The size, None when the call is not to be recorded; and what this thread had spent before."""
+        return None if recorder.thread().held else size, recorder.own(before)
+
+    def take(size: Any, before: float, start: float, end: float) -> None:
+        begun = clock()
+        if size is not None:  # else it is not to be recorded, or began in the process of which this one was forked
+            function.offer(size, start, end - start, recorder.spent - before + recorder.inside)
+        if begun >= recorder.due:
+            recorder.keep_house(begun)
+        recorder.spent += clock() - begun
+
+    def interrupted(frame: Any) -> None:
+        """Forget the call of a frame that ends at its start, when it is noted already."""
+        if sum(entry is not None for entry in local.calls) >= running(frame):
+            local.calls.pop()
+
+    return local, enter, leave, interrupted
+
+
+def running(frame: Any) -> int:
+    """How many calls of the function of a frame run in this thread."""
+    code, count = frame.f_code, 0
+    while frame is not None:
+        count += frame.f_code is code
+        frame = frame.f_back
+    return count

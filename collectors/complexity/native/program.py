@@ -1,0 +1,253 @@
+"""Programs for the runtime's stack machine (inside/fentry/sizes.h), put together from operands with types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from perfvcs.collectors.complexity.native.abi import Piece, Place
+from perfvcs.collectors.complexity.native.reading import Unresolved
+from perfvcs.collectors.complexity.native.types import Member, Type
+
+SIGNED_FLAG, REAL_FLAG = 0x100, 0x200
+DEPTH = 16  # of the runtime's stack
+LONGEST = 200  # steps
+
+
+class Code(IntEnum):
+    """As ``enum code`` in sizes.h."""
+
+    END = 0
+    REGISTER = 1
+    VECTOR = 2
+    STACK = 3
+    CONSTANT = 4
+    LOAD = 5
+    ADD = 6
+    SUBTRACT = 7
+    MULTIPLY = 8
+    DIVIDE = 9
+    DIVIDE_UNSIGNED = 10
+    SHIFT = 11
+    BITS = 12
+    TO_REAL = 13
+    TO_REAL_UNSIGNED = 14
+    ADD_REAL = 15
+    SUBTRACT_REAL = 16
+    MULTIPLY_REAL = 17
+    DIVIDE_REAL = 18
+    IF_ZERO = 19
+    JUMP = 20
+    COPY = 21
+
+
+class Step(NamedTuple):
+    """One instruction."""
+
+    code: Code
+    argument: int = 0
+    width: int = 0
+    value: int = 0
+
+
+Steps = tuple[Step, ...]
+PUSHES = {Code.REGISTER: 1, Code.VECTOR: 1, Code.STACK: 1, Code.CONSTANT: 1, Code.COPY: 1, Code.IF_ZERO: -1} | dict.fromkeys(
+    (Code.ADD, Code.SUBTRACT, Code.MULTIPLY, Code.DIVIDE, Code.DIVIDE_UNSIGNED), -1
+) | dict.fromkeys((Code.ADD_REAL, Code.SUBTRACT_REAL, Code.MULTIPLY_REAL, Code.DIVIDE_REAL), -1)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number on the stack: an integer with or without a sign, or a double."""
+
+    steps: Steps
+    kind: str  # signed, unsigned, real
+
+
+@dataclass(frozen=True)
+class Address:
+    """A value in memory: ``steps`` push an address, and it stands ``offset`` bytes behind it."""
+
+    type: Type
+    steps: Steps
+    offset: int = 0
+    bits: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Registers:
+    """An argument of up to 16 bytes in registers, or a part of it from ``offset`` on."""
+
+    type: Type
+    pieces: tuple[Piece, ...]
+    offset: int = 0
+    bits: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An address on the stack that is a value itself: the result of arithmetic."""
+
+    type: Type
+    steps: Steps
+
+
+Operand = Number | Address | Registers | Pointer
+
+
+def argument(type_: Type, place: Place) -> Operand:
+    """The operand of a parameter; a reference is what it refers to."""
+    if place.constant is not None and type_.kind == "integer":
+        return constant(place.constant)
+    if place.stack is not None:
+        here: Operand = Address(type_, (Step(Code.STACK, value=place.stack),))
+        if place.pointer:
+            here = Address(type_, (Step(Code.STACK, value=place.stack), Step(Code.LOAD, width=8)))
+    elif place.pointer:
+        here = Address(type_, (Step(Code.REGISTER, place.pieces[0].register, 8),))
+    else:
+        here = Registers(type_, place.pieces)
+    return dereference(here) if type_.reference else here
+
+
+def dereference(operand: Operand) -> Address:
+    """What a pointer or reference leads to, or an array's first element."""
+    type_ = operand.type if not isinstance(operand, Number) else None
+    if type_ is not None and isinstance(operand, Address) and type_.kind == "array":
+        return Address(type_.target, operand.steps, operand.offset)
+    if type_ is None or type_.kind != "pointer":
+        raise Unresolved(f"{_name(operand)} is no pointer: leave * and -> out")
+    return Address(type_.plain.target, load(operand))
+
+
+def load(operand: Operand) -> Steps:
+    """Steps that push the value of a number or pointer."""
+    if isinstance(operand, Number | Pointer):
+        return operand.steps
+    type_ = operand.type
+    if isinstance(operand, Address) and type_.kind == "array":
+        return (*operand.steps, *((Step(Code.CONSTANT, value=operand.offset), Step(Code.ADD)) if operand.offset else ()))
+    width = _width(type_)
+    if operand.bits is not None:
+        return _load_bits(operand, operand.bits, type_.signed)
+    if isinstance(operand, Address):
+        return (*operand.steps, Step(Code.LOAD, 0, width, operand.offset))
+    which, inside = divmod(operand.offset, 8)
+    if which >= len(operand.pieces):
+        raise Unresolved(f"{type_.name} is in no register that can be read: choose another expression")
+    piece = operand.pieces[which]
+    if piece.kind == "none":
+        raise Unresolved("the second half of a vector register cannot be read: choose another expression")
+    if piece.kind == "vector":
+        if inside or not width & REAL_FLAG:
+            raise Unresolved("the second half of a vector register cannot be read: choose another expression")
+        return (Step(Code.VECTOR, piece.register, width),)
+    if width & REAL_FLAG:
+        raise Unresolved("a floating-point number inside an integer register cannot be read: choose another expression")
+    if not inside:
+        return (Step(Code.REGISTER, piece.register, width),)
+    return (Step(Code.REGISTER, piece.register, 8), Step(Code.SHIFT, value=8 * inside), Step(Code.BITS, 0, _bits(type_)))
+
+
+def _load_bits(operand: Address | Registers, bits: tuple[int, int], signed: bool) -> Steps:
+    place, width = bits
+    flag = SIGNED_FLAG if signed else 0
+    if isinstance(operand, Address):
+        bytes_ = next(size for size in (1, 2, 4, 8) if 8 * size >= place + width)
+        steps: Steps = (*operand.steps, Step(Code.LOAD, 0, bytes_, operand.offset))
+    else:
+        piece = operand.pieces[operand.offset // 8]
+        place += 8 * (operand.offset % 8)
+        steps = (Step(Code.REGISTER, piece.register, 8),)
+    return (*steps, Step(Code.SHIFT, value=place), Step(Code.BITS, 0, width | flag))
+
+
+def _bits(type_: Type) -> int:
+    return 8 * type_.width | (SIGNED_FLAG if type_.kind == "integer" and type_.signed else 0)
+
+
+def _width(type_: Type) -> int:
+    if type_.kind == "pointer":
+        return 8
+    if type_.kind == "integer":
+        return type_.width | (SIGNED_FLAG if type_.signed else 0)
+    if type_.kind == "float" and type_.width in (4, 8):
+        return type_.width | REAL_FLAG
+    raise Unresolved(f"{type_.name} is not a number: add a member such as .n, or .size() where it is a container of std")
+
+
+def _name(operand: Operand) -> str:
+    return "a number" if isinstance(operand, Number) else operand.type.name
+
+
+def member(operand: Operand, found: Member) -> Operand:
+    """A member of a struct."""
+    if isinstance(operand, Address):
+        return Address(found.type, operand.steps, operand.offset + found.offset, found.bits)
+    if isinstance(operand, Registers):
+        return Registers(found.type, operand.pieces, operand.offset + found.offset, found.bits)
+    raise Unresolved(f"{_name(operand)} has no members: leave . and -> out")
+
+
+def as_number(operand: Operand) -> Number:
+    """A number for arithmetic; raises Unresolved for structs and pointers."""
+    if isinstance(operand, Number):
+        return operand
+    if isinstance(operand, Pointer) or operand.type.kind == "pointer":
+        if operand.type.reference:
+            return as_number(dereference(operand))
+        raise Unresolved("a pointer is no size: add a member such as ->n, or a * in front of it")
+    if operand.type.kind == "array":
+        raise Unresolved("an array is no size: add an index such as [0]")
+    steps = load(operand)
+    type_ = operand.type
+    kind = "real" if type_.kind == "float" else "signed" if type_.signed else "unsigned"
+    # as in C, what is narrower than int becomes an int
+    return Number(steps, "signed" if kind == "unsigned" and type_.width < 4 else kind)
+
+
+def constant(value: float) -> Number:
+    """A literal."""
+    if isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise Unresolved(f"{value} is too large")
+        wrapped = value - (1 << 64) if value >= 1 << 63 else value
+        return Number((Step(Code.CONSTANT, value=wrapped),), "signed" if value < 1 << 63 else "unsigned")
+    import struct
+
+    return Number((Step(Code.CONSTANT, value=struct.unpack("<q", struct.pack("<d", value))[0]),), "real")
+
+
+INTEGER = {"+": Code.ADD, "-": Code.SUBTRACT, "*": Code.MULTIPLY}
+REAL = {"+": Code.ADD_REAL, "-": Code.SUBTRACT_REAL, "*": Code.MULTIPLY_REAL, "/": Code.DIVIDE_REAL}
+
+
+def arithmetic(left: Number, sign: str, right: Number) -> Number:
+    """``left sign right`` by C's rules, with all integers 64 bits wide: division cuts off, and one double makes both doubles."""
+    if "real" in (left.kind, right.kind):
+        steps = (*left.steps, *right.steps, *_to_real(left, 1), *_to_real(right, 0), Step(REAL[sign]))
+        return Number(steps, "real")
+    kind = "unsigned" if "unsigned" in (left.kind, right.kind) and sign != "-" else "signed"
+    code = INTEGER.get(sign) or (Code.DIVIDE if kind == "signed" else Code.DIVIDE_UNSIGNED)
+    return Number((*left.steps, *right.steps, Step(code)), kind)
+
+
+def _to_real(one: Number, below: int) -> Steps:
+    if one.kind == "real":
+        return ()
+    return (Step(Code.TO_REAL_UNSIGNED if one.kind == "unsigned" else Code.TO_REAL, below),)
+
+
+def finished(size: Operand) -> Steps:
+    """The whole program; raises Unresolved where the runtime's stack is too small."""
+    found = as_number(size)
+    kind = {"signed": 1, "unsigned": 2, "real": 3}[found.kind]
+    depth = 0
+    for step in found.steps:
+        depth += PUSHES.get(step.code, 0)
+        if depth > DEPTH:
+            raise Unresolved("its size has too many brackets: write a simpler expression")
+    if len(found.steps) > LONGEST:
+        raise Unresolved("its size is too long: write a simpler expression")
+    return (*found.steps, Step(Code.END, kind))

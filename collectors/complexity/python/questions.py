@@ -1,0 +1,113 @@
+"""What is to be said about the functions after an execution: which there are not, which were not called, whose sizes are doubtful."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from perfvcs.collector import CollectError
+from perfvcs.collectors.complexity.python.notes import Notes
+from perfvcs.collectors.complexity.python.place import Place
+from perfvcs.collectors.complexity.recording import Records
+from perfvcs.errors import nearest
+from perfvcs.foreign import content
+
+MAX_SOURCE = 16 << 20  # bytes of a module that is read for its names
+MAIN = "__main__"
+
+
+def check_defined(places: Sequence[Place], notes: Notes) -> None:
+    """Raises CollectError for the first function that no interpreter met, with the nearest that there is."""
+    for number, place in enumerate(places):
+        if number not in notes.defined:
+            raise CollectError(
+                _why_not(place, notes, [other for one, other in enumerate(places) if one in notes.defined]), lasting=True
+            )
+
+
+def _why_not(place: Place, notes: Notes, met: Sequence[Place]) -> str:
+    """Why a function was not met, and what to do; ``met`` are those that were."""
+    path = notes.modules.get(place.module) or notes.modules.get(MAIN)
+    for name in (place.module, MAIN):
+        if name in notes.failed:
+            return f"{place.uid}: its module cannot be recorded: {notes.failed[name]}"
+    if place.module in notes.untouched:
+        return f"{place.uid}: its module {notes.untouched[place.module]}: choose functions of another"
+    if path is None or (place.module not in (*notes.modules, MAIN, Path(path).stem)):
+        return (
+            f"{place.uid}: the program did not import {place.module}: correct the name (that of a script is {MAIN} or its file's name "
+            "without .py), or have the command use it"
+        )
+    known = definitions(Path(path))
+    lines = known.get(place.name)
+    namesakes = (other for other in met if other.name == place.name)
+    twin = next((other for other in namesakes if place.module == other.module or MAIN in (place.module, other.module)), None)
+    if lines and twin is not None and place.line in (0, *lines):
+        return f"{place.uid} is the same function as {twin.uid}: name it once"
+    if lines:
+        return f"{place.uid}: {place.name} is defined in line {', '.join(map(str, lines))} of {path}: give that line, or none"
+    return f"there is no function {place.name} in {path}{nearest(place.name, known)}"
+
+
+def definitions(path: Path) -> dict[str, list[int]]:
+    """The functions of a source file by qualified name, with the lines where they begin; none where it cannot be read.
+
+    One with decorators has lines for these too.
+    """
+    found: dict[str, list[int]] = {}
+    try:
+        for name, node in _walk(ast.parse(content(path, MAX_SOURCE)), ""):
+            found.setdefault(name, []).extend(sorted({node.lineno, *(one.lineno for one in node.decorator_list)}))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return found
+
+
+def _walk(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node
+            yield from _walk(node, f"{prefix}{node.name}.<locals>.")
+        else:
+            yield from _walk(node, f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix)
+
+
+def remarks(places: Sequence[Place], notes: Notes, records: Records) -> list[str]:
+    """Lines about functions that were not called or did not end, and about sizes that failed or were guessed with doubt."""
+    import numpy as np
+
+    count = len(places)
+    called = np.bincount(records.function, weights=records.rate, minlength=count)
+    unknown = np.bincount(records.function, weights=records.rate * np.isnan(records.size), minlength=count)
+    found = []
+    for number, place in enumerate(places):
+        calls, without = round(called[number]), round(unknown[number])
+        if unfinished := int(records.unfinished[number]):
+            found.append(
+                f"{unfinished} of the calls of {place.uid} did not end, and are not recorded: it is a generator or coroutine"
+            )
+        elif not calls:
+            found.append(f"{place.uid} was never called: leave it out, or have the command call it")
+        if without and place.size is not None:
+            error = notes.errors.get(number, "it is not a number")
+            found.append(f"{place.uid}: its size {place.size} failed in {without} of {calls} calls: {error}")
+        if place.size is None:
+            found += _guessed(place, notes.guesses.get(number, {}), without, calls)
+        if len(lines := sorted(notes.defined[number])) > 1:
+            found.append(
+                f"{place.uid} is defined in lines {', '.join(map(str, lines))}, recorded as one: choose as in {place.uid}@{lines[-1]}"
+            )
+    return found
+
+
+def _guessed(place: Place, guesses: dict[str, bool], without: int, calls: int) -> list[str]:
+    """What is to be said about a guessed size."""
+    if without and without == calls:
+        return [f"{place.uid}: no argument looks like a size: give one, as in {place.uid}=len(items)"]
+    if len(guesses) > 1 or any(guesses.values()):
+        texts = " and ".join(guesses)
+        return [
+            f"{place.uid}: its size was guessed as {texts}, and could be another: write {place.uid}={next(iter(guesses))} to fix it"
+        ]
+    return []

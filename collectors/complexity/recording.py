@@ -1,0 +1,163 @@
+"""Files of records that a measured program's processes leave behind: the calls of one function each, as the engines write them.
+
+A file has a header of 16 bytes, ``PVCSCALL``, the version and the number of functions (both ``<u4``), and records of 48 bytes (``RECORD``).
+A record whose function has the bit ``BUCKET`` begins a bucket: its ``number`` tells how many calls were seen, and the records up to the
+next such one are what is kept of them, so that each stands for as many as seen by kept. Records before any bucket tell their rate
+themselves. One with the bit ``UNFINISHED`` tells in ``number`` how many calls did not end; one with a rate of 0 tells nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfvcs.collector import CollectError
+from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.collectors.complexity.sampling import one_sample
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.collectors.complexity.calls import Calls
+
+MAGIC, VERSION = b"PVCSCALL", 1
+HEADER = 16  # bytes
+FIELDS = [
+    ("function", "<u4"), ("thread", "<u4"), ("number", "<u8"), ("size", "<f8"), ("duration", "<f8"), ("cost", "<f8"), ("rate", "<f8"),
+]  # fmt: skip
+BUCKET, UNFINISHED = 1 << 31, 1 << 30
+LOWEST, HIGHEST = -16, 63  # doublings that have buckets of their own; what is beyond falls into the last
+BUCKETS = 3 + 4 * (HIGHEST - LOWEST + 1)
+MAX_FILES = 10_000
+MOST_CALLS = 2.0**62  # numbers that files claim may add up to any
+MAX_RECORDS = 5_000_000  # 240 MB
+
+
+class Interrupted(CollectError):
+    """A program failed half way; ``calls`` is what was recorded until then."""
+
+    def __init__(self, message: str, calls: Calls, *, lasting: bool) -> None:
+        super().__init__(message, lasting=lasting)
+        self.calls = calls
+
+
+@dataclass(frozen=True)
+class Records:
+    """The rows of all processes of one execution, by function and in order; durations and costs in seconds, durations net.
+
+    ``start`` is by CLOCK_MONOTONIC, in ns; ``unfinished`` has the number of calls that did not end, by function.
+    """
+
+    function: NDArray[np.int64]
+    number: NDArray[np.int64]
+    start: NDArray[np.float64]
+    size: NDArray[np.float64]
+    duration: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    unfinished: NDArray[np.int64]
+
+
+def read(folder: Path, functions: int, keep: int) -> Records:
+    """The records in the files ``calls-*.bin`` of a folder, of functions 0 to ``functions`` - 1; raises CollectError.
+
+    Of each function and bucket of sizes they are one uniform sample of at most ``keep``, whichever processes they ran in. Calls of a
+    function are numbered from 0 in the order of the files and of the numbers in them; where calls were left out, by as many as each row
+    stands for.
+    """
+    import numpy as np
+
+    paths = sorted(folder.glob("calls-*.bin"))
+    if len(paths) > MAX_FILES:
+        raise CollectError(f"over {MAX_FILES:,} processes recorded calls: run fewer")
+    parts, file, unfinished, total = [], [], np.zeros(functions, np.int64), 0
+    for place, path in enumerate(paths):
+        found = _rows(_content(path, total), path, functions, unfinished)
+        total += len(found)
+        parts.append(found)
+        file.append(np.full(len(found), place))
+    rows = np.concatenate([*parts, np.empty(0, FIELDS)])
+    order = np.lexsort((rows["number"], np.concatenate([*file, np.empty(0, int)]), rows["function"]))
+    rows = rows[order]
+    function = rows["function"].astype(np.int64)
+    kept, rate = one_sample(function * BUCKETS + _buckets(rows["size"]), rows["rate"], keep)
+    rows, function, rate = rows[kept], function[kept], rate[kept]
+    duration = np.maximum(rows["duration"] - rows["cost"], 0) / 1e9
+    return Records(
+        function, numbers(function, rate), rows["number"].astype(np.float64), rows["size"].copy(), duration,
+        rows["cost"] / 1e9, rate, unfinished,
+    )  # fmt: skip
+
+
+def _buckets(size: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The numbers of the buckets in which the recorders put sizes (``bucket_of`` in inside/tracer.c, ``bucket`` in perfvcs_samples)."""
+    import numpy as np
+
+    mantissa, exponent = np.frexp(size)
+    quarter = np.searchsorted(2.0 ** (np.arange(1, 4) / 4 - 1), mantissa, side="right")
+    above = 3 + 4 * (np.clip(exponent.astype(np.int64) - 1, LOWEST, HIGHEST) - LOWEST) + quarter
+    return np.select([np.isnan(size), size > 0], [2, above], size < 0)
+
+
+def numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many calls of the same function come before each row, by what these stand for; rows are sorted by function and time."""
+    import numpy as np
+
+    if not len(function):
+        return np.empty(0, np.int64)
+    before = np.cumsum(rate) - rate
+    first = np.searchsorted(function, function)  # sorted by function
+    return np.rint(np.minimum(before - before[first], MOST_CALLS)).astype(np.int64)
+
+
+def _content(path: Path, before: int) -> bytes:
+    left = (MAX_RECORDS - before) * _size() + HEADER
+    content = read_at_most(path, left)
+    if len(content) > left:
+        raise CollectError(f"over {MAX_RECORDS:,} calls were kept: lower keep, or record fewer functions or processes")
+    return content
+
+
+def _size() -> int:
+    import numpy as np
+
+    return np.dtype(FIELDS).itemsize
+
+
+def _rows(content: bytes, path: Path, functions: int, unfinished: NDArray[np.int64]) -> NDArray[np.void]:
+    """The rows of one file with their rates; adds to ``unfinished``."""
+    import numpy as np
+
+    if content[:8] != MAGIC or len(content) < HEADER:
+        raise CollectError(f"{path.name} is not a file of records: the program must leave it alone")
+    version = int.from_bytes(content[8:12], "little")
+    if version != VERSION:
+        raise CollectError(f"{path.name} has version {version} of the format, not {VERSION}: remove perfvcs' cache folder")
+    whole = (len(content) - HEADER) // _size()  # a process that is killed may have written the last by half
+    rows: NDArray[np.void] = np.frombuffer(content, FIELDS, whole, HEADER).copy()
+    rows = rows[rows["rate"] != 0]
+    _add_rates(rows)
+    number = rows["function"] & (UNFINISHED - 1)
+    if (number >= functions).any():
+        raise CollectError(f"{path.name} has calls of a function that nobody asked for: the program must leave it alone")
+    open_calls = (rows["function"] & UNFINISHED != 0) & (rows["function"] & BUCKET == 0)
+    np.add.at(unfinished, number[open_calls], np.minimum(rows["number"][open_calls], 1 << 40).astype(np.int64))
+    rows = rows[rows["function"] < UNFINISHED]
+    finite = np.isfinite(rows["duration"]) & np.isfinite(rows["cost"]) & np.isfinite(rows["rate"]) & ~np.isinf(rows["size"])
+    if not (finite & (rows["duration"] >= 0) & (rows["cost"] >= 0) & (rows["rate"] >= 1) & (rows["rate"] < 1 << 53)).all():
+        raise CollectError(f"{path.name} has impossible values: the program must leave it alone")
+    return rows
+
+
+def _add_rates(rows: NDArray[np.void]) -> None:
+    """Give the rows of buckets their rates."""
+    import numpy as np
+
+    begins = rows["function"] & BUCKET != 0
+    bucket = np.cumsum(begins)  # 0: before any
+    kept = np.bincount(bucket, weights=rows["function"] < UNFINISHED, minlength=1)
+    seen = np.concatenate([[0.0], rows["number"][begins].astype(float)])
+    inside = (bucket > 0) & (rows["function"] < UNFINISHED)
+    rows["rate"][inside] = np.maximum(1.0, seen[bucket[inside]] / kept[bucket[inside]])

@@ -1,0 +1,246 @@
+"""What a command, or a service under load, uses over time: about thirty counters of all its processes together."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from perfvcs import launcher
+from perfvcs.collector import CollectError, Observations, Run
+from perfvcs.collectors.counters.metrics import MACHINE, sampled
+from perfvcs.collectors.counters.service import Running, Service
+from perfvcs.errors import UsageError
+from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+from perfvcs.launcher.samples import VARIABLE, MalformedSamples, Samples, read_samples
+from perfvcs.profile import Metric
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.collectors.counters.sampler import Sampled, Sampler
+
+FILE = "samples.jsonl"
+FEWEST = 5  # samples from which `perf check` can tell anything
+GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,29}")
+TOTALS = {
+    "wall": Metric("s"),
+    "cpu": Metric("s"),
+    "maxrss": Metric("B"),
+    "peak_rss": Metric("B", "none"),
+    "minor_faults": Metric("", "none"),
+    "major_faults": Metric("", "none"),
+    "voluntary_switches": Metric("", "none"),
+    "involuntary_switches": Metric("", "none"),
+    "read_chars": Metric("B", "none"),
+    "write_chars": Metric("B", "none"),
+    "read_bytes": Metric("B", "none"),
+    "write_bytes": Metric("B", "none"),
+}
+STARTUP = {"startup": Metric("s")}
+LAUNCHER_ONLY = ("maxrss", "read_chars", "write_chars", "read_bytes", "write_bytes")
+
+
+@dataclass(frozen=True)
+class Counters:
+    """A row of the exact totals, a row per sample of all processes together, and one of the machine beside it.
+
+    ``interval``: seconds between two samples. ``skip``: seconds at the beginning and at the end that are not sampled. ``service``: what is
+    started first and sampled while the job's command, the load, asks it; then ``wall`` is the load's, all else is the service's.
+    ``groups``: words; those processes that have one in their command line, and what these start, have the counters once more under its
+    name. ``events``: whether the kernel's and the processor's own counts are taken too, where that is permitted; then switching between
+    processes takes some percent longer.
+    """
+
+    interval: float = 0.1
+    skip: float = 0.0
+    service: Service | None = None
+    groups: tuple[str, ...] = ()
+    events: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.interval, bool) or not 0.01 <= self.interval <= 3600:
+            raise UsageError(f"counters: interval is {self.interval!r}: give 0.01 to 3600 seconds")
+        if isinstance(self.skip, bool) or not 0 <= self.skip < math.inf:
+            raise UsageError(f"counters: skip is {self.skip!r}: give a number of seconds")
+        for group in self.groups:
+            if not GROUP.fullmatch(group):
+                raise UsageError(
+                    f"counters: {group!r} cannot name a group: take a letter, then up to 29 letters, digits, `_` or `-`"
+                )
+
+    @property
+    def engine(self) -> str:
+        """``proc``, the events that are counted, and what launches the command: ``proc+launcher/1``, ``proc+perf+launcher/1``."""
+        return "+".join(part for part in ("proc", self._events()[0], launcher.engine()) if part)
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The totals, then the counters that are sampled."""
+        native = launcher.fallback_reason() is None
+        totals = {name: metric for name, metric in TOTALS.items() if native or name not in LAUNCHER_ONLY}
+        return totals | (STARTUP if self.service else {}) | sampled(self.groups) | self._events()[1]
+
+    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
+        """None: it measures programs as they are."""
+        return ()
+
+    def available(self) -> str | None:
+        """It runs wherever Linux shows its /proc."""
+        import sys
+
+        if sys.platform != "linux":
+            return "counters reads Linux's /proc: measure on a Linux machine"
+        if not os.access("/proc/self/stat", os.R_OK):
+            return "counters cannot read /proc: mount it (mount -t proc proc /proc)"
+        return None
+
+    def collect(self, run: Run) -> Observations:
+        """Execute once; raises CollectError."""
+        from perfvcs.collectors.counters.sampler import Sampler
+
+        sampler = Sampler(self.interval, self.skip, self.groups)
+        if self.service is None:
+            return self._observed(run, *self._alone(run, sampler))
+        return self._observed(run, *self._served(self.service, run, sampler))
+
+    def _events(self) -> tuple[str, dict[str, Metric]]:
+        if not self.events:
+            return "", {}
+        from perfvcs.collectors.counters import events
+
+        return events.available()[0], events.metrics()
+
+    def _alone(self, run: Run, sampler: Sampler) -> tuple[Mapping[str, float | None], Sampled, list[str]]:
+        """Run the command, sampled from its start to its end."""
+        from perfvcs.collectors.counters.events import Events
+
+        events = Events() if self.events else None
+        without = launcher.fallback_reason() is not None
+        try:
+            try:
+                execution = _launch(run, lambda root: sampler.watch(root, events, command=without))
+            finally:
+                sampled = sampler.stop()
+            counted = events.read() if events else {}
+        finally:
+            if events:
+                events.close()
+        return _totals(execution) | counted, sampled, _left(run, execution)
+
+    def _served(self, service: Service, run: Run, sampler: Sampler) -> tuple[Mapping[str, float | None], Sampled, list[str]]:
+        """Run the load against the service, which is sampled meanwhile."""
+        without = launcher.fallback_reason() is not None
+        load = _Load()
+        with Running(service, run) as running:
+            asking = replace(run, argv=running.filled(run.argv))
+            running.when_over(load.stop)
+            sampler.watch(running.root, running.events if self.events else None, command=without)
+            try:
+                execution = _launch(asking, load.begun)
+            finally:
+                load.close()
+                sampled = sampler.stop()
+        assert running.execution is not None
+        used = {name: value for name, value in sampled.used.items() if name in self._events()[1]}
+        own = {"wall": execution.wall, "cpu": sampled.used.get("cpu_use"), "startup": running.startup}
+        return _totals(running.execution) | own | used, sampled, _left(run, execution) + running.warnings
+
+    def _observed(self, run: Run, totals: Mapping[str, float | None], sampled: Sampled, warnings: list[str]) -> Observations:
+        """The columns: totals, samples, the machine's samples, and what the command itself reported."""
+        try:
+            reported = read_samples(run.scratch / FILE, self.metrics, run.uid)
+        except MalformedSamples as error:
+            raise CollectError(f"{name_command(run.argv)}: {error}") from None
+        if MACHINE in reported.uid or run.uid == MACHINE:
+            raise CollectError(
+                f"{MACHINE!r} names the rows of the whole machine: give the job (or what the command reports) another name"
+            )
+        whole, count = 1 + len(sampled.number), len(sampled.number)
+        peak = {"peak_rss": max((row["rss"] for row in sampled.tree), default=None)}
+        rows: list[Mapping[str, float | None]] = [{**totals, **peak}, *sampled.tree, *sampled.machine]
+        metrics = dict(self.metrics) | reported.metrics
+        return Observations(
+            uid=[run.uid] * whole + [MACHINE] * count + reported.uid,
+            size=[run.size] * whole + [None] * count + reported.size,
+            iteration=[0, *sampled.number, *sampled.number, *reported.iteration],
+            mark=[0] * (whole + count + len(reported.uid)),
+            values={name: [row.get(name) for row in rows] + _column(reported, name) for name in metrics},
+            metrics=metrics,
+            warnings=warnings + self._doubts(sampled),
+        )
+
+    def _doubts(self, sampled: Sampled) -> list[str]:
+        """What the samples cannot tell, each with its cure."""
+        found = [reason] if (reason := launcher.fallback_reason()) else []
+        if (count := len(sampled.number)) < FEWEST:
+            skipping = self.skip and 2 * self.skip >= self.interval  # the larger share of what left no room for samples
+            cure = f"`skip` ({self.skip:g} s at both ends)" if skipping else f"`interval` ({self.interval:g} s)"
+            found.append(f"it ended after {counted(count, 'sample')}: shorten {cure} or give it more to do")
+        if sampled.hidden:
+            found.append(f"{sampled.hidden} of its processes belong to another user, whose counters are hidden: run perf as root")
+        if sampled.slow:
+            found.append(f"it has too many processes to be sampled every {self.interval:g} s: raise `interval`")
+        return found
+
+
+class _Load:
+    """The load command, so that it can be stopped when there is nobody left to answer it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = -1
+        self._stopped = False
+
+    def begun(self, root: int) -> None:
+        with self._lock, suppress(OSError):  # before Linux 5.3 it goes on to its time-out
+            self._process = os.pidfd_open(root)
+        if self._stopped:
+            self.stop()
+
+    def stop(self) -> None:
+        number = signal.SIGTERM if launcher.fallback_reason() is None else signal.SIGKILL
+        self._stopped = True
+        with self._lock, suppress(ProcessLookupError):
+            if self._process >= 0:
+                signal.pidfd_send_signal(self._process, number)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._process >= 0:
+                os.close(self._process)
+            self._process = -1
+
+
+def _launch(run: Run, started: Callable[[int], None]) -> Execution:
+    env = {**run.env, VARIABLE: str(run.scratch / FILE)}
+    try:
+        execution = launcher.launch(
+            run.argv, cwd=run.cwd, env=env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, started=started
+        )
+    except LaunchError as error:
+        raise CollectError(str(error), lasting=error.lasting) from None
+    if reason := failure(run.argv, execution, run.timeout):
+        raise CollectError(reason, lasting=execution.timed_out)
+    return execution
+
+
+def _totals(execution: Execution) -> dict[str, float | None]:
+    return {name: getattr(execution, name, None) for name in TOTALS}
+
+
+def _left(run: Run, execution: Execution) -> list[str]:
+    if not execution.leftover:
+        return []
+    return [
+        f"{name_command(run.argv)} left {execution.leftover} process(es) running, which perf stopped: wait for what it starts"
+    ]
+
+
+def _column(reported: Samples, name: str) -> list[float | None]:
+    return reported.values.get(name) or [None] * len(reported.uid)

@@ -1,0 +1,88 @@
+"""Events that the kernel and the processor count for a thread and all that it starts, as `perf stat` would: exact also for what ended."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+from functools import cache
+
+from perfvcs.collectors.counters.processes import Counts
+from perfvcs.profile import Metric
+
+HARDWARE, SOFTWARE = 0, 1  # perf_event_attr.type of perf_event_open(2), and config below
+EVENTS = {
+    "context_switches": ("context_switch_rate", SOFTWARE, 3), "migrations": ("migration_rate", SOFTWARE, 4),
+    "cycles": ("cycle_rate", HARDWARE, 0), "instructions": ("instruction_rate", HARDWARE, 1),
+    "cache_misses": ("cache_miss_rate", HARDWARE, 3), "branch_misses": ("branch_miss_rate", HARDWARE, 5),
+}  # fmt: skip
+NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}  # of the system call
+TIMES = 1 | 2  # read_format: for how long it was to count, and for how long there was a counter
+INHERIT, ONLY_USER = 1 << 1, 1 << 5
+CLOSE_ON_EXEC = 8
+
+
+@cache
+def available() -> tuple[str, tuple[str, ...]]:
+    """How events are counted here, and which: ``pmu`` with those of the processor, ``pmu-user`` without the kernel's part, ``perf``
+    with those of the kernel alone, and nothing where counting is not permitted."""
+    kernel, chip = ([name for name, (_, kind, _) in EVENTS.items() if kind == wanted] for wanted in (SOFTWARE, HARDWARE))
+    known = tuple(kernel) if all(_works(name, 0) for name in kernel) else ()
+    for tag, flags in (("pmu", 0), ("pmu-user", ONLY_USER)):
+        if all(_works(name, flags) for name in chip):
+            return tag, (*known, *chip)
+    return ("perf" if known else ""), known
+
+
+def metrics() -> dict[str, Metric]:
+    """The totals and rates that there are here."""
+    totals = {name: Metric("", "none") for name in available()[1]}
+    return totals | {EVENTS[name][0]: Metric("1/s", "none") for name in totals}
+
+
+class Events:
+    """Counts what this thread starts from now on, not the thread itself; may be read by another thread."""
+
+    def __init__(self) -> None:
+        tag, names = available()
+        self._pairs: dict[str, tuple[int, int]] = {}
+        for name in names:
+            flags = ONLY_USER if tag == "pmu-user" and EVENTS[name][1] == HARDWARE else 0
+            self._pairs[name] = _open(name, flags | INHERIT), _open(name, flags)
+
+    def read(self) -> Counts:
+        """What was counted so far; empty after ``close``."""
+        return {name: max(0.0, _value(both) - _value(own)) for name, (both, own) in self._pairs.items()}
+
+    def close(self) -> None:
+        """Stop counting."""
+        for descriptor in (descriptor for pair in self._pairs.values() for descriptor in pair):
+            os.close(descriptor)
+        self._pairs.clear()
+
+
+def _works(name: str, flags: int) -> bool:
+    try:
+        os.close(_open(name, flags | INHERIT))
+    except OSError:
+        return False
+    return True
+
+
+def _open(name: str, flags: int) -> int:
+    _, kind, config = EVENTS[name]
+    attributes = struct.pack("=IIQQQQQIIQ", kind, 64, config, 0, 0, TIMES, flags, 0, 0, 0)
+    number = NUMBERS.get(platform.machine())
+    if number is None:
+        raise OSError
+    descriptor: int = ctypes.CDLL(None, use_errno=True).syscall(number, attributes, 0, -1, -1, CLOSE_ON_EXEC)
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return descriptor
+
+
+def _value(descriptor: int) -> float:
+    """The count, scaled up where counters were too few and took turns."""
+    count, enabled, running = struct.unpack("=QQQ", os.read(descriptor, 24))
+    return float(count) * enabled / running if running else 0.0

@@ -1,0 +1,113 @@
+"""Instructions that a program executes: in all, by function, and along its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.collector import Observations, Run
+from perfvcs.errors import UsageError
+from perfvcs.profile import Metric
+
+if TYPE_CHECKING:
+    from perfvcs.collectors.instructions.counts import Counts
+
+TOTAL = {"instructions": Metric("", "lower", "deterministic"), "repeatability": Metric("", "none")}
+BY_FUNCTION = {"exclusive": Metric("", "none", "deterministic")}
+BY_CALL = {
+    "inclusive": Metric("", "none", "deterministic"),
+    "calls": Metric("", "none", "deterministic"),
+    "self": Metric("", "none", "deterministic"),
+}
+AGREEMENT = 0.0002  # a fifth of the smallest change that is told
+LARGEST_REPEAT = 100
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """The instructions of a whole program with all its processes, of its functions, and of the paths to them.
+
+    ``tool``: ``callgrind`` counts functions and calls, ``cachegrind`` functions only, somewhat quicker, ``perf`` the total only, by the
+    processor's own counters and without slowing the program down; ``auto`` is callgrind where valgrind is installed, else perf.
+    ``functions``: patterns of functions' names that are judged like the total, each with all that it calls. ``repeat``: how many more
+    times at most the program is run until two runs in a row agree to 0.02 %; the last one counts. ``least``: the share of the total below
+    which functions and paths are left out.
+    """
+
+    tool: Literal["auto", "callgrind", "cachegrind", "perf"] = "auto"
+    functions: tuple[str, ...] = ()
+    repeat: int = 2
+    least: float = 0.0005
+
+    def __post_init__(self) -> None:
+        if isinstance(self.repeat, bool) or not isinstance(self.repeat, int) or not 0 <= self.repeat <= LARGEST_REPEAT:
+            raise UsageError(f"instructions: repeat is {self.repeat!r}: give a whole number from 0 to {LARGEST_REPEAT}")
+        if isinstance(self.least, bool) or not isinstance(self.least, (int, float)) or not 1e-5 <= self.least <= 1:
+            raise UsageError(f"instructions: least is {self.least!r}: give a share from 0.00001 to 1 such as 0.0005")
+        if isinstance(self.functions, str) or not all(self.functions):
+            raise UsageError('instructions: functions is no list of names: write ["name", "prefix*"]')
+        if self.functions and self.tool == "perf":
+            raise UsageError('instructions: perf counts no functions: leave functions out, or take tool = "callgrind"')
+
+    @property
+    def engine(self) -> str:
+        """Such as ``callgrind-3.19.0/1``: what counts as an instruction differs a little between versions of valgrind."""
+        from perfvcs.collectors.instructions import valgrind
+
+        tool = self._tool
+        version = valgrind.version() if tool != "perf" else ""
+        return f"{tool}-{version}/1" if version else f"{tool}/1"
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """``instructions`` and what else the tool knows."""
+        return TOTAL | {"perf": {}, "cachegrind": BY_FUNCTION, "callgrind": BY_FUNCTION | BY_CALL}[self._tool]
+
+    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
+        """None: it measures programs as they are; with ``-g`` functions that are not exported have their names too."""
+        return ()
+
+    def available(self) -> str | None:
+        """Why neither valgrind nor the processor can count here, or the chosen one of them."""
+        from perfvcs.collectors.instructions import hardware, valgrind
+
+        if self._tool == "perf":
+            return hardware.unavailable()
+        reason = valgrind.unavailable()
+        if reason and self.tool == "auto":
+            return f"{reason}; or, for the total alone, Linux perf: {hardware.unavailable()}"
+        return reason
+
+    @property
+    def _tool(self) -> Literal["callgrind", "cachegrind", "perf"]:
+        from perfvcs.collectors.instructions import hardware, valgrind
+
+        if self.tool != "auto":
+            return self.tool
+        return "perf" if valgrind.unavailable() and not self.functions and not hardware.unavailable() else "callgrind"
+
+    def collect(self, run: Run) -> Observations:
+        """Execute until two runs agree, or ``repeat`` allows no more; raises CollectError."""
+        from perfvcs.collectors.instructions.rows import observations
+        from perfvcs.launcher.execution import name_command
+
+        counts, repeatability = self._count(run, 0), None
+        for attempt in range(1, self.repeat + 1):
+            before, counts = counts.total, self._count(run, attempt)
+            repeatability = abs(counts.total - before) / max(counts.total, 1.0)
+            if repeatability <= AGREEMENT:
+                break
+        found = observations(run, counts, self.metrics, self.functions, self.least, repeatability)
+        if repeatability is not None and repeatability > AGREEMENT:
+            said = f"the instructions of two runs in a row differ by {100 * repeatability:.2g} %"
+            found.warnings.append(f"{name_command(run.argv)}: {said}: fix its seeds and inputs, or measure more executions")
+        return replace(found, engine=self.engine)
+
+    def _count(self, run: Run, attempt: int) -> Counts:
+        from perfvcs.collectors.instructions import hardware, valgrind
+
+        folder = run.scratch / f"instructions-{attempt}"
+        folder.mkdir()
+        tool = self._tool
+        return hardware.record(run, folder) if tool == "perf" else valgrind.record(run, tool, folder)

@@ -1,0 +1,195 @@
+"""The files that callgrind and cachegrind write: https://valgrind.org/docs/manual/cl-format.html.
+
+A line is a count at a place in the source, or says what the next ones are about: ``fn=`` the function that counts belong to, ``cfn=`` and
+``calls=`` the one that it calls, whose count is on the line after. Names are written once, ``fn=(12) main``, then as ``fn=(12)``. Of the
+events the first called ``Ir`` is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfvcs.collector import CollectError
+from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.collectors.instructions.counts import Context, Counts, joined, sums
+from perfvcs.collectors.instructions.lines import Lines
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGEST = 1 << 28  # bytes of one file
+MAX_LINE = 1 << 16
+MAX_NUMBER = 10_000_000  # of a name
+EVENT = b"Ir"
+_RECURSION = re.compile(r"(.+)'(\d{1,9})", re.DOTALL)
+_COMPRESSED = re.compile(rb"(\(\d{1,9}\))(?: (.*))?", re.DOTALL)
+
+
+class Malformed(CollectError):
+    """A file is not as valgrind writes it; the message names the file and line."""
+
+
+@dataclass
+class _Reading:
+    """The lines that have to be read one by one: the head, the images, and names where they are written out.
+
+    A number stands for the same function of the same image in the whole file, so that a line with a number alone needs no reading.
+    ``contexts`` has all functions with their numbers here, ``numbered`` those by callgrind's number, ``named`` those by their line.
+    """
+
+    contexts: dict[Context, int] = field(default_factory=dict)
+    numbered: dict[int, int] = field(default_factory=dict)
+    named: dict[int, int] = field(default_factory=dict)
+    images: dict[bytes, bytes] = field(default_factory=dict)
+    image: bytes = b""
+    called_image: tuple[int, bytes] = -1, b""  # and the line that named it, for the next call alone
+    positions: int = 1
+    event: int | None = None
+    complete: bool = False
+
+    def take(self, line: int, key: bytes, value: bytes, before: int) -> None:
+        """One line ``key=value``, the last ``cfn=`` being on the line ``before``.
+
+        Raises ValueError or KeyError where it makes no sense.
+        """
+        if key == b"cob":
+            self.called_image = line, self._image(value)
+        elif key == b"ob":
+            self.image = self._image(value)
+        elif key == b"fn":
+            self._function(line, self.image, value)
+        elif key == b"cfn":
+            self._function(line, self.called_image[1] if self.called_image[0] > before else self.image, value)
+
+    def tell(self, key: bytes, value: bytes) -> None:
+        """One line ``key: value`` of the head or the end."""
+        if key == b"positions":
+            self.positions = len(value.split())
+            if not self.positions:
+                raise ValueError
+        elif key == b"events":
+            found = value.split().index(EVENT)
+            if self.event not in (None, found):
+                raise ValueError
+            self.event = found
+        elif key == b"totals" or (key == b"summary" and self.contexts):  # callgrind has a summary in its head, too
+            self.complete = True
+
+    def _image(self, value: bytes) -> bytes:
+        known = self.images.get(value)
+        if known is not None:
+            return known
+        found = _COMPRESSED.fullmatch(value)
+        if found is None:
+            return value
+        if found[2] is not None:
+            self.images[found[1]] = found[2]
+        return self.images[found[1]]
+
+    def _function(self, line: int, image: bytes, value: bytes) -> None:
+        found = _COMPRESSED.fullmatch(value)
+        name = value if found is None or found[2] is None else found[2]
+        text, level = name.decode(errors="replace"), 1
+        if recursion := _RECURSION.fullmatch(text):
+            text, level = recursion[1], min(2, int(recursion[2]))
+        context = Context(text, image.decode(errors="replace"), level)
+        self.named[line] = number = self.contexts.setdefault(context, len(self.contexts))
+        if found is not None:
+            known = int(found[1][1:-1])
+            if known >= MAX_NUMBER:
+                raise ValueError
+            self.numbered.setdefault(known, number)
+
+
+def read(path: Path) -> Counts:
+    """The counts in one file, of one process; raises Malformed."""
+    content = read_at_most(path, LARGEST)
+    if len(content) > LARGEST:
+        raise Malformed(f"{path.name} has over {LARGEST >> 20} MiB: give the program less to do, or measure a part of it")
+    return parse(content, path.name)
+
+
+def parse(content: bytes, name: str) -> Counts:
+    """The counts in a file's content; its name is for messages. Raises Malformed."""
+    lines = Lines.of(content)
+    reading = _read(content, lines, name)
+    if not reading.complete:
+        raise Malformed(f"{name} ends too early: was the process killed, or the disk full?")
+    found = _counts(reading, lines, name)
+    if not found.contexts:
+        raise Malformed(f"{name} counts in no function: the program must leave the file alone")
+    return found
+
+
+def _read(content: bytes, lines: Lines, name: str) -> _Reading:
+    import numpy as np
+
+    reading, words = _Reading(), lines.words
+    before = np.append(lines.callees, -1)[lines.position(words - 1, lines.callees)]
+    columns = (words, lines.starts[words], lines.ends[words], before)
+    for line, start, end, callee in zip(*(column.tolist() for column in columns), strict=True):
+        if end - start > MAX_LINE:
+            raise Malformed(f"{name}, line {line + 1} is too long: the program must leave the file alone")
+        key, equal, value = content[start:end].partition(b"=")
+        try:
+            if equal and b":" not in key:
+                reading.take(line, key, value, callee)
+            else:
+                key, _, value = content[start:end].partition(b":")
+                reading.tell(key, value)
+        except (ValueError, KeyError):
+            raise _nonsense(name, line) from None
+    if reading.event is None:
+        raise Malformed(f"{name} counts no instructions: was it written by another tool?")
+    return reading
+
+
+def _nonsense(name: str, line: int) -> Malformed:
+    return Malformed(f"{name}, line {line + 1} makes no sense: the program must leave the file alone")
+
+
+def _contexts(reading: _Reading, lines: Lines, which: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    """The context that each of these lines ``fn=`` or ``cfn=`` is about."""
+    import numpy as np
+
+    numbers = lines.references(which)
+    most = max(reading.numbered, default=0)
+    table = np.full(most + 1, -1, np.int64)
+    table[list(reading.numbered)] = list(reading.numbered.values())
+    known = numbers <= most
+    found = np.where(known, table[np.where(known, numbers, 0).astype(np.int64)], -1)
+    written = np.isnan(numbers)
+    found[written] = [reading.named[line] for line in which[written].tolist()]
+    if (found < 0).any():
+        raise _nonsense(name, int(which[found < 0][0]))
+    return found
+
+
+def _counts(reading: _Reading, lines: Lines, name: str) -> Counts:
+    import numpy as np
+
+    functions, callees = (_contexts(reading, lines, which, name) for which in (lines.functions, lines.callees))
+    values, often = lines.counts(reading.positions + (reading.event or 0)), lines.called()
+    for wrong in (lines.counted[np.isnan(values)], lines.calls[np.isnan(often)]):
+        if len(wrong):
+            raise Malformed(f"{name}, line {wrong[0] + 1}: there is no count: the program must leave the file alone")
+    caller, callee = (lines.position(lines.calls, which) for which in (lines.functions, lines.callees))
+    if (lost := np.minimum(caller, callee) < 0).any():
+        raise _nonsense(name, int(lines.calls[lost][0]))
+    of_call, of_jump = lines.follows(lines.calls), lines.follows(lines.jumps)
+    if int(of_call.sum()) != len(lines.calls):
+        raise Malformed(f"{name}: a call has no count: the program must leave the file alone")
+    own = ~of_call & ~of_jump
+    at = lines.position(lines.counted[own], lines.functions)
+    if (at < 0).any():
+        raise Malformed(
+            f"{name}, line {lines.counted[own][0] + 1}: a count of no function: the program must leave the file alone"
+        )
+    contexts = len(reading.contexts)
+    exclusive = sums(functions[at], values[own], contexts)
+    edges = joined(functions[caller], callees[callee], often, values[of_call], contexts)
+    return Counts(list(reading.contexts), exclusive, *edges)

@@ -1,0 +1,160 @@
+"""Call paths out of a call graph: callgrind knows who called whom and how often, but not from where.
+
+What a function and its callees took is shared among its callers in proportion to what each caller's calls took, as if every call of it
+did the same whoever called. Where functions call each other in a circle, callgrind counts nested calls repeatedly. There, what a call
+takes is computed anew from the numbers of calls (a Markov chain, left where a function runs itself or calls out of the circle), and a
+path that comes back to a context it went through goes on from there: no context is on a path twice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from perfvcs.collectors.instructions.counts import sums
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.collectors.instructions.counts import Counts
+
+REST = -1  # the end of a path that stands for several
+DEEPEST = 150  # contexts of one path
+ALL = 1 - 1e-9
+
+
+@dataclass
+class _Flow:
+    """Where an instruction inside a context is: ``own`` is the share in itself, ``next`` those in what it calls."""
+
+    own: float
+    next: list[tuple[int, float]]
+
+
+@dataclass
+class _Walk:
+    """The paths while they are followed from the roots; those of under ``least`` instructions end together as ``REST``."""
+
+    flows: list[_Flow]
+    least: float
+    path: list[int] = field(default_factory=list)
+    found: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
+
+    def follow(self, context: int, amount: float) -> dict[int, float]:
+        """Follow ``amount`` instructions that are in ``context``; returns what came back to the contexts before it, by context."""
+        flow, start = self.flows[context], len(self.found)
+        self.path.append(context)
+        rest = 0.0
+        back: defaultdict[int, float] = defaultdict(float)
+        for callee, share in flow.next:
+            part = share * amount
+            if callee in self.path:
+                back[callee] += part
+            elif part < self.least or len(self.path) >= DEEPEST:
+                rest += part
+            else:
+                for earlier, returned in self.follow(callee, part).items():
+                    back[earlier] += returned
+        self.found += [((*self.path, *end), value) for end, value in (((), flow.own * amount), ((REST,), rest)) if value > 0]
+        self.path.pop()
+        again = back.pop(context, 0.0)
+        if again >= amount * ALL:
+            self.found[start:] = [((*self.path, context), amount)]
+            return {}
+        scale = amount / (amount - again)
+        if again:
+            self.found[start:] = [(path, value * scale) for path, value in self.found[start:]]
+        return {earlier: returned * scale for earlier, returned in back.items()}
+
+
+def paths(counts: Counts, least: float) -> list[tuple[tuple[int, ...], float]]:
+    """Paths of contexts, root first, with the instructions of their last context; together about as many as there are.
+
+    Of what a context calls, all that is under ``least`` instructions is one path, which ends in ``REST``.
+    """
+    flows, roots = _flows(counts)
+    walk = _Walk(flows, least)
+    for context, amount in roots:
+        walk.follow(context, amount)
+    return walk.found
+
+
+def _flows(counts: Counts) -> tuple[list[_Flow], list[tuple[int, float]]]:
+    """How instructions are shared between a context and those that it calls, and the contexts where paths begin."""
+    import numpy as np
+
+    count = len(counts.contexts)
+    nested = _nested(counts)
+    circle = _circles(counts, nested)
+    inside = nested & (circle[counts.caller] == circle[counts.callee])
+    cost = counts.inclusive.copy()
+    outside = ~inside
+    # what a context took itself or had taken by what is not in its circle
+    out = counts.exclusive + sums(counts.caller[outside], cost[outside], count)
+    if inside.any():
+        cost[inside] = counts.calls[inside] * _per_call(counts, inside, circle, out)[counts.callee[inside]]
+    whole = counts.exclusive + sums(counts.caller, cost, count)
+    scale = np.divide(1.0, whole, out=np.zeros(count), where=whole > 0)
+    flows = [_Flow(own, []) for own in (counts.exclusive * scale).tolist()]
+    share = cost * scale[counts.caller]
+    for place in np.lexsort((-share, counts.caller))[: len(share)].tolist():
+        flows[counts.caller[place]].next.append((int(counts.callee[place]), float(share[place])))
+    return flows, _roots(counts, circle, outside, out)
+
+
+def _nested(counts: Counts) -> NDArray[np.bool_]:
+    """Which edges may be open several times at once: a context of level 1 is active but once, and so is a call by it or of it."""
+    import numpy as np
+
+    inner = np.array([context.level > 1 for context in counts.contexts], bool)
+    found: NDArray[np.bool_] = (inner[counts.caller] & inner[counts.callee]) | (counts.caller == counts.callee)
+    return found
+
+
+def _circles(counts: Counts, nested: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The number of the circle (strongly connected component of the nested calls) of each context."""
+    import numpy as np
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count = len(counts.contexts)
+    edges = counts.caller[nested], counts.callee[nested]
+    graph = coo_array((np.ones(len(edges[0])), edges), shape=(count, count)).tocsr()
+    found: NDArray[np.int64] = connected_components(graph, directed=True, connection="strong")[1].astype(np.int64)
+    return found
+
+
+def _per_call(
+    counts: Counts, inside: NDArray[np.bool_], circle: NDArray[np.int64], out: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The instructions of one call of each context, by w = out / visits + sum over the circle of calls / visits * w."""
+    import numpy as np
+    from scipy.sparse import coo_array, eye_array
+    from scipy.sparse.linalg import spsolve
+
+    count = len(out)
+    visits = np.maximum(1.0, sums(counts.callee, counts.calls, count))
+    entered = sums(circle[counts.callee[~inside]], counts.calls[~inside], int(circle.max()) + 1)
+    visits += entered[circle] == 0  # a thread begins in it, or the calls are from before a fork
+    rates = counts.calls[inside] / visits[counts.caller[inside]]
+    matrix = coo_array((rates, (counts.caller[inside], counts.callee[inside])), shape=(count, count))
+    found = spsolve((eye_array(count) - matrix).tocsc(), out / visits)
+    bounded: NDArray[np.float64] = np.nan_to_num(np.maximum(found, 0.0), nan=0.0, posinf=0.0)
+    return bounded
+
+
+def _roots(
+    counts: Counts, circle: NDArray[np.int64], outside: NDArray[np.bool_], out: NDArray[np.float64]
+) -> list[tuple[int, float]]:
+    """The contexts whose instructions nobody's calls account for, and those instructions; of a circle the one called least."""
+    import numpy as np
+
+    circles = int(circle.max()) + 1
+    entering = sums(circle[counts.callee[outside]], counts.inclusive[outside], circles)
+    missing = sums(circle, out, circles) - entering
+    called = sums(counts.callee, counts.calls, len(out))
+    order = np.lexsort((called, circle))
+    first = order[np.searchsorted(circle[order], np.arange(circles))]
+    return [(int(first[number]), float(missing[number])) for number in np.flatnonzero(missing >= 1)]

@@ -1,0 +1,151 @@
+"""Counting under valgrind: callgrind, which knows who called whom, and cachegrind, which is lighter."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from perfvcs import launcher
+from perfvcs.collector import CollectError, Run
+from perfvcs.collectors.instructions import callgrind, inside
+from perfvcs.collectors.instructions.counts import Counts, combine
+from perfvcs.collectors.instructions.program import check_program
+from perfvcs.collectors.instructions.setting import addresses_can_be_fixed, environment
+from perfvcs.launcher.execution import LaunchError, failure, name_command
+from perfvcs.native.compiled import NotCompiled, compiled, preloadable
+
+Tool = Literal["callgrind", "cachegrind"]
+
+MISSING = "instructions needs valgrind: apt install valgrind (or your system's package of the same)"
+UNKNOWN = "; valgrind does not know the newest processors' instructions: compile without -march=native"
+COMMON = (
+    "--command-line-only=yes", "--quiet", "--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no",
+    "--cache-sim=no", "--branch-sim=no",
+)  # fmt: skip
+OF_CALLGRIND = ("--dump-instr=no", "--compress-strings=yes", "--compress-pos=yes", "--separate-recs=2", "--collect-jumps=no")
+MAX_FILES = 10_000
+HEAD = 4096  # bytes of a file in which it names its command
+SHOWN = 300  # characters of what valgrind says
+_REMARK = re.compile(r"--\d+--")
+_COMMAND = re.compile(rb"^cmd: ?(.*)$", re.MULTILINE)
+
+
+@cache
+def version() -> str:
+    """The version of valgrind, such as ``3.19.0``; empty where there is none that works."""
+    program = shutil.which("valgrind")
+    if program is None:
+        return ""
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, check=True, timeout=30, text=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = re.search(r"\d+(\.\d+)+", said)
+    return found[0] if found else ""
+
+
+def unavailable() -> str | None:
+    """Why valgrind cannot be used here, with the cure; None when it can."""
+    if version():
+        return None
+    program = shutil.which("valgrind")
+    return MISSING if program is None else f"{program} does not start: reinstall valgrind"
+
+
+def record(run: Run, tool: Tool, folder: Path) -> Counts:
+    """Execute once under a tool, whose files go into the empty ``folder``; raises CollectError."""
+    program = shutil.which("valgrind")
+    if program is None:
+        raise CollectError(MISSING, lasting=True)
+    _check(run.argv)
+    zero = _zero() if tool == "callgrind" else None
+    out = str(folder).replace("%", "%%")
+    options = [f"--tool={tool}", f"--{tool}-out-file={out}/counts.%p", f"--log-file={out}/log.%p", *COMMON]
+    if tool == "callgrind":
+        options += OF_CALLGRIND
+    try:
+        execution = launcher.launch(
+            [program, *options, "--", *run.argv], cwd=run.cwd, env=environment(run.env, zero), timeout=run.timeout,
+            cpus=run.cpus, aslr=run.aslr and not addresses_can_be_fixed(),
+        )  # fmt: skip
+    except LaunchError as error:
+        raise CollectError(str(error), lasting=error.lasting) from None
+    if reason := failure(run.argv, execution, run.timeout):
+        unknown = UNKNOWN if execution.signal == signal.SIGILL else ""
+        raise CollectError(
+            reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown, lasting=execution.timed_out
+        )
+    counts = read(folder, run.argv, zero)
+    if execution.leftover:
+        left = "1 process" if execution.leftover == 1 else f"{execution.leftover} processes"
+        said = f"{name_command(run.argv)} left {left} running, which perf stopped and did not count: wait for what it starts"
+        counts.warnings.append(said)
+    return counts
+
+
+def read(folder: Path, argv: Sequence[str], zero: Path | None) -> Counts:
+    """The counts of all processes in ``folder``; ``zero`` is what was preloaded so that forked ones begin at zero."""
+    files = sorted(folder.glob("counts.*"))
+    if not files:
+        raise CollectError(f"{name_command(argv)}: valgrind counted nothing: does the program end without its own exit?")
+    if len(files) > MAX_FILES:
+        raise CollectError(f"{name_command(argv)} started over {MAX_FILES:,} processes: give it less to do")
+    parts = [callgrind.read(file) for file in files]
+    counts = combine(parts)
+    commands = Counter(_command(file) for file in files)
+    if max(commands.values()) > 1 and not all(zero is not None and _has(part, zero) for part in parts):
+        said = f"{name_command(argv)} forks: what a process executed before a fork may be counted in both processes"
+        return replace(counts, warnings=[*counts.warnings, said])
+    return counts
+
+
+def _check(argv: Sequence[str]) -> None:
+    check_program(argv)
+    program = Path(argv[0])
+    if program.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
+        raise CollectError(
+            f"cannot count in {name_command(argv)}: it runs as another user (setuid), which valgrind may not: chmod ug-s a copy",
+            lasting=True,
+        )
+    if not os.access(program, os.R_OK):
+        raise CollectError(f"cannot count in {name_command(argv)}: valgrind has to read it: chmod +r {program}", lasting=True)
+
+
+@cache
+def _zero() -> Path | None:
+    """What makes forked children begin at zero; None without a compiler or valgrind's headers."""
+    try:
+        return preloadable(compiled(inside.FOLDER / "forks.c", shared=True))
+    except NotCompiled:
+        return None
+
+
+def _has(part: Counts, zero: Path) -> bool:
+    return any(context.image == str(zero.resolve()) for context in part.contexts)
+
+
+def _command(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        found = _COMMAND.search(opened.read(HEAD))
+    return found[1] if found else b""
+
+
+def _complaint(folder: Path) -> str:
+    """What valgrind itself said, in one line; empty where it said nothing."""
+    said: list[str] = []
+    for log in sorted(folder.glob("log.*"))[:10]:
+        with log.open("rb") as opened:
+            lines = opened.read(HEAD).decode(errors="replace").splitlines()
+        said += [words for line in lines if (words := re.sub(r"^==\d+== ?", "", line).strip()) and not _REMARK.match(words)]
+    text = "".join(character if character.isprintable() else "?" for character in " | ".join(said))
+    return f"; valgrind said: {text[:SHOWN]}" if text else ""

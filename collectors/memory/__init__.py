@@ -1,0 +1,118 @@
+"""Memory: what a program allocates, in all and by call stack, in C, C++ and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.collector import Observations, Run
+from perfvcs.collectors._shared.interpreter import is_python
+from perfvcs.collectors.memory.heap import Request, owner, text
+from perfvcs.errors import UsageError
+from perfvcs.profile import FINE, Metric, Stacks
+
+if TYPE_CHECKING:
+    from perfvcs.collectors.memory.heap import Heap
+
+JUDGED = {
+    "peak": Metric("B", kind="deterministic"),
+    "bytes": Metric("B", kind="deterministic"),
+    "count": Metric("", kind="deterministic"),
+}
+METRICS = JUDGED | {
+    "leaked": Metric("B", "none", "deterministic"),
+    "mapped": Metric("B", "none", "deterministic"),
+    "site_bytes": Metric("B", "none", "deterministic"),
+    "site_count": Metric("", "none", "deterministic"),
+    "site_peak": Metric("B", "none", "deterministic"),
+    "site_leaked": Metric("B", "none", "deterministic"),
+    "live": Metric("B", "none", "deterministic"),
+    "moment": Metric("s", "none"),
+}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One row of totals per execution, a row for every call stack that allocated, and rows of what was alive when.
+
+    ``recorder``: ``auto`` counts every allocation of native programs by a preloaded library (``shim``) and takes ``memray`` for Python, or
+    ``tracemalloc`` where that is not installed. ``exact``: every object of Python is counted, not only what its allocator takes from
+    the system; costs more. ``depth``: frames kept of a call stack, from the innermost. ``sites``: call stacks kept in a profile,
+    those with the largest shares; the others are one row.
+    """
+
+    recorder: Literal["auto", "shim", "memray", "tracemalloc"] = "auto"
+    exact: bool = False
+    depth: int = 64
+    sites: int = 1000
+
+    def __post_init__(self) -> None:
+        for name, value, top in (("depth", self.depth, 256), ("sites", self.sites, 50_000)):
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= top:
+                raise UsageError(f"memory: {name} is {value!r}: give a whole number from 1 to {top:,}")
+        if self.exact and self.recorder not in ("auto", "memray"):
+            raise UsageError(f'memory: exact is for recorder = "memray": {self.recorder} has no such choice')
+
+    @property
+    def engine(self) -> str:
+        """What is known before an execution; its observations name the engine that was used."""
+        return f"{'allocations' if self.recorder in ('auto', 'shim') else self.recorder}/1"
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Totals of the process, of every site, and of what was alive when."""
+        return METRICS
+
+    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
+        """None: it measures programs as they are."""
+        return ()
+
+    def available(self) -> str | None:
+        """It runs wherever Linux does; a recorder that cannot run is named, with its cure, when there is a program."""
+        import sys
+
+        if sys.platform != "linux":
+            return "memory needs Linux's way to load libraries into programs: measure on a Linux machine"
+        return None
+
+    def collect(self, run: Run) -> Observations:
+        """Execute once; raises CollectError."""
+        return _observations(self._record(run, Request(self.sites, self.depth, self.exact)), run)
+
+    def _record(self, run: Run, request: Request) -> Heap:
+        """What the engine that fits the program, or the one that was chosen, recorded."""
+        if self.recorder in ("memray", "tracemalloc") or (self.recorder == "auto" and is_python(run.argv[0])):
+            from perfvcs.collectors.memory import python
+
+            return python.record(run, request, self.recorder)
+        from perfvcs.collectors.memory import shim
+
+        return shim.record(run, request)
+
+
+def _observations(heap: Heap, run: Run) -> Observations:
+    """The whole process first, then its sites, then the course of its life."""
+    frames: dict[str, int] = {}
+    stacks: dict[tuple[int, ...], int] = {}
+    rows: list[tuple[str, int, int, dict[str, float | None]]] = []
+    totals = {"peak": heap.peak, "bytes": heap.bytes, "count": heap.count, "leaked": heap.leaked, "mapped": heap.mapped}
+    rows.append((run.uid, -1, 0, totals))
+    for site in heap.sites:
+        named = tuple(frames.setdefault(text(frame), len(frames)) for frame in reversed(site.stack))
+        values = {"site_bytes": site.bytes, "site_count": site.count, "site_peak": site.peak, "site_leaked": site.leaked}
+        rows.append((owner(site.stack), stacks.setdefault(named, len(stacks)) if named else -1, 0, values))
+    for moment in heap.course:
+        rows.append((moment.function or run.uid, -1, moment.number, {"live": moment.live, "moment": moment.time}))
+    return Observations(
+        uid=[uid for uid, _, _, _ in rows],
+        size=[run.size] * len(rows),
+        iteration=[iteration for _, _, iteration, _ in rows],
+        mark=[FINE] * len(rows),
+        values={name: [values.get(name) for _, _, _, values in rows] for name in METRICS},
+        metrics=dict(METRICS),
+        warnings=list(heap.warnings),
+        trace=[trace for _, trace, _, _ in rows],
+        stacks=Stacks(list(frames), [list(stack) for stack in stacks]),
+        engine=heap.engine,
+    )

@@ -1,0 +1,123 @@
+"""What memray recorded, read by an interpreter that has it: files of memray are for the version that wrote them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from perfvcs.collector import CollectError, Run
+from perfvcs.collectors.memory import reading
+from perfvcs.collectors.memory.heap import Heap, Interpreter, Moment, Request, Site, Stack, largest, printable, short
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.launcher.execution import name_command
+
+ENGINES = {False: "memray/1", True: "memray+exact/1"}
+PATIENCE = 600.0  # seconds for the files of one execution
+KINDS = {
+    2: "PyMem_Malloc", 3: "PyMem_Calloc", 4: "PyMem_Realloc", 6: "malloc", 7: "realloc", 8: "calloc", 9: "posix_memalign",
+    10: "aligned_alloc", 11: "memalign", 12: "valloc", 13: "pvalloc", 14: "mmap",
+}  # fmt: skip
+
+Place = tuple[str, str, int]  # function, file, line
+
+
+class Capture(msgspec.Struct):
+    """What the reader tells of one file: totals, lines (place, bytes, calls), and stacks (bytes, allocator, places)."""
+
+    error: str = ""
+    peak: float = 0
+    leaked: float = 0
+    bytes: float = 0
+    count: float = 0
+    lines: list[tuple[str, str, int, float, float]] = []
+    at_peak: list[tuple[float, int, list[Place]]] = []
+    at_end: list[tuple[float, int, list[Place]]] = []
+    moments: list[tuple[float, float]] = []
+
+
+def heap(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request) -> Heap:
+    """What the interpreters of one execution allocated; raises CollectError."""
+    return combined(_read(paths, reader, run, request), run, request)
+
+
+def combined(said: bytes, run: Run, request: Request) -> Heap:
+    """What the reader's lines tell, one per file; raises CollectError."""
+    try:
+        captures = [msgspec.json.decode(line, type=Capture) for line in said.splitlines()]
+    except UNDECODABLE as error:
+        raise _unreadable(run, str(error)) from None
+    if not captures:
+        raise _unreadable(run, "")
+    readable = [one for one in captures if not one.error]
+    if not readable:
+        raise CollectError(
+            f"{name_command(run.argv)}: memray's file cannot be read: {printable(captures[0].error, 200)}: run it again"
+        )
+    top = max(readable, key=lambda one: one.peak)
+    lost = len(captures) - len(readable)
+    return Heap(
+        engine=ENGINES[request.exact],
+        peak=top.peak,
+        bytes=sum(one.bytes for one in readable),
+        count=sum(one.count for one in readable),
+        leaked=sum(one.leaked for one in readable),
+        sites=_sites(readable, top, run.cwd, request.sites),
+        course=[Moment("", number + 1, live, time) for number, (time, live) in enumerate(top.moments)],
+        warnings=[f"memory: memray's files of {lost} processes cannot be read and are left out"] if lost else [],
+    )
+
+
+def _read(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request) -> bytes:
+    """The reader's lines, at least one."""
+    command = [
+        reader.executable or run.argv[0], "-I", reading.__file__, reader.memray, str(request.sites), str(request.depth), *map(str, paths),
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+            cwd=run.scratch,
+            env=dict(run.env),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _unreadable(run, str(error)) from None
+    if not done.stdout.strip():
+        raise _unreadable(run, done.stderr.decode(errors="replace"))
+    return done.stdout
+
+
+def _unreadable(run: Run, said: str) -> CollectError:
+    last = (said.strip().splitlines() or ["it said nothing"])[-1]
+    return CollectError(
+        f"{name_command(run.argv)}: what memray recorded cannot be read ({printable(last, 200)}): update memray there, or set "
+        'recorder = "tracemalloc"'
+    )
+
+
+def _sites(captures: Sequence[Capture], top: Capture, folder: Path, most: int) -> list[Site]:
+    """Lines with all they allocated, and the stacks of what was alive at the peak and at the end; each the largest ones."""
+    lines: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    stacks: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for capture in captures:
+        for function, file, line, size, count in capture.lines:
+            total = lines[_stack([(function, file, line)], folder)]
+            total[0] += size
+            total[1] += count
+        for column, records in ((0, capture.at_peak if capture is top else []), (1, capture.at_end)):
+            for size, kind, places in records:
+                stacks[((KINDS.get(kind, "(unknown)"), "", ""), *_stack(places, folder))][column] += size
+    return [
+        *largest([Site(stack, bytes=size, count=count) for stack, (size, count) in lines.items()], most),
+        *largest([Site(stack, peak=peak, leaked=leaked) for stack, (peak, leaked) in stacks.items()], most),
+    ]
+
+
+def _stack(places: Sequence[Place], folder: Path) -> Stack:
+    return tuple((printable(function), f"{short(printable(file), folder)}:{line}", "") for function, file, line in places)

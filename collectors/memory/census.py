@@ -1,0 +1,149 @@
+"""From the files of one execution's processes to what it allocated: the sites that matter, with names, and their course."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfvcs.collector import Run
+from perfvcs.collectors.memory.heap import (
+    COLUMNS,
+    OTHER,
+    Frame,
+    Heap,
+    Moment,
+    Request,
+    Site,
+    Stack,
+    largest,
+    owner,
+    printable,
+    shares,
+    short,
+)
+from perfvcs.collectors.memory.symbols import resolve
+from perfvcs.collectors.memory.trail import FOREIGN, FULL, KINDS, SLOW, Trail
+from perfvcs.launcher.execution import name_command
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SHOWN = 20  # functions whose course over time is kept
+SHARE = 0.01  # of the peak that such a function has at some time
+
+
+def heap(trails: Sequence[Trail], run: Run, request: Request, engine: str, remarks: list[str]) -> Heap:
+    """What the processes allocated in all, and by site at most as many as requested."""
+    import numpy as np
+
+    most = max(range(len(trails)), key=lambda number: int(trails[number].head["peak"]))
+    table = np.concatenate([_table(trail, number == most) for number, trail in enumerate(trails)])
+    process = np.repeat(np.arange(len(trails)), [len(trail.sites) for trail in trails])
+    place = np.concatenate([np.arange(len(trail.sites)) for trail in trails])
+    kept = shares(table, request.sites)
+    stacks = _stacks([(trails[process[row]], int(place[row])) for row in kept], run.cwd)
+    totals = table.sum(axis=0)
+    head = {name: sum(int(trail.head[name]) for trail in trails) for name in ("bytes", "count", "mapped")}
+    own = {int(place[row]): stack for row, stack in zip(kept, stacks, strict=True) if process[row] == most}
+    return Heap(
+        engine=engine,
+        peak=float(trails[most].head["peak"]),
+        bytes=float(head["bytes"]),
+        count=float(head["count"]),
+        leaked=float(totals[COLUMNS.index("leaked")]),
+        mapped=float(head["mapped"]),
+        sites=_merged([Site(stack, *row) for stack, row in zip(stacks, table[kept].tolist(), strict=True)], totals),
+        course=_course(trails[most], own),
+        warnings=[*remarks, *_remarks(run, trails)],
+    )
+
+
+def _table(trail: Trail, is_largest: bool) -> NDArray[np.float64]:
+    """The columns of one process' sites, of shape (sites, COLUMNS)."""
+    import numpy as np
+
+    peaks = trail.peaks if is_largest else np.zeros(len(trail.sites))
+    return np.stack((trail.sites["bytes"], trail.sites["count"], peaks, trail.leaked), axis=1).astype(np.float64)
+
+
+def _merged(kept: Sequence[Site], totals: NDArray[np.float64]) -> list[Site]:
+    """The sites of one stack as one, and one without a stack for what the sites that were not kept have."""
+    rest = [float(total) - sum(getattr(site, name) for site in kept) for name, total in zip(COLUMNS, totals, strict=True)]
+    return largest([*kept, Site((), *rest)], len(kept) + 1)
+
+
+def _stacks(sites: Sequence[tuple[Trail, int]], folder: Path) -> list[Stack]:
+    """The stacks of some sites with names; each file is asked once. Calls for which there was no room have none."""
+    wanted: dict[str, set[int]] = defaultdict(set)
+    found: list[list[tuple[str, int]]] = []
+    for trail, number in sites:
+        scan = int(trail.sites[number]["scan"])
+        places = []
+        for address in trail.addresses(number):
+            module = trail.module(scan, address - 1)
+            places.append((module.path, address - 1 - module.bias) if module else ("", address))
+        found.append(places)
+        for path, address in places:
+            wanted[path].add(address)
+    names = {
+        (path, address): _frames(path, address, lines, folder)
+        for path, addresses in wanted.items()
+        for address, lines in (resolve(path, addresses) if path else {one: [] for one in addresses}).items()
+    }
+    entries = [((KINDS[kind], "", ""),) if (kind := int(trail.sites[number]["kind"])) else () for trail, number in sites]
+    return [(*entry, *(frame for one in places for frame in names[one])) for entry, places in zip(entries, found, strict=True)]
+
+
+def _frames(path: str, address: int, lines: Sequence[tuple[str, str, int]], folder: Path) -> tuple[Frame, ...]:
+    name = printable(path.rpartition("/")[2])
+    if not lines:
+        return ((f"{name}+{address:#x}" if name else "(unknown)", "", path),)
+    return tuple((function, f"{short(file, folder)}:{line}" if file and line else "", path) for function, file, line in lines)
+
+
+def _course(trail: Trail, stacks: dict[int, Stack]) -> list[Moment]:
+    """Bytes alive at the end of each part of the process' life, of the functions with most; those of all others are ``(other)``."""
+    import numpy as np
+
+    width, count = int(trail.head["width"]), int(trail.head["count"])
+    bins = min(-(-count // width), trail.sites["change"].shape[1]) if width else 0
+    alive = np.cumsum(trail.sites["change"][:, :bins], axis=1)
+    functions = {number: owner(stack) for number, stack in stacks.items()}
+    by_name: dict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(bins, np.int64))
+    for number, row in enumerate(alive):
+        by_name[functions.get(number, OTHER)] += row
+    most = {name: int(row.max(initial=0)) for name, row in by_name.items() if name != OTHER}
+    least = SHARE * int(trail.head["peak"])
+    shown = sorted((name for name in most if most[name] >= least), key=lambda name: (-most[name], name))[:SHOWN]
+    rest = np.sum([row for name, row in by_name.items() if name not in shown] or [np.zeros(bins, np.int64)], axis=0)
+    rows = [(name, by_name[name]) for name in shown] + ([(OTHER, rest)] if rest.any() else [])
+    began = trail.head["began"] / 1e9
+    return [
+        Moment(name, number + 1, float(live), float(began[number]))
+        for name, row in rows
+        for number, live in enumerate(row.tolist())
+    ]
+
+
+def _remarks(run: Run, trails: Sequence[Trail]) -> list[str]:
+    flags, command, found = 0, name_command(run.argv), []
+    for trail in trails:
+        flags |= trail.flags
+    if flags & FOREIGN:
+        found.append(f"memory: {command} has a malloc of its own that comes first: what it allocates by that is not seen")
+    if flags & SLOW:
+        found.append("memory: call stacks are found slowly: apt install libunwind8")
+    if flags & FULL:
+        found.append(
+            f"memory: not all call stacks found room, the rest is {OTHER}: lower depth, or free space for temporary files"
+        )
+    mapped = max(int(trail.head["mapped"]) for trail in trails)
+    if mapped > max(int(trail.head["peak"]) for trail in trails):
+        found.append(
+            f"memory: {command} took {mapped:,} bytes from the system by itself (mmap), more than by malloc: what an allocator of its own "
+            "makes of them is not seen"
+        )
+    return found

@@ -1,0 +1,139 @@
+"""Names and lines of addresses, read from symbol tables and line tables with pyelftools; inlined functions are not told apart."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from bisect import bisect_right
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.collectors.memory.heap import printable
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+Place = tuple[str, str, int]
+
+
+def look_up(path: str, addresses: list[int]) -> dict[int, list[Place]]:
+    """What stands at some addresses of a file, as one place each; an unreadable file gives nothing."""
+    import struct
+
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.construct import ConstructError
+    from elftools.elf.elffile import ELFFile
+
+    damage = (
+        ELFError,
+        DWARFError,
+        ConstructError,
+        struct.error,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+    )
+    try:
+        with open(path, "rb") as file:
+            elf = ELFFile(file)
+            functions = _functions(elf)
+            try:
+                lines = _lines(elf, addresses)
+            except damage:
+                lines = {}
+    except (*damage, OSError, RecursionError, OverflowError, MemoryError):
+        return {}
+    starts = [start for start, _, _ in functions]
+    found: dict[int, list[Place]] = {}
+    for address in addresses:
+        number = bisect_right(starts, address) - 1
+        if number >= 0:
+            start, size, name = functions[number]
+            if address < start + max(size, 1):
+                found[address] = [(printable(demangled(name)), *lines.get(address, ("", 0)))]
+    return found
+
+
+def _functions(elf: ELFFile) -> list[tuple[int, int, str]]:
+    """Start, size and name of every function, sorted."""
+    found: dict[int, tuple[int, str]] = {}
+    for table in (".dynsym", ".symtab"):
+        section: Any = elf.get_section_by_name(table)
+        if section is not None:
+            for symbol in section.iter_symbols():
+                if symbol["st_info"]["type"] in ("STT_FUNC", "STT_LOOS") and symbol["st_shndx"] != "SHN_UNDEF":
+                    found[symbol["st_value"]] = (symbol["st_size"], symbol.name)
+    return [(start, size, name) for start, (size, name) in sorted(found.items())]
+
+
+def _lines(elf: ELFFile, addresses: list[int]) -> dict[int, tuple[str, int]]:
+    """File and line of those addresses that the line tables know."""
+    found: dict[int, tuple[str, int]] = {}
+    if not elf.has_dwarf_info() or elf.get_section_by_name(".debug_line") is None:
+        return found
+    debug = elf.get_dwarf_info()
+    for unit in debug.iter_CUs():
+        program: Any = debug.line_program_for_CU(unit)
+        if program is None:
+            continue
+        before: Any = None
+        for entry in program.get_entries():
+            state = entry.state
+            if state is None:
+                continue
+            if before is not None:
+                first = bisect_right(addresses, before.address - 1)
+                for address in addresses[first : bisect_right(addresses, state.address - 1)]:
+                    found[address] = (_file(program, unit, before.file), before.line)
+            before = None if state.end_sequence else state
+    return found
+
+
+def _file(program: Any, unit: Any, number: int) -> str:
+    """The path of a file in a line table, with its folder."""
+    fives = program["version"] >= 5
+    entry = program["file_entry"][number if fives else number - 1]
+    name = _decoded(entry.name)
+    folders = program["include_directory"]
+    index = entry.dir_index if fives else entry.dir_index - 1
+    folder = _decoded(folders[index]) if 0 <= index < len(folders) else ""
+    top: Any = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+    parts = [_decoded(top.value) if top is not None else "", folder, name]
+    kept = ""
+    for part in parts:
+        kept = part if part.startswith("/") or not kept else f"{kept}/{part}" if part else kept
+    return printable(kept)
+
+
+def _decoded(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+@cache
+def _demangler() -> Any:
+    name = ctypes.util.find_library("stdc++") or "libstdc++.so.6"
+    try:
+        found = ctypes.CDLL(name).__cxa_demangle
+    except (OSError, AttributeError):
+        return None
+    found.restype = ctypes.c_void_p
+    return found
+
+
+def demangled(name: str) -> str:
+    """A C++ symbol as the source names it, where the C++ library is there to tell.
+
+    >>> demangled("main")
+    'main'
+    """
+    if not name.startswith("_Z") or (ask := _demangler()) is None:
+        return name
+    status = ctypes.c_int()
+    said = ask(name.encode(), None, None, ctypes.byref(status))
+    if not said or status.value:
+        return name
+    result = ctypes.string_at(said).decode(errors="replace")
+    ctypes.CDLL(None).free(ctypes.c_void_p(said))
+    return result

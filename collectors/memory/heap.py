@@ -1,0 +1,159 @@
+"""Allocations by call stack: what the memory collector asks for and what its engines answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+Frame = tuple[str, str, str]  # function, file:line, object; innermost frames come first in a stack
+Stack = tuple[Frame, ...]
+
+COLUMNS = ("bytes", "count", "peak", "leaked")
+OTHER = "(other)"  # what the sites that are not kept have in all
+
+# allocators and what stands between them and the code that wanted memory
+MACHINERY = re.compile(
+    r"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|mmap|operator new(\[\])?|_Zn[wa]\w+"
+    r"|(__gnu_cxx|std|__cxxabiv1)::.*|__cxa_.*|(PyMem|PyObject|PyMem_Raw)_(Malloc|Calloc|Realloc)|\(unknown\)"
+)
+LIBRARIES = re.compile(
+    r"(libc|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|ld-linux[\w-]*|ld-musl[\w-]*|libpthread|libm)[-.]?.*\.so[\d.]*"
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What an engine is to record: at most ``sites`` call stacks, each of at most ``depth`` frames; ``exact`` is for Python."""
+
+    sites: int = 1000
+    depth: int = 64
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """What one call stack allocated: bytes, calls, bytes at the process' peak, bytes that were never freed; None is not known."""
+
+    stack: Stack
+    bytes: float | None = None
+    count: float | None = None
+    peak: float | None = None
+    leaked: float | None = None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One function's (or with an empty name the process') bytes alive, ``number`` parts of its life after the start.
+
+    ``time`` is in seconds since the process' start.
+    """
+
+    function: str
+    number: int
+    live: float
+    time: float
+
+
+@dataclass(frozen=True)
+class Heap:
+    """What one execution allocated.
+
+    ``peak`` is in bytes and that of the process with the largest; ``bytes``, ``count`` and ``leaked`` are sums over all processes, None
+    where the engine does not tell. ``mapped``: bytes that the program took from the system by itself. ``engine`` is the way
+    it was measured, ``warnings`` are lines for the user.
+    """
+
+    engine: str
+    peak: float
+    bytes: float | None = None
+    count: float | None = None
+    leaked: float | None = None
+    mapped: float | None = None
+    sites: Sequence[Site] = ()
+    course: Sequence[Moment] = ()
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that recorded itself: its program, and the folder of its memray; empty where it has none."""
+
+    executable: str
+    memray: str
+
+
+def largest(sites: Sequence[Site], most: int) -> list[Site]:
+    """The sites of one stack as one, and of these the ones with the largest share in anything; the others are one without a stack.
+
+    A column of the result is None where no site of the input knows it.
+    """
+    import numpy as np
+
+    if not sites:
+        return []
+    known = [name for name in COLUMNS if any(getattr(site, name) is not None for site in sites)]
+    numbers = {stack: number for number, stack in enumerate(dict.fromkeys(site.stack for site in sites))}
+    sums = np.zeros((len(numbers), len(known)))
+    rows = [[getattr(site, name) or 0.0 for name in known] for site in sites]
+    np.add.at(sums, [numbers[site.stack] for site in sites], np.array(rows))
+    kept = shares(sums, most)
+    stacks = list(numbers)
+    found = [Site(stacks[row], **dict(zip(known, sums[row].tolist(), strict=True))) for row in kept]
+    rest = sums.sum(axis=0) - sums[kept].sum(axis=0)
+    return [*found, Site((), **dict(zip(known, rest.tolist(), strict=True)))] if rest.any() else found
+
+
+def shares(table: NDArray[np.float64], most: int) -> list[int]:
+    """The rows of a table with the largest share in any column, at most so many, in the table's order."""
+    import numpy as np
+
+    share = (table / np.maximum(table.sum(axis=0), 1)).max(axis=1)
+    found: list[int] = np.sort(np.argsort(-share, kind="stable")[: min(most, int((share > 0).sum()))]).tolist()
+    return found
+
+
+def owner(stack: Stack) -> str:
+    """The function that a site is called after: the innermost that is neither an allocator nor of the languages' own libraries."""
+    for function, _place, file in stack:
+        if not _is_machinery(function) and not LIBRARIES.fullmatch(file.rpartition("/")[2]):
+            return function
+    return stack[0][0] if stack else OTHER
+
+
+@cache
+def _is_machinery(function: str) -> bool:
+    """By its name without template arguments, parameters and the type that it returns."""
+    from perfvcs.collectors._shared.frames import without_arguments
+
+    name = without_arguments(function).partition("(")[0]
+    return MACHINERY.fullmatch(name if name.startswith("operator") else name.rpartition(" ")[2]) is not None
+
+
+def text(frame: Frame) -> str:
+    """A frame as profiles have it: ``function (file:line)``, or the object's file where no line is known."""
+    function, place, file = frame
+    inside = place or file.rpartition("/")[2]
+    return f"{function} ({inside})" if inside else function
+
+
+def printable(name: str, most: int = 1000) -> str:
+    """A name out of a foreign file, as one line of bounded length."""
+    return "".join(character if character.isprintable() else "?" for character in name[:most])
+
+
+def short(file: str, folder: Path) -> str:
+    """A source file's path from the project's folder, so that it is the same in every checkout."""
+    path = Path(file)
+    for root in (folder, folder.resolve()):
+        if path.is_relative_to(root):
+            return str(path.relative_to(root))
+    return file

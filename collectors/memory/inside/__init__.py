@@ -1,0 +1,5 @@
+"""What counts allocations in the measured program: a library that is preloaded; ``python`` goes on the PYTHONPATH of interpreters."""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent

@@ -1,0 +1,103 @@
+"""Python programs: their interpreters record themselves (``collectors/memory/inside/python``), with memray or else tracemalloc."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from perfvcs.collector import CollectError, Run
+from perfvcs.collectors.memory import inside
+from perfvcs.collectors.memory.heap import Heap, Interpreter, Request
+from perfvcs.collectors.memory.program import execute
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.launcher.execution import name_command
+
+Recorder = Literal["auto", "memray", "tracemalloc"]
+
+PREFIX = "PERFVCS_HEAP"
+MAX_FILES = 10_000
+INSTALL = "pip install 'perfvcs[memory]', or memray into the measured project's environment"
+LOST_FILE = re.compile(r"Failed to grow output file|__ios_failure")
+CLOSED = 'memray lost its file: close descriptors by os.closerange, which leaves it out, or set recorder = "tracemalloc"'
+NO_MEMRAY = f"memory: tracemalloc tells peaks but neither counts nor bytes, since this Python has no memray: {INSTALL}"
+
+
+def record(run: Run, request: Request, recorder: Recorder = "auto") -> Heap:
+    """Execute once and record what its interpreters allocate; raises CollectError."""
+    folder = run.scratch / "heap"
+    folder.mkdir()
+    try:
+        execute(run, _environment(run, request, recorder, folder))
+    except CollectError as error:
+        if recorder == "tracemalloc" or not LOST_FILE.search(str(error)):
+            raise
+        raise CollectError(f"{error}: {CLOSED}") from None
+    found = [_interpreter(path) for path in _files(folder, "python-*.json")]
+    if not found:
+        raise CollectError(
+            f"{name_command(run.argv)} started no Python that loads the recorder: leave out the options -I, -E and -S, do not clear "
+            'PYTHONPATH, and use Python 3.9 or newer; for a program that is not Python, set recorder = "shim"'
+        )
+    captures = _files(folder, "memray-*.bin*")
+    if captures:
+        from perfvcs.collectors.memory.captures import heap
+
+        lost = sum(not one.memray for one in found)
+        made = heap(captures, next(one for one in found if one.memray), run, request)
+        made.warnings.extend([f"memory: {lost} of its interpreters have no memray and are left out: {INSTALL}"] if lost else [])
+        return made
+    if recorder == "memray":
+        raise CollectError(f"memory: the measured Python has no memray: {INSTALL}", lasting=True)
+    from perfvcs.collectors.memory.traces import heap as traced
+
+    traces = _files(folder, "tracemalloc-*.json")
+    warnings, lost = [NO_MEMRAY] if recorder == "auto" else [], len(_files(folder, "began-*.json")) - len(traces)
+    if lost > 0:
+        warnings.append(
+            f"memory: {lost} process{'es' * (lost != 1)} ended without the usual end of Python (os._exit, exec, signals; workers of "
+            f"multiprocessing do): tracemalloc leaves out what they allocated, memray does not: {INSTALL}"
+        )
+    return traced(traces, run, request, warnings)
+
+
+def _environment(run: Run, request: Request, recorder: Recorder, folder: Path) -> dict[str, str]:
+    """What interpreters are told; hashes are the same each time, as far as the program leaves that to us."""
+    path = os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH"))))
+    return {
+        "PYTHONPATH": path,
+        "PYTHONHASHSEED": run.env.get("PYTHONHASHSEED", "0"),
+        PREFIX: str(folder),
+        f"{PREFIX}_RECORDER": recorder,
+        f"{PREFIX}_EXACT": str(int(request.exact)),
+        f"{PREFIX}_SITES": str(request.sites),
+        f"{PREFIX}_MEMRAY": f"{sys.implementation.cache_tag}:{_own_memray()}",
+    }
+
+
+def _own_memray() -> str:
+    """The folder with perfvcs' own memray, for interpreters of the same version; empty where there is none."""
+    found = find_spec("memray")
+    return str(Path(found.origin).parents[1]) if found is not None and found.origin else ""
+
+
+def _files(folder: Path, pattern: str) -> Sequence[Path]:
+    found = sorted(folder.glob(pattern))
+    if len(found) > MAX_FILES:
+        raise CollectError(f"memory: over {MAX_FILES:,} interpreters were started: measure fewer at once")
+    return found
+
+
+def _interpreter(path: Path) -> Interpreter:
+    from perfvcs.collectors._shared.recording import read_part
+
+    try:
+        return msgspec.json.decode(read_part(path, 0, 1 << 16), type=Interpreter)
+    except UNDECODABLE:
+        raise CollectError(f"{path.name} is not what perfvcs wrote: the program must leave it alone") from None

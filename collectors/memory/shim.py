@@ -1,0 +1,53 @@
+"""Native programs: a preloaded library counts their allocations (``collectors/memory/inside``); this side starts it and reads its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perfvcs.collector import CollectError, Run
+from perfvcs.collectors.memory import inside
+from perfvcs.collectors.memory.census import heap
+from perfvcs.collectors.memory.heap import Heap, Request
+from perfvcs.collectors.memory.program import check, execute
+from perfvcs.collectors.memory.trail import FOREIGN, read
+from perfvcs.launcher.execution import name_command
+from perfvcs.native.compiled import NotCompiled, compiled, preloadable
+
+ENGINE = "allocations/1"
+OPTIONS = ("-fvisibility=hidden", "-ldl", "-lpthread")
+VARIABLE = "PERFVCS_MEMORY"
+
+
+def record(run: Run, request: Request) -> Heap:
+    """Execute once and count allocations; raises CollectError."""
+    library = preloaded()
+    remarks = check(run.argv[0])
+    folder = run.scratch / "memory"
+    folder.mkdir()
+    preload = ":".join(filter(None, (str(library), run.env.get("LD_PRELOAD"))))
+    execute(run, {"LD_PRELOAD": preload, VARIABLE: str(folder), f"{VARIABLE}_DEPTH": str(request.depth)})
+    try:
+        trails = read(folder)
+    except CollectError as error:
+        raise CollectError(f"{name_command(run.argv)}: {error}") from None
+    if not trails:
+        raise CollectError(
+            f"{name_command(run.argv)} does not load what LD_PRELOAD names, or may not write files of 64 MB (ulimit -f): start the program "
+            "itself, without sudo or setuid, and keep its environment"
+        )
+    foreign = remarks or any(trail.flags & FOREIGN or int(trail.head["mapped"]) for trail in trails)
+    if foreign and not any(int(trail.head["count"]) for trail in trails):
+        raise CollectError(
+            f"{name_command(run.argv)} allocates by an allocator of its own and nothing through the C library's malloc: build it without, "
+            "or leave memory to maxrss of the collector time"
+        )
+    return heap(trails, run, request, ENGINE, remarks)
+
+
+def preloaded() -> Path:
+    """The compiled library, by a path that LD_PRELOAD can hold; raises CollectError."""
+    try:
+        found = compiled(inside.FOLDER / "allocations.c", flags=OPTIONS, shared=True)
+    except NotCompiled as error:
+        raise CollectError(f"memory needs a C compiler to make its recorder: {error}", lasting=True) from None
+    return preloadable(found)

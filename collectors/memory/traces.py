@@ -1,0 +1,51 @@
+"""What tracemalloc recorded: peaks, and the lines of what was alive at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.recording import read_part
+from perfvcs.collectors.memory.heap import Heap, Request, Site, largest, printable, short
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.launcher.execution import name_command
+
+ENGINE = "tracemalloc/1"
+MAX_BYTES = 1 << 26  # of one process' file
+
+
+class Trace(msgspec.Struct):
+    """One process: bytes, and of each line its file, number, bytes and blocks alive."""
+
+    peak: float
+    leaked: float
+    sites: list[tuple[str, int, float, float]]
+
+
+def heap(paths: Sequence[Path], run: Run, request: Request, warnings: list[str]) -> Heap:
+    """What the interpreters of one execution allocated; raises CollectError."""
+    try:
+        traces = [msgspec.json.decode(read_part(path, 0, MAX_BYTES), type=Trace) for path in paths]
+    except UNDECODABLE:
+        raise CollectError(f"{name_command(run.argv)} changed what tracemalloc recorded: it must leave it alone") from None
+    if not traces:
+        raise CollectError(
+            f"{name_command(run.argv)} ended without the usual end of Python (os._exit?), so that tracemalloc could tell nothing: leave "
+            "that out, or install memray"
+        )
+    return Heap(
+        engine=ENGINE,
+        peak=max(one.peak for one in traces),
+        leaked=sum(one.leaked for one in traces),
+        sites=largest([_site(file, line, size, run.cwd) for one in traces for file, line, size, _ in one.sites], request.sites),
+        warnings=warnings,
+    )
+
+
+def _site(file: str, line: int, size: float, folder: Path) -> Site:
+    """It is called by its line: tracemalloc knows no functions."""
+    place = f"{short(printable(file), folder)}:{line}"
+    return Site(((place, "", ""),), leaked=size)

@@ -1,0 +1,159 @@
+"""Runs tests again and again by pytest's whole protocol, and times them."""
+
+from __future__ import annotations
+
+import pytest
+from _pytest import runner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+    from typing import Any
+
+    from perfvcs.collectors.pytest.inside.python import perfvcs_meter
+    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import Notes, Reports, clean, ending
+else:
+    import perfvcs_meter
+    from perfvcs_reports import Reports, clean, ending
+
+
+class Measurement(Reports):
+    """Runs each test by the whole protocol: a first time, whose reports are the ones that count, and then again while it ends the same."""
+
+    def __init__(self, notes: Notes, repeat: int, budget: float, once: Iterable[str]) -> None:
+        super().__init__(notes)
+        self.repeat, self.budget, self.once = repeat, round(budget * 1e9), frozenset(once)
+        self.meter = perfvcs_meter.Meter()
+        self.reading: perfvcs_meter.Reading | None = None
+        self.rounds: list[perfvcs_meter.Reading] | None = None
+        self.timed = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> object:
+        """One test with all its repetitions."""
+        self.logged.clear()
+        self.reading = self.rounds = None
+        self.notes.add("begin", id=clean(item.nodeid))
+        why = ""
+        result = self._by_others(item, nextitem)
+        if result is not None:
+            runs, why = self._first(), "another plugin runs it"
+        else:
+            item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+            runs, why = self._repeated(item, nextitem)
+            item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        outcome, reason_for_it = ending(self.logged)
+        self.notes.add("test", id=clean(item.nodeid), outcome=outcome, why=reason_for_it, runs=runs, once=why,
+                       rounds=self.rounds or [])  # fmt: skip
+        return True
+
+    def _by_others(self, item: Any, nextitem: Any) -> object:
+        """What another plugin says that runs tests in its own way; None when none does."""
+        known = {"item": item, "nextitem": nextitem}
+        for one in reversed(item.ihook.pytest_runtest_protocol.get_hookimpls()):
+            wraps = one.hookwrapper or getattr(one, "wrapper", False)
+            if wraps or one.plugin is self or one.plugin is runner:
+                continue
+            result = one.function(**{name: known[name] for name in one.argnames})
+            if result is not None:
+                return result
+        return None
+
+    def _first(self) -> list[perfvcs_meter.Reading]:
+        return [] if self.reading is None else [self.reading]
+
+    def _repeated(self, item: Any, nextitem: Any) -> tuple[list[perfvcs_meter.Reading], str]:
+        """The readings of all runs, and why there is but one, where that is no test's normal course."""
+        names: dict[str, Any] = getattr(getattr(item, "dtest", None), "globs", {})  # a doctest's, which its run clears
+        before = dict(names)
+        # Only what belongs to the test itself is taken down between its runs. Its parent stands for the next test.
+        reports = list(runner.runtestprotocol(item, log=False, nextitem=item.parent))
+        runs, why = self._first(), self._single(item)
+        if ending([*self.logged, *reports])[0] == "passed" and runs and not why:
+            why = self._again(item, runs, lambda: names.update(before))
+        call: Any = runner.CallInfo.from_call(
+            lambda: item.session._setupstate.teardown_exact(nextitem),
+            when="teardown",
+            reraise=(pytest.exit.Exception, KeyboardInterrupt),
+        )
+        if call.excinfo is not None:
+            last = item.ihook.pytest_runtest_makereport(item=item, call=call)
+            reports[-1] = reports[-1] if reports[-1].failed else last
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        return runs, why
+
+    def _single(self, item: Any) -> str:
+        """Why a test is not to be repeated; empty when it may be."""
+        if clean(item.nodeid) in self.once:
+            return "asked"
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            return "hypothesis"
+        return "benchmark" if self.rounds else ""
+
+    def _again(self, item: Any, runs: list[perfvcs_meter.Reading], restore: Callable[[], None]) -> str:
+        """Repeat while the test passes and there is time; returns how it ended otherwise, empty when it never did."""
+        cancel = getattr(item.ihook, "pytest_timeout_cancel_timer", None)
+        if cancel is not None:
+            cancel(item=item)  # a limit for one run is none for all of them
+        sections, properties = getattr(item, "_report_sections", []), getattr(item, "user_properties", [])
+        kept = len(sections), len(properties)
+        start = self.meter.clock()
+        for _ in range(self.repeat):
+            self.reading, logged = None, len(self.logged)
+            restore()
+            reports = runner.runtestprotocol(item, log=False, nextitem=item.parent)
+            outcome, why = ending([*self.logged[logged:], *reports])
+            del sections[kept[0] :], properties[kept[1] :], self.logged[logged:]
+            if outcome != "passed" or self.reading is None:
+                return why or f"then {outcome}"
+            runs.append(self.reading)
+            if self.meter.clock() - start > self.budget:
+                break
+        return ""
+
+    @pytest.hookimpl(hookwrapper=True, trylast=True)
+    def pytest_pyfunc_call(self, pyfuncitem: Any) -> Generator[None, None, None]:
+        """The test's own function."""
+        self.timed = True
+        self.meter.start()
+        yield
+        self.reading = self.meter.stop()
+        self.rounds = rounds(getattr(pyfuncitem, "funcargs", None)) or None
+
+    @pytest.hookimpl(hookwrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, None, None]:
+        """Tests without such a function: methods of unittest's cases, doctests, those of other plugins."""
+        if getattr(type(item), "runtest", None) is pytest.Function.runtest:
+            yield
+            return
+        self.timed = False
+        case = getattr(item, "_testcase", None) or getattr(item, "instance", None)
+        method = getattr(case, "_callTestMethod", None)
+        if method is not None and hasattr(case, "__dict__"):
+            case.__dict__["_callTestMethod"] = lambda test: self._around(method, test)
+        else:
+            method = None
+            self.meter.start()
+        yield
+        if method is not None:
+            case.__dict__.pop("_callTestMethod", None)
+        elif not self.timed:
+            self.reading = self.meter.stop()
+
+    def _around(self, method: Any, test: Any) -> Any:
+        self.timed = True
+        self.meter.start()
+        try:
+            return method(test)
+        finally:
+            self.reading = self.meter.stop()
+
+
+def rounds(arguments: dict[str, Any] | None) -> list[perfvcs_meter.Reading]:
+    """The rounds that pytest-benchmark's fixture measured, in ns per call; none without it, and where it is switched off."""
+    fixture = (arguments or {}).get("benchmark")
+    data = getattr(getattr(getattr(fixture, "stats", None), "stats", None), "data", None)
+    if not isinstance(data, list):
+        return []
+    return [(round(value * 1e9), -1, None) for value in data if isinstance(value, float)]

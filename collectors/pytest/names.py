@@ -1,0 +1,51 @@
+"""The qualified names of functions: what encloses a comprehension ran with it, and older interpreters tell but the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import CodeType
+
+from perfvcs.collector import CollectError
+from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.collectors.pytest.notes import Function, printable
+from perfvcs.profile import MAX_NAME
+
+NAMELESS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
+MODULE = "<module>"
+PROCESSES = "(processes)"  # among the functions of a test that started processes, whose own functions nobody saw
+MAX_SOURCE = 16 << 20  # bytes
+
+
+def qualified(functions: Iterable[Function], root: Path) -> set[str]:
+    """Functions as ``file:qualified name``, file below the project's root; those whose line tells no name are their module."""
+    found, known = set(), dict[str, dict[int, str]]()
+    for function in functions:
+        name = function.name
+        if not name:
+            if function.file not in known:
+                known[function.file] = _names(root / function.file)
+            name = known[function.file].get(function.line, MODULE)
+        parts = name.split(".")
+        while parts and parts[-1] in (*NAMELESS, "<locals>"):
+            parts.pop()
+        found.add(printable(f"{function.file}:{'.'.join(parts) or MODULE}")[:MAX_NAME])
+    return found
+
+
+def _names(path: Path) -> dict[int, str]:
+    """The qualified name of the code that begins at each line, the innermost one's where several do; none where it is no such source."""
+    if ".." in path.parts:
+        return {}
+    try:
+        code = compile(read_at_most(path, MAX_SOURCE), str(path), "exec", dont_inherit=True)
+    except (CollectError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return {inner.co_firstlineno: inner.co_qualname for inner in _all(code) if inner.co_name not in (MODULE, *NAMELESS)}
+
+
+def _all(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _all(value)

@@ -1,0 +1,160 @@
+"""What the plugin in the measured pytest tells, line by line, in files that the tests could have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from perfvcs.collector import CollectError
+from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.profile import MAX_INTEGER, MAX_NAME
+
+MAX_BYTES = 1 << 28  # of one file
+MAX_FILES = 1000
+MAX_ID = MAX_NAME - 100  # what is added to a test's name has its place
+
+_Amount = Annotated[int, msgspec.Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+Reading = tuple[_Amount, _Amount, _Amount | None]
+
+
+class _Started(msgspec.Struct, tag_field="kind", tag="started"):
+    version: str
+    python: str
+
+
+class _Collected(msgspec.Struct, tag_field="kind", tag="collected"):
+    count: int
+
+
+class _Begin(msgspec.Struct, tag_field="kind", tag="begin"):
+    id: str
+
+
+class Test(msgspec.Struct, tag_field="kind", tag="test"):
+    """One test of one process: how it ended, and ``runs``, the first one first, as wall ns, CPU ns and bytes (None: not known).
+
+    ``once``: why it was not repeated to the end. ``rounds``: what pytest-benchmark measured, in ns per call, CPU -1.
+    """
+
+    id: str
+    outcome: str
+    why: str = ""
+    runs: list[Reading] = []
+    once: str = ""
+    rounds: list[Reading] = []
+
+
+class _Problem(msgspec.Struct, tag_field="kind", tag="problem"):
+    id: str
+    why: str
+
+
+class _Note(msgspec.Struct, tag_field="kind", tag="note"):
+    what: str
+
+
+class _Engine(msgspec.Struct, tag_field="kind", tag="engine"):
+    name: str
+
+
+class Function(msgspec.Struct, tag_field="kind", tag="function", frozen=True):
+    """A function of the project; ``name`` is empty where the interpreter does not tell it (before Python 3.11)."""
+
+    file: str
+    name: str
+    line: int
+
+
+class _Reached(msgspec.Struct, tag_field="kind", tag="reached"):
+    id: str
+    functions: list[int]
+    processes: bool = False
+
+
+class _Finished(msgspec.Struct, tag_field="kind", tag="finished"):
+    status: int
+
+
+Line = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | Function | _Reached | _Finished
+
+
+@dataclass
+class Notes:
+    """What all pytest processes of one execution told; ``running`` is the test that had begun last where none ended after it.
+
+    ``reached``: the functions that ran, by test; those outside of tests by the empty name. ``processes``: the tests that started
+    processes.
+    """
+
+    versions: set[str] = field(default_factory=set)
+    tests: list[Test] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    remarks: set[str] = field(default_factory=set)
+    reached: dict[str, set[Function]] = field(default_factory=dict)
+    processes: set[str] = field(default_factory=set)
+    statuses: list[int] = field(default_factory=list)
+    collected: int = 0
+    running: str = ""
+
+
+def read_notes(folder: Path) -> Notes:
+    """All notes in a folder; raises CollectError for what the plugin cannot have written."""
+    notes, paths = Notes(), sorted(folder.glob("notes-*.jsonl"))
+    if len(paths) > MAX_FILES:
+        raise CollectError(f"over {MAX_FILES:,} processes ran pytest: measure fewer at once")
+    for path in paths:
+        functions: list[Function] = []
+        for line in _lines(path):
+            _take(notes, functions, line, path.name)
+    return notes
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    content = read_at_most(path, MAX_BYTES)
+    if len(content) > MAX_BYTES:
+        raise CollectError(f"{path.name} is over {MAX_BYTES >> 20} MiB: measure fewer tests at once")
+    lines = content.split(b"\n")[:-1]  # a killed process may have cut the last one off
+    decoder = msgspec.json.Decoder(Line)
+    for number, line in enumerate(lines, 1):
+        try:
+            yield decoder.decode(line)
+        except UNDECODABLE as error:
+            raise CollectError(f"{path.name} line {number}: {error}: the tests must leave perfvcs' files alone") from None
+
+
+def _take(notes: Notes, functions: list[Function], line: Line, file: str) -> None:
+    match line:
+        case _Started(version=version):
+            notes.versions.add(printable(version))
+        case _Collected(count=count):
+            notes.collected += count
+        case _Begin(id=name):
+            notes.running = printable(name)
+        case Test():
+            notes.running = ""
+            line.id, line.why, line.once = printable(line.id)[:MAX_ID], printable(line.why), printable(line.once)
+            notes.tests.append(line)
+        case _Problem(id=name, why=why):
+            notes.problems.append((printable(name), printable(why)))
+        case _Note(what=what):
+            notes.remarks.add(what)
+        case Function():
+            functions.append(line)
+        case _Reached(id=name, functions=numbers, processes=processes):
+            if numbers and not 0 <= min(numbers) <= max(numbers) < len(functions):
+                raise CollectError(f"{file}: functions of {printable(name)[:80]} are unknown: the tests must leave it alone")
+            unit = printable(name)[:MAX_ID]
+            notes.reached.setdefault(unit, set()).update(functions[number] for number in numbers)
+            notes.processes |= {unit} if processes else set()
+        case _Finished(status=status):
+            notes.statuses.append(status)
+
+
+def printable(text: str) -> str:
+    """Text without line ends and terminal codes."""
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -1,0 +1,169 @@
+"""A project's own tests as benchmarks: each is repeated by pytest's whole protocol, as far as it can be.
+
+The first execution of a session is preceded by a plain one, which tells how the tests end when nobody repeats them, and which functions
+run for each. Repeating must change no test's end: where it does, the tests of the files concerned are run once per process.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfvcs.collector import CollectError, Observations, Run
+from perfvcs.collectors.pytest.names import PROCESSES, qualified
+from perfvcs.collectors.pytest.notes import Notes, Reading, Test
+from perfvcs.collectors.pytest.suite import SHOWN, counted, named, outcomes, run_suite
+from perfvcs.launcher.execution import name_command
+from perfvcs.profile import FINE, REPEATED, Metric, Reached
+
+METRICS = {"wall": Metric("s"), "cpu": Metric("s"), "peak": Metric("B", "none")}
+ONCE = " (once)"  # behind the name of a test that is run once per process: its first run is its only one
+ATTEMPTS = 4  # at finding out which tests cannot be repeated; in the last one none is
+MAX_ROUNDS = 1000  # of pytest-benchmark that are kept of one test
+HYPOTHESIS, BENCHMARK, BY_OTHERS = "hypothesis", "benchmark", "another plugin runs it"  # reasons for one run, known before it
+
+REMARKS = {
+    "coverage": "coverage is switched off, since it slows the tests down: leave --cov out to lose this note",
+    "xdist": "pytest-xdist is switched off, since tests at the same time measure each other: add -n0 to lose this note",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``repeat``: most runs after the first; ``budget``: seconds after which none begins; ``functions``: whether to watch these."""
+
+    repeat: int
+    budget: float
+    functions: bool
+
+
+@dataclass
+class Known:
+    """What a session knows of the tests of one command in one folder."""
+
+    outcomes: Mapping[str, str]
+    reached: Reached | None
+    settled: bool = False
+    flaky: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Session:
+    """What executions of one session share. ``once``: tests that cannot be repeated, in any of its versions, by job."""
+
+    place: Path | None = None
+    known: dict[tuple[object, ...], Known] = field(default_factory=dict)
+    once: defaultdict[tuple[object, ...], set[str]] = field(default_factory=lambda: defaultdict(set))
+
+
+_session = Session()
+
+
+def measure(run: Run, settings: Settings) -> Observations:
+    """Execute once, and before that as often as it takes to know the tests; raises CollectError."""
+    global _session  # noqa: PLW0603 - executions of a session know nothing else of each other
+    if _session.place != run.scratch.parent:
+        _session = Session(run.scratch.parent)
+    key = (settings, run.cwd, run.argv)
+    if key not in _session.known:
+        _session.known[key] = _study(run, settings)
+    known, once = _session.known[key], _session.once[settings, run.uid, run.argv[1:]]
+    for attempt in range(ATTEMPTS):
+        notes = run_suite(run, "measure", repeat=settings.repeat, budget=settings.budget, once=sorted(once))
+        changed = _changed(known, outcomes(notes))
+        if known.settled:
+            break
+        once |= {test.id for test in notes.tests if test.once not in ("", "asked", HYPOTHESIS, BENCHMARK, BY_OTHERS)}
+        if changed:
+            known.flaky |= _changed(known, outcomes(run_suite(run, "study", functions=False)))
+        files = {_file(name) for name in changed - known.flaky}
+        if not files:
+            break
+        once |= {name for name in known.outcomes if attempt == ATTEMPTS - 2 or _file(name) in files}
+    known.settled = True
+    return _observations(run, settings, known, notes, once, changed)
+
+
+def _changed(known: Known, found: Mapping[str, str]) -> set[str]:
+    """Tests that ended in another way than they did when they were first run."""
+    return {name for name, outcome in found.items() if known.outcomes.get(name, outcome) != outcome}
+
+
+def _study(run: Run, settings: Settings) -> Known:
+    notes = run_suite(run, "study", functions=settings.functions)
+    found = outcomes(notes)
+    if set(found.values()) <= {"unrun"}:
+        raise CollectError(f"{name_command(run.argv)} ran no test: leave out --collect-only, --setup-only and the like")
+    if not any(outcome in ("passed", "failed") for outcome in found.values()):
+        raise CollectError(f"{name_command(run.argv)} ran none of {counted(len(found), 'test')}, all are skipped: choose others")
+    if "passed" not in found.values():
+        raise CollectError(f"{name_command(run.argv)}: no test passed: {_failures(notes)}: measure tests that pass")
+    return Known(found, _reached(notes, run.cwd) if settings.functions else None)
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _reached(notes: Notes, root: Path) -> Reached:
+    """The functions in order of their names, by test; ``PROCESSES`` is among those of a test that started some."""
+    sets = {name: qualified(functions, root) for name, functions in notes.reached.items()}
+    for name in notes.processes:
+        sets[name].add(PROCESSES)
+    functions = sorted(set().union(*sets.values()))
+    numbers = {function: number for number, function in enumerate(functions)}
+    return Reached(functions, {name: sorted(numbers[one] for one in some) for name, some in sets.items()})
+
+
+def _observations(run: Run, settings: Settings, known: Known, notes: Notes, once: set[str], changed: set[str]) -> Observations:
+    found = Observations(metrics=dict(METRICS), values={name: [] for name in METRICS}, reached=known.reached)
+    found.warnings += _remarks(known, notes, once, changed)
+    counts: defaultdict[str, int] = defaultdict(int)
+    for test in notes.tests:
+        if test.outcome != "passed" or test.id in changed:
+            continue
+        single = bool(settings.repeat) and not test.rounds and (test.id in once or test.once in (HYPOTHESIS, BY_OTHERS))
+        name = test.id + (ONCE if single else "")
+        for number, (wall, cpu, peak) in enumerate(_kept(test)[: 1 if single else None]):
+            cold = number == 0 and bool(settings.repeat) and not single and not test.rounds
+            found.uid.append(name)
+            found.iteration.append(counts[name])
+            found.mark.append(REPEATED if cold else FINE)
+            found.values["wall"].append(wall / 1e9)
+            found.values["cpu"].append(cpu / 1e9 if cpu >= 0 else None)
+            found.values["peak"].append(peak)
+            counts[name] += 1
+    found.size = [run.size] * len(found.uid)
+    if not found.uid:
+        raise CollectError(f"{name_command(run.argv)}: no test passed as it did before: {_failures(notes)}: run it again")
+    return found
+
+
+def _kept(test: Test) -> list[Reading]:
+    """The readings of a test that count: the rounds of pytest-benchmark where it has any, evenly chosen of many."""
+    if not test.rounds:
+        return test.runs
+    step = max(1, -(-len(test.rounds) // MAX_ROUNDS))
+    return test.rounds[::step]
+
+
+def _remarks(known: Known, notes: Notes, once: set[str], changed: set[str]) -> list[str]:
+    lines = [REMARKS[what] for what in sorted(notes.remarks) if what in REMARKS]
+    failed = [name for name, outcome in known.outcomes.items() if outcome == "failed"]
+    if failed:
+        lines.append(
+            f"{counted(len(failed), 'test')} failed and {'is' if len(failed) == 1 else 'are'} not measured: {_failures(notes)}"
+        )
+    if once:
+        lines.append(f"{counted(len(once), 'test')} cannot be repeated, so each process gives one run: {named(sorted(once))}")
+    for name in sorted(changed)[:SHOWN]:
+        lines.append(f"{name} ended in another way than before, and is left out of that execution: see whether it is flaky")
+    return lines
+
+
+def _failures(notes: Notes) -> str:
+    """Tests that failed, with the reasons of the first ones."""
+    failed = {test.id: test.why for test in notes.tests if test.outcome == "failed"}
+    return named([f"{name} ({why})" if why else name for name, why in failed.items()])

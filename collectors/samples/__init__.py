@@ -1,0 +1,122 @@
+"""Where the time goes: call stacks, taken at a fixed rate while the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.collector import Observations, Run
+from perfvcs.collectors._shared.interpreter import is_python
+from perfvcs.errors import UsageError
+from perfvcs.launcher.execution import name_command
+from perfvcs.profile import FINE, Metric, Stacks
+
+if TYPE_CHECKING:
+    from perfvcs.collectors.samples.sampler import Folded, Sampler
+
+METRICS = {
+    "busy": Metric("s"),
+    "samples": Metric("", "none"),
+    "share": Metric("", "none"),
+    "lost": Metric("", "none"),
+    "rate": Metric("Hz", "none"),
+}
+FASTEST = 20_000
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A row for the whole program with its sampled time, and one per different call stack: how often it was seen, and its share.
+
+    ``rate``: samples per second of a running thread; by default 100 for Python, which py-spy samples, and 997 for compiled
+    programs, which Linux perf does. ``language`` decides where the command does not. ``unwind``: how Linux perf finds callers, ``dwarf``
+    by the tables for exceptions, ``fp`` by frame pointers.
+    """
+
+    rate: int | None = None
+    language: Literal["auto", "python", "native"] = "auto"
+    unwind: Literal["auto", "dwarf", "fp"] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.rate is not None and (isinstance(self.rate, bool) or not 1 <= self.rate <= FASTEST):
+            raise UsageError(f"samples: rate is {self.rate!r}: give a whole number from 1 to {FASTEST:,} per second")
+
+    @property
+    def engine(self) -> str:
+        """What is known before an execution; its observations name the engine that was used."""
+        return "sampling/1"
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """``busy`` of the whole program is judged, the others are recorded."""
+        return METRICS
+
+    def available(self) -> str | None:
+        """Why neither of the tools can run here, with the cures."""
+        import sys
+
+        if sys.platform != "linux":
+            return "samples needs Linux: measure on a Linux machine"
+        reasons = [self._sampler(python).missing() for python in (True, False)]
+        return None if None in reasons else "; ".join(filter(None, reasons))
+
+    def flags(self, program: str) -> tuple[str, ...]:
+        """Frame pointers, where these are to be used."""
+        from perfvcs.collectors.samples.linux import FLAGS
+
+        return FLAGS if self.unwind == "fp" and not self._is_python(program) else ()
+
+    def collect(self, run: Run) -> Observations:
+        """Execute once; raises CollectError."""
+        from perfvcs.collectors.samples.recording import record
+
+        sampler = self._sampler(self._is_python(run.argv[0]))
+        execution, folded = record(run, sampler)
+        found = _observations(run, sampler, folded)
+        if not folded.total:
+            found.warnings.append(f"samples: {name_command(run.argv)} was never seen running: give it more to do, or raise rate")
+        if execution.leftover:
+            found.warnings.append(f"{name_command(run.argv)} left processes running, which perf stopped: wait for what it starts")
+        return found
+
+    def _sampler(self, python: bool) -> Sampler:
+        if python:
+            from perfvcs.collectors.samples.pyspy import PySpy
+
+            return PySpy(self.rate)
+        from perfvcs.collectors.samples.linux import LinuxPerf
+
+        return LinuxPerf(self.rate, self.unwind)
+
+    def _is_python(self, program: str) -> bool:
+        """Whether a command's first word is a CPython interpreter, or a script that asks for one."""
+        if self.language != "auto":
+            return self.language == "python"
+        return is_python(program)
+
+
+def _observations(run: Run, sampler: Sampler, folded: Folded) -> Observations:
+    """The row of the whole program, and those of the stacks, which are named by the functions at their leaves."""
+    total, count = folded.total, len(folded.stacks)
+    frames = {frame: number for number, frame in enumerate(dict.fromkeys(frame for stack in folded.stacks for frame in stack))}
+    nothing: list[float | None] = [None] * count
+    seen: list[float | None] = [*map(float, folded.stacks.values())]
+    return Observations(
+        uid=[run.uid, *(stack[-1] for stack in folded.stacks)],
+        size=[run.size, *nothing],
+        iteration=[0] * (1 + count),
+        mark=[FINE] * (1 + count),
+        trace=[-1, *range(count)],
+        stacks=Stacks(list(frames), [[frames[frame] for frame in stack] for stack in folded.stacks]),
+        values={
+            "busy": [total / sampler.rate if total else None, *nothing],
+            "samples": [float(total), *seen],
+            "share": [None, *(value / total for value in folded.stacks.values())],
+            "lost": [float(folded.lost), *nothing],
+            "rate": [float(sampler.rate), *nothing],
+        },
+        metrics=dict(METRICS),
+        warnings=list(folded.warnings),
+        engine=sampler.engine,
+    )

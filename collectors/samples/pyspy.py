@@ -1,0 +1,151 @@
+"""Stacks of Python functions, by py-spy: it reads the interpreter's memory from outside, so that the program runs as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.frames import python
+from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.collectors.samples.sampler import LARGEST_REPORT, Folded, last
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.launcher.execution import name_command
+from perfvcs.plugins import Natural
+
+RATE = 100
+REPORT = "py-spy.json"
+CURE = "pip install 'perfvcs[samples]'"
+PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)  # and its command line, as a frame without a file
+SAID = re.compile(r"Samples: ([0-9]{1,15}) Errors: ([0-9]{1,15})")
+IMPORTING = "<frozen importlib."
+IMPORT = "[import]"
+NO_FRAME = "[interpreter]"
+REFUSED = re.compile(r"permission denied|operation not permitted|EPERM|ptrace", re.IGNORECASE)
+TOO_SHORT = re.compile(
+    r"no python processes found|no such process|failed to open process|process.{0,200}exited|ESRCH", re.IGNORECASE
+)
+MANY_ERRORS = 0.05  # of the samples
+
+
+class Frame(msgspec.Struct):
+    """A function and its file; processes are told as frames too."""
+
+    name: str
+    file: str | None = None
+
+
+class Shared(msgspec.Struct):
+    """The frames that samples count by their numbers."""
+
+    frames: list[Frame]
+
+
+class Thread(msgspec.Struct):
+    """One thread's samples, each a list of numbers of frames, root first; unread, since most are the same."""
+
+    samples: list[msgspec.Raw]
+
+
+class Report(msgspec.Struct):
+    """What is read of speedscope's format; its weights are the same for all samples."""
+
+    shared: Shared
+    profiles: list[Thread]
+
+
+@dataclass(frozen=True)
+class PySpy:
+    """``per_second`` samples; None: 100, which costs some percent."""
+
+    per_second: int | None = None
+
+    @property
+    def engine(self) -> str:
+        """``py-spy/1``."""
+        return "py-spy/1"
+
+    @property
+    def rate(self) -> int:
+        """Samples per second of one running thread."""
+        return self.per_second or RATE
+
+    def missing(self) -> str | None:
+        """Why it cannot run, with the cure."""
+        return None if _tool() else f"samples needs py-spy for Python programs: {CURE}"
+
+    def command(self, scratch: Path) -> Sequence[str]:
+        """The program and what it starts, running threads only."""
+        output = str(scratch / REPORT)
+        return [
+            _tool() or "py-spy", "record", "--pid", "{pid}", "--subprocesses", "--rate", str(self.rate), "--format", "speedscope",
+            "--nolineno", "--full-filenames", "--output", output,
+        ]  # fmt: skip
+
+    def read(self, run: Run, scratch: Path, said: str) -> Folded:
+        """Its file in speedscope's format, whose names are strings: command lines may have any characters."""
+        path, found = scratch / REPORT, Folded()
+        if not path.exists():
+            return _nothing(run, said)
+        content = read_at_most(path, LARGEST_REPORT)
+        if len(content) > LARGEST_REPORT:
+            raise CollectError(
+                f"samples: py-spy wrote over {LARGEST_REPORT >> 30} GiB: lower rate, or give the program less to do"
+            )
+        try:
+            report = msgspec.json.decode(content, type=Report)
+            frames = [_frame(frame, str(run.cwd)) for frame in report.shared.frames]
+            seen = Counter(bytes(sample) for thread in report.profiles for sample in thread.samples)
+            for sample, count in seen.items():
+                found.add(_stack(frames[number] for number in msgspec.json.decode(sample, type=list[Natural])), count)
+        except (*UNDECODABLE, IndexError):
+            raise CollectError(f"samples: what py-spy wrote cannot be read: update it: {CURE}") from None
+        if match := SAID.search(said):
+            taken, errors = int(match[1]), int(match[2])
+            found.lost = errors
+            if errors > MANY_ERRORS * max(1, taken):
+                found.warnings.append(f"samples: py-spy could not read {errors:,} of {taken + errors:,} samples")
+        return found
+
+
+def _tool() -> str | None:
+    """py-spy beside this interpreter, else on PATH."""
+    folders = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    return shutil.which("py-spy", path=folders)
+
+
+def _stack(frames: Iterable[str]) -> tuple[str, ...]:
+    """A sample's stack; the machinery of imports is one frame, and processes are not told apart."""
+    stack: list[str] = []
+    for frame, group in groupby(filter(None, frames)):
+        stack += (frame,) if frame == IMPORT else group
+    return tuple(stack) or (NO_FRAME,)
+
+
+def _frame(frame: Frame, cwd: str) -> str:
+    """A frame as profiles have it; empty for a process."""
+    if not frame.file and PROCESS.fullmatch(frame.name):
+        return ""
+    return IMPORT if frame.file and IMPORTING in frame.file else python(frame.name, frame.file or "<unknown>", cwd)
+
+
+def _nothing(run: Run, said: str) -> Folded:
+    """No report: the program was too short, which is no failure, or py-spy was not let in, which is one."""
+    reason = next((line for line in said.splitlines() if line.startswith("Error:")), said)
+    if REFUSED.search(said):
+        raise CollectError(
+            f"{name_command(run.argv)}: py-spy may not look into it: sysctl kernel.yama.ptrace_scope=0, or add the capability SYS_PTRACE "
+            "to the container"
+        )
+    if TOO_SHORT.search(said) or not said.strip():
+        return Folded()
+    raise CollectError(f"{name_command(run.argv)}: py-spy failed: {last(reason)}: is it a Python program?")

@@ -1,1 +1,0 @@
-"""What counts allocations inside measured programs: a library to be preloaded, and in ``python`` a recorder for interpreters."""
