@@ -330,6 +330,7 @@ class Repository:
         *,
         method: str = "auto",
         delta: float | None = None,
+        within: float | None = None,
         session: str = "",
         settled: Sequence[str] = (),
     ) -> Report:
@@ -349,8 +350,9 @@ class Repository:
             if not side:
                 raise NothingToCompare(f"{state.name} has no profiles: measure it with `perf collect`, or both with --measure")
         report = compare(
-            sides[0], sides[1], method=method, rules=self.rules, delta=delta, history=self.history(target), read=self.profiles
-        )
+            sides[0], sides[1], method=method, rules=self.rules, delta=delta, within=within, history=self.history(target),
+            read=self.profiles,
+        )  # fmt: skip
         report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
         return self.with_acceptances(report, baseline, target)
 

@@ -22,8 +22,8 @@ PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*%\s*")
 class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One ``[[check]]``: the method for what all patterns match; a pattern may have ``*``, ``?`` and ``[...]``.
 
-    ``job`` is matched with the job's name and with the benchmark's whole label, ``unit`` with what was measured inside. ``delta`` is
-    written like ``"2%"``; None leaves the one of the command line.
+    ``job`` is matched with the job's name and with the benchmark's whole label, ``unit`` with what was measured inside. ``delta`` and
+    ``within`` are written like ``"2%"``; None leaves the one of the command line.
     """
 
     method: str = "auto"
@@ -32,6 +32,7 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     metric: str = "*"
     unit: str = "*"
     delta: str | None = None
+    within: str | None = None
 
     def fits(self, case: Case) -> bool:
         """Whether the rule is for that case.
@@ -53,12 +54,11 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     def share(self) -> float | None:
         """``delta`` as a share: 0.02 for 2 %; raises UsageError."""
-        if self.delta is None:
-            return None
-        found = PERCENT.fullmatch(self.delta)
-        if not found or float(found[1]) > 1000:
-            raise UsageError(f'delta = "{self.delta[:40]}" is not a percentage: write it like "2%"')
-        return float(found[1]) / 100
+        return _share("delta", self.delta)
+
+    def bound(self) -> float | None:
+        """``within`` as a share; raises UsageError."""
+        return _share("within", self.within)
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -66,3 +66,16 @@ class Rules(msgspec.Struct, frozen=True):
 
     rules: tuple[Rule, ...] = ()
     take: Literal["first", "all"] = "first"
+
+    def by_default(self) -> Rules:
+        """The same with every case judged by ``auto``, the one that may look again and again while measuring goes on."""
+        return msgspec.structs.replace(self, rules=tuple(msgspec.structs.replace(rule, method="auto") for rule in self.rules))
+
+
+def _share(key: str, percent: str | None) -> float | None:
+    if percent is None:
+        return None
+    found = PERCENT.fullmatch(percent)
+    if not found or float(found[1]) > 1000:
+        raise UsageError(f'{key} = "{percent[:40]}" is not a percentage: write it like "2%"')
+    return float(found[1]) / 100

@@ -13,7 +13,7 @@ from samples import interleaved, noisy
 from scipy import stats
 from test_check import STEADY, profile, verdict
 
-from perfvcs.check import bounds, compare
+from perfvcs.check import Change, bounds, compare
 from perfvcs.check.stopping import interim
 from perfvcs.plan.design import reachable
 from perfvcs.plan.variation import Variation
@@ -28,14 +28,23 @@ def test_the_examples_hold() -> None:
     assert doctest.testmod(bounds).failed == 0
 
 
-def test_an_open_row_states_its_bound_which_as_delta_settles_it() -> None:
-    sides = STEADY[0].tolist(), STEADY[1].tolist()
-    change = verdict(*sides)
-    assert change.bound is not None and change.low is not None and change.high is not None
-    assert (change.word, change.bound > change.high) == ("inconclusive", True) or change.bound == pytest.approx(change.high)
-    assert change.reason.startswith("the interval reaches beyond ±1 %; within ±")
-    assert verdict(*sides, delta=change.bound * 1.0001).word == "same"
-    assert verdict(*sides, delta=change.bound * 0.999).word == "inconclusive"
+@pytest.mark.parametrize("back", [False, True])
+def test_an_open_row_is_within_the_larger_side_of_its_interval(back: bool) -> None:
+    sides = [side.tolist() for side in (STEADY[::-1] if back else STEADY)]
+    for spread in (1, 10):  # an interval of some percent, and one whose sides differ much: -41 to +43 %
+        old, new = ([value * (value / 0.013) ** (spread - 1) for value in side] for side in sides)
+        change = verdict(old, new)
+        assert change.bound is not None and change.low is not None and change.high is not None
+        assert change.bound == pytest.approx(max(-change.low, change.high))
+        assert change.reason == f"the interval reaches beyond ±1 %; {bounds.within(change.bound)}"
+        assert judged(old, new, within=change.bound * 1.0001).word == "same"
+        assert judged(old, new, within=change.bound * 0.999).word == "inconclusive"
+
+
+def judged(old: list[float], new: list[float], within: float | None) -> Change:
+    (change,) = compare([profile(old)], [profile(new, 1)], within=within).changes
+    assert change.within == within
+    return change
 
 
 def test_no_bound_is_stated_where_no_delta_would_settle_it() -> None:

@@ -13,6 +13,7 @@ from scipy import stats
 from test_check import profile, verdict
 
 from perfvcs.check import compare
+from perfvcs.check.bounds import within
 from perfvcs.check.markdown import markdown
 from perfvcs.check.stopping import interim
 from perfvcs.check.text import text
@@ -59,9 +60,12 @@ def test_a_clock_that_is_too_coarse_never_says_same(method: str, effect: float) 
 
 def test_the_reason_names_clock_and_delta() -> None:
     change = verdict(read(0.0038, 0.001), read(0.0038, 0.001, seed=2), method="student")
-    assert (change.word, change.reason) == ("inconclusive", "a clock of 1 ms cannot show 1 %") or "readings" in change.reason
+    assert (change.word, change.reason) == (
+        "inconclusive",
+        f"a clock of 1 ms cannot show 1 %; {within(change.bound or 0)}",
+    ) or "readings" in change.reason
     change = verdict([0.003, 0.004] * 5, [0.004, 0.003] * 5)
-    assert change.reason == "a clock of 1 ms cannot show 1 %"
+    assert change.reason == f"a clock of 1 ms cannot show 1 %; {within(change.bound or 0)}"
     assert verdict([0.003, 0.004] * 5, [0.004, 0.003] * 5, delta=2.0).word == "same"
 
 

@@ -15,6 +15,7 @@ from test_check import profile
 from test_check_builds import built
 
 from perfvcs.check import WORDS, Report, compare
+from perfvcs.check.bounds import within
 from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
 from perfvcs.check.methods import Method, load, names
@@ -72,6 +73,9 @@ def sound(report: Report) -> Report:
         assert all(math.isfinite(value) for value in msgspec.structs.astuple(change) if isinstance(value, float))
         assert change.low is None or change.high is None or change.low <= change.high
         assert not change.gate or change.word == "degradation"
+        if change.word == "inconclusive":  # within what bound, or why there is none
+            assert within(change.bound) in change.reason if change.bound is not None else change.reason
+            assert change.bound is not None or "interval reaches" not in change.reason
     assert decode(encode(report)) == report
     assert text(report, verbose=True)
     assert markdown(report)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from samples import WALL, sample_profile
 
 from perfvcs.check import Change, Curve, EarlierSessions, Report, Unit, compare
-from perfvcs.check.bounds import settle, within
+from perfvcs.check.bounds import within
 from perfvcs.check.case import Case
 from perfvcs.check.curves.condensation import condense
 from perfvcs.check.curves.curve import Sides, share
@@ -447,7 +447,7 @@ def test_equal_curves_are_the_same_and_no_values_are_inconclusive() -> None:
     assert verdict(nothing, equal).executions == (3, 3)
 
 
-def test_the_bound_of_an_open_curve_is_the_delta_that_settles_it() -> None:
+def test_the_bound_of_an_open_curve_settles_it() -> None:
     sides = noisy(LOG, 1, start=0.02), noisy(LOG, 2, start=0.02)
     change = verdict(*sides)
     assert change.word == "inconclusive"
@@ -455,12 +455,9 @@ def test_the_bound_of_an_open_curve_is_the_delta_that_settles_it() -> None:
     assert change.reason == f"the interval reaches beyond ±1 %; {within(change.bound)}"
     made = profile(sides[0], SIZES), profile(sides[1], SIZES, 1)
     for factor, word in ((1.0001, "same"), (0.999, "inconclusive")):
-        (again,) = compare([made[0]], [made[1]], method="curves", delta=change.bound * factor).changes
-        assert again.word == word
-    whole = compare([made[0]], [made[1]], method="curves")
-    assert settle(whole, change.bound * 1.0001).changes[0].word == "same"
-    assert settle(whole, change.bound * 0.999).changes[0].word == "inconclusive"
-    assert verdict(*sides, paired=False).bound is None  # no delta would do
+        (again,) = compare([made[0]], [made[1]], method="curves", within=change.bound * factor).changes
+        assert (again.word, again.within) == (word, change.bound * factor)
+    assert verdict(*sides, paired=False).bound is None  # the intervals are too narrow
 
 
 def test_a_curve_that_a_coarse_clock_read_is_not_the_same() -> None:
@@ -468,7 +465,7 @@ def test_a_curve_that_a_coarse_clock_read_is_not_the_same() -> None:
     sides = [noisy(curve, seed, noise=1e-3) for seed in (1, 2)]
     assert verdict(*sides, FEW).word == "same"
     change = verdict(*(np.round(side / 1e-4) * 1e-4 for side in sides), FEW)
-    assert (change.word, change.reason) == ("inconclusive", "a clock of 100 us cannot show 1 %")
+    assert (change.word, change.reason) == ("inconclusive", f"a clock of 100 us cannot show 1 %; {within(change.bound or 0)}")
     assert (change.bound or 0) > 0.1
     counted = verdict(*(np.round(side / 1e-4) for side in sides), FEW, metric=Metric("B"))
     assert counted.word == "same"
@@ -567,7 +564,7 @@ def test_studentized_residuals_and_their_kind_never_disagree(sizes: NDArray[np.f
     change = verdict(noisy(1e-3 + 0 * FEW, 1, 1, noise=0.001), crossed, FEW, method="studentized")
     assert (change.word, change.reason) == (
         "inconclusive",
-        "the residuals have no direction for sure, but the errors look linear",
+        "the residuals have no direction for sure, but the errors look linear; no bound, since this rule has no interval",
     )
 
 

@@ -103,13 +103,13 @@ def test_what_is_not_changed_is_the_same_where_the_interval_is_within_delta() ->
 
 
 @pytest.mark.parametrize("method", ["t-test", "clusters", "signed-rank", "permutation", "bootstrap-ratio"])
-def test_the_bound_of_what_is_open_is_the_delta_that_settles_it(method: str) -> None:
+def test_the_bound_of_what_is_open_settles_it(method: str) -> None:
     old, new = normal(3, inside=20)
     found = judged(old, new, method, delta=0.0005)
     assert found.word == "inconclusive"
     assert found.bound is not None
-    assert judged(old, new, method, delta=found.bound * 1.0001).word == "same"
-    assert judged(old, new, method, delta=found.bound * 0.999).word == "inconclusive"
+    assert judged(old, new, method, delta=0.0005, within=found.bound * 1.0001).word == "same"
+    assert judged(old, new, method, delta=0.0005, within=found.bound * 0.999).word == "inconclusive"
 
 
 def test_clusters_of_memory_have_the_delta_of_memory() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy
@@ -14,6 +15,7 @@ from test_methods import counters, sized, tight
 
 from perfvcs.check import Report, compare
 from perfvcs.check.document import decode, encode
+from perfvcs.check.stopping import interim
 from perfvcs.check.text import text
 from perfvcs.profile import Job, Metric, Resources
 from perfvcs.repository import Repository
@@ -139,6 +141,48 @@ def test_a_rule_has_a_delta_of_its_own(measured: Project, perf: Perf) -> None:
     assert {(change.job, change.delta) for change in report.changes} == {("sort", 0.3), ("search --deep", 0.5)}
 
 
+def test_a_rule_says_within_what_an_open_comparison_is_settled_and_the_command_line_overrides_it(
+    project: Project, perf: Perf
+) -> None:
+    commits = [project.commit("one"), project.commit("two")]
+    for name in ("sort", "search"):
+        walls = [noisy(0.0131, seed=seed, spread=0.015) for seed in (3, 4)]
+        session = interleaved(
+            commits, walls, session=f"20261120T093000-{name}", job=Job(name=name, collector="time", cmd=f"./{name}")
+        )
+        Repository.find(create=True).store.add(session, "test")
+    project.write("perf.toml", f'{JOB}[[check]]\njob = "sort"\nwithin = "10 %"\n')
+
+    def found(*arguments: str) -> set[tuple[str, str, float | None]]:
+        report = decode(perf("check", *commits, "--json", *arguments, code=None).out)
+        return {(change.job, change.word, change.within) for change in report.changes}
+
+    assert found() == {("sort", "same", 0.1), ("search", "inconclusive", None)}
+    assert found("--within", "0.1") == {("sort", "inconclusive", 0.001), ("search", "inconclusive", 0.001)}
+    assert found("--within", "20") == {("sort", "same", 0.2), ("search", "same", 0.2)}
+    assert found() == {("sort", "same", 0.1), ("search", "inconclusive", None)}
+    assert found("--method", "log-median") == {("sort", "inconclusive", None), ("search", "inconclusive", None)}
+
+
+def test_rules_with_other_bounds_are_one_family() -> None:
+    values = tight()
+    sides = [profile({"a": side.tolist(), "b": (side * 1.5).tolist()}, place) for place, side in enumerate(values)]
+    rules = Rules((Rule(method="log-median", unit="a", within="50 %"), Rule(method="log-median", within="0 %")))
+    plain = compare([sides[0]], [sides[1]], method="log-median").changes
+    found = compare([sides[0]], [sides[1]], rules=rules).changes
+    assert [(change.uid, change.q, change.word) for change in found] == [(change.uid, change.q, change.word) for change in plain]
+    assert {change.uid: change.within for change in found} == {"a": 0.5, "b": 0.0}
+
+
+def test_measuring_stops_where_a_rule_is_content() -> None:
+    rng = np.random.default_rng(1)
+    sides = [[profile((0.01 * np.exp(rng.normal(0, 0.02, 10))).tolist(), side)] for side in (0, 1)]
+    assert interim(*sides, pairs=10).pairs == 11
+    assert interim(*sides, pairs=10, rules=Rules((Rule(method="ks", within="20 %"),))).pairs is None
+    assert interim(*sides, pairs=10, rules=Rules((Rule(method="ks", delta="20 %"),))).pairs is None
+    assert interim(*sides, pairs=10, rules=Rules((Rule(within="20 %"),)), within=0.001).pairs == 11
+
+
 def test_a_changed_rule_is_a_new_verdict(measured: Project, perf: Perf) -> None:
     measured.write("perf.toml", JOB)
     assert "4 degradations" in perf("check", code=3).out
@@ -154,6 +198,7 @@ def test_a_changed_rule_is_a_new_verdict(measured: Project, perf: Perf) -> None:
         ('[[check]]\ndelta = "much"', 'no. 1: delta = "much" is not a percentage: write it like "2%"'),
         ('[[check]]\ndelta = "-2%"', 'write it like "2%"'),
         ('[[check]]\ndelta = "5000%"', 'write it like "2%"'),
+        ('[[check]]\nwithin = "3"', 'no. 1: within = "3" is not a percentage: write it like "2%"'),
         ("[[check]]\ndelta = 2", "[[check]] no. 1, delta: expected a string, got a whole number"),
         ('[[check]]\njobs = "sort"', "[[check]] no. 1: there is no key `jobs`; did you mean `job`"),
         ("[[check]]\nmetric = 3", "[[check]] no. 1, metric: expected a string, got a whole number"),

@@ -39,6 +39,7 @@ def compare(
     method: str = "auto",
     rules: Rules | None = None,
     delta: float | None = None,
+    within: float | None = None,
     history: Mapping[Unit, EarlierSessions] | None = None,
     confidence: float = 0.99,
     alpha: float | None = None,
@@ -48,11 +49,13 @@ def compare(
 
     For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``rules`` say which
     method judges what where ``method`` is ``auto``. ``delta`` is the smallest relative effect that counts, by default 1 %, and under
-    ``auto`` 5 % for recorded calls; ``history`` what earlier sessions show, see ``earlier_sessions``; ``alpha`` the p-value that a change
-    needs (by default what ``confidence`` leaves; an interim analysis asks for less). ``read`` opens the profiles of headers for the
-    methods that need the rows. Raises UsageError for an unknown method or a number out of range.
+    ``auto`` 5 % for recorded calls; ``within`` the bound that settles what delta leaves open, by default that of its rule;
+    ``history`` what earlier sessions show, see ``earlier_sessions``; ``alpha`` the p-value that a change needs (by default what
+    ``confidence`` leaves; an interim analysis asks for less). ``read`` opens the profiles of headers for the methods that need the
+    rows. Raises UsageError for an unknown method or a number out of range.
     """
-    from perfvcs.check.assignment import assign
+    from perfvcs.check.assignment import Assigned, assign
+    from perfvcs.check.bounds import settle
     from perfvcs.check.failures import unreliable
     from perfvcs.check.matching import match
     from perfvcs.check.methods import prepared
@@ -60,6 +63,7 @@ def compare(
     from perfvcs.rules import Rules
 
     _require(delta is None or (math.isfinite(delta) and delta >= 0), f"delta is {delta}: give a share such as 0.01 for 1 %")
+    _require(within is None or within >= 0, f"within is {within}: give a share such as 0.03 for 3 %")
     _require(0 < confidence < 1, f"confidence is {confidence}: give a share between 0 and 1, such as 0.99")
     alpha = 1 - confidence if alpha is None else alpha
     _require(0 < alpha < 1, f"alpha is {alpha}: give a probability between 0 and 1, such as 0.01")
@@ -68,10 +72,10 @@ def compare(
     sides = [[_measured(one, given) for one in _several(side)] for side in (baseline, target)]
     cases, changes = match(sides[0], sides[1], history or {}, Rows(given, read))
     by_rule = method == "auto" and rules is not None and rules.rules
-    judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [(rule, cases)]
+    judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [Assigned(rule, cases, {})]
     told: set[Change] = set()
-    for judge, members in judges:
-        found = judge.compare(members)
+    for judge, members, bounds in judges:
+        found = settle(judge.compare(members), within, bounds)
         # what needed no judging, such as a size that is new, comes from every method that was asked
         changes += [change for change in found if change.method or change not in told]
         told.update(change for change in found if not change.method)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.bounds import Key, key
 from perfvcs.check.methods import load, prepared
 from perfvcs.rules import Rule, Rules
 
@@ -15,18 +16,25 @@ if TYPE_CHECKING:
     from perfvcs.check.methods import Method
 
 
+class Assigned(NamedTuple):
+    """A method with the cases that it judges, and within which share what it leaves open is settled, of those that have a rule for that."""
+
+    method: Method
+    cases: list[Case]
+    within: dict[Key, float]
+
+
 def verify(rule: Rule) -> None:
     """Raise UsageError where the rule cannot be followed."""
     load(rule.method)
     rule.share()
+    rule.bound()
 
 
-def assign(
-    cases: Sequence[Case], rules: Rules, delta: float | None, confidence: float, alpha: float
-) -> list[tuple[Method, list[Case]]]:
+def assign(cases: Sequence[Case], rules: Rules, delta: float | None, confidence: float, alpha: float) -> list[Assigned]:
     """The methods with the cases that each judges; what no rule fits is judged by ``auto``. Raises UsageError for a wrong rule."""
     every = [*rules.rules, Rule()]
-    shares = [rule.share() for rule in every]
+    shares, bounds = [rule.share() for rule in every], [rule.bound() for rule in every]
     methods = [
         prepared(rule.method, delta if share is None else share, confidence, alpha)
         for rule, share in zip(every, shares, strict=True)
@@ -37,8 +45,11 @@ def assign(
         for number in fitting if rules.take == "all" else fitting[:1]:
             assigned[number].append(case)
     # the same method with the same parameters judges one family, however many rules lead there
-    families: dict[Method, list[Case]] = defaultdict(list)
+    families: dict[Method, Assigned] = {}
     for number, found in sorted(assigned.items()):
-        known = families[methods[number]]
-        known += [case for case in found if all(case is not other for other in known)] if rules.take == "all" else found
-    return list(families.items())
+        family = families.setdefault(methods[number], Assigned(methods[number], [], {}))
+        new = [case for case in found if all(case is not other for other in family.cases)] if rules.take == "all" else found
+        family.cases.extend(new)
+        if (share := bounds[number]) is not None:
+            family.within.update((key(case), share) for case in new)
+    return list(families.values())

@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from perfvcs.check.change import Change, Report, Word
+    from collections.abc import Iterable, Mapping
+
+    from perfvcs.check.case import Case
+    from perfvcs.check.change import Change, Word
+
+Key = tuple[str, str, str, str]
+
+COARSE = 0.1  # from this bound on whole percents are enough
 
 
 def within(bound: float) -> str:
     """The bound in words, rounded up.
 
-    >>> within(0.0226), within(0.1)
-    ('within ±2.3 %', 'within ±10 %')
+    >>> within(0.0226), within(0.1), within(0.306)
+    ('within ±2.3 %', 'within ±10 %', 'within ±31 %')
     """
     from math import ceil
 
-    return f"within ±{ceil(round(1000 * bound, 6)) / 10:g} %"
+    digits = 1 if bound >= COARSE else 10
+    return f"within ±{ceil(round(100 * digits * bound, 6)) / digits:,.10g} %"
 
 
 def stated(word: Word, reason: str, bound: float | None) -> str:
@@ -30,14 +38,24 @@ def stated(word: Word, reason: str, bound: float | None) -> str:
     return f"{reason}; {within(bound)}"
 
 
-def settle(report: Report, asked: float | None) -> Report:
-    """The report in which what is open, and within ``asked`` (a share), is the same; the reason says within what."""
-    if asked is None:
-        return report
-    return msgspec.structs.replace(report, changes=[_settled(change, asked) for change in report.changes])
+def key(one: Case | Change) -> Key:
+    """What the changes of a case have in common with it."""
+    return one.series, one.environment, one.uid, one.metric
 
 
-def _settled(change: Change, asked: float) -> Change:
-    if change.word != "inconclusive" or change.bound is None or change.bound > asked:
+def settle(changes: Iterable[Change], asked: float | None, by_rule: Mapping[Key, float]) -> list[Change]:
+    """The changes, of which what is open, and within ``asked`` (a share), is the same; the reason says within what.
+
+    Where nothing was asked, ``by_rule`` has the shares of the cases for which a rule has one.
+    """
+    if asked is None and not by_rule:
+        return [*changes]
+    return [_settled(change, by_rule.get(key(change)) if asked is None else asked) for change in changes]
+
+
+def _settled(change: Change, share: float | None) -> Change:
+    if share is None or not change.method:
         return change
-    return msgspec.structs.replace(change, word="same", reason=within(change.bound), coarse=False)
+    if change.word != "inconclusive" or change.bound is None or change.bound > share:
+        return msgspec.structs.replace(change, within=share)
+    return msgspec.structs.replace(change, word="same", reason=within(change.bound), coarse=False, within=share)

@@ -58,7 +58,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     ``series`` is the job's key, ``environment`` the fingerprint of what both sides were measured in (empty: unknown).
     ``effect`` is target/baseline - 1 with its ``confidence`` interval ``low``..``high``; ``shift`` the same in the metric's unit, also
     where a share of the baseline has no meaning (it is 0, or values are negative), and ``delta`` then one of the larger side.
-    ``bound``: the smallest delta at which it would be the same, by what was measured. ``coarse``: the clock is too coarse for more
+    ``bound``: the effect is at most that large, to either side, by all that was measured; ``within``: the bound from which on it was to
+    count as the same, where one was set. ``coarse``: the clock is too coarse for more
     executions to settle anything.
     Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
     medians for deterministic metrics and where outliers were
@@ -92,6 +93,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     permutation_p: float | None = None
     delta: float | None = None
     bound: float | None = None
+    within: float | None = None
     confidence: float = 0.99
     executions: tuple[int, int] = (0, 0)
     builds: tuple[int, int] | None = None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check import compare
-from perfvcs.check.bounds import settle
 from perfvcs.check.methods.log_median import FEWEST
 from perfvcs.statistics.interim import PAIRS, level, schedule
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check import Change, EarlierSessions, Report, Unit, Word
     from perfvcs.profile import Profile
+    from perfvcs.rules import Rules
     from perfvcs.summary import Measured
 
 OPEN: tuple[Word, ...] = ("inconclusive", "suspected")
@@ -41,6 +41,7 @@ def interim(
     most: int = PAIRS,
     delta: float | None = None,
     within: float | None = None,
+    rules: Rules | None = None,
     history: Mapping[Unit, EarlierSessions] | None = None,
 ) -> Interim:
     """Compare what was measured in turns up to now, ``pairs`` pairs of at most ``most``.
@@ -48,9 +49,18 @@ def interim(
     A change needs p <= .001 before the last look and p <= .0095 at it (Haybittle, Peto): at most 1.7 % of false alarms. The effect of one
     that stopped early is somewhat too large on average (+5.2 % where it is +5 %). A comparison is open while it is neither changed nor
     ``same``; one that more pairs cannot decide (a coarse clock, no usable value, too few builds, which take turns from the first pair
-    on) is not. Measuring a job can stop as soon as none of its comparisons is open.
+    on) is not. ``rules`` say how small an effect counts, and what settles it; the method here is always ``auto``. Measuring a job can
+    stop as soon as none of its comparisons is open.
     """
-    report = settle(compare(baseline, target, delta=delta, history=history, alpha=level(pairs, most)), within)
+    report = compare(
+        baseline,
+        target,
+        rules=rules and rules.by_default(),
+        delta=delta,
+        within=within,
+        history=history,
+        alpha=level(pairs, most),
+    )
     undecided = [change for change in report.having(*OPEN) if _open(change, pairs)]
     later = [count for count in schedule(most) if count > pairs]
     return Interim(report, undecided, later[0] if undecided and later else None)

@@ -222,7 +222,10 @@ def settle(
                     sides = session.sides(number)
                     if (
                         sides is None
-                        or interim(*sides, pairs=pairs, most=looks[-1], delta=delta, within=within, history=history).pairs is None
+                        or interim(
+                            *sides, pairs=pairs, most=looks[-1], delta=delta, within=within, rules=config.rules, history=history
+                        ).pairs
+                        is None
                     ):
                         pending.discard(number)
                 if not pending:

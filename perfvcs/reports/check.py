@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 import perfvcs
-from perfvcs.check import bounds
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.profile import Malformed
@@ -116,26 +115,26 @@ def compared(
     from perfvcs.check.document import decode
 
     memory, pair = repository.index.memory, (baseline.commit, target.commit)
-    basis = _basis(repository, baseline, target, method, delta)
+    basis = _basis(repository, baseline, target, method, delta, within)
     known = memory.recall(*pair)
     if known and known.basis == basis:
         with suppress(Malformed):  # a changed byte
             report = decode(known.report)
             memory.remember(*pair, known.report, basis)  # as the last verdict
-            return Check(baseline, target, bounds.settle(report, within))
-    report = repository.compare(baseline, target, method=method, delta=delta)
+            return Check(baseline, target, report)
+    report = repository.compare(baseline, target, method=method, delta=delta, within=within)
     memory.remember(*pair, msgspec.json.encode(report), basis)
-    return Check(baseline, target, bounds.settle(report, within))
+    return Check(baseline, target, report)
 
 
-def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None) -> str:
+def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None, within: float | None) -> str:
     """The hash of all that a report from what is stored depends on: the profiles, the options, the project's own files, and our code."""
     project, accepted = repository.project, repository.acceptances
     path = project.root / FILE
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
     ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
-    options = [method, delta, project.shallow]
+    options = [method, delta, within, project.shallow]
     about = [repository.index.head, states, options, text, accepted, ended, _code()]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
@@ -191,9 +190,9 @@ def measure(
     outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta, within)
     if not outcome.profiles:
         outcome.raise_failures()
-    report = repository.compare(baseline, target, method=method, delta=delta, session=session, settled=settled)
+    report = repository.compare(baseline, target, method=method, delta=delta, within=within, session=session, settled=settled)
     repository.index.memory.remember(baseline.commit, target.commit, msgspec.json.encode(report))
-    return Check(baseline, target, bounds.settle(report, within), outcome)
+    return Check(baseline, target, report, outcome)
 
 
 def _settled(
@@ -201,7 +200,7 @@ def _settled(
 ) -> list[str]:
     """Labels of the jobs of which every comparison is decided already."""
     try:
-        changes = bounds.settle(repository.compare(baseline, target, method=method, delta=delta), within).changes
+        changes = repository.compare(baseline, target, method=method, delta=delta, within=within).changes
     except NothingToCompare:
         return []
     open_jobs = {change.job for change in changes if not change.settled}

@@ -62,9 +62,9 @@ class Judged:
 
     @property
     def bound(self) -> float:
-        """The smallest delta that all of the intervals lie within, and that the clock can show."""
-        found = max(-min(self.contrast.low), *self.contrast.high, self.contrast.widest)
-        reach = expm1(min(found, LARGEST_EXPONENT)) if self.lines.logarithmic else found
+        """How large the effect is at most, at either end and over all, to either side, by the intervals and by what the clock can show."""
+        low, high = min(self.contrast.low), max(*self.contrast.high, self.contrast.widest)
+        reach = max(-expm1(min(low, 0.0)), expm1(min(high, LARGEST_EXPONENT))) if self.lines.logarithmic else max(-low, high)
         return max(reach, STEPS * self.step / self.value if self.value else inf)
 
     def effect(self, part: int) -> Effect:

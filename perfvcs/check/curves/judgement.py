@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
 MOVED = 0.05  # the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
+NO_BOUND = "no bound, since this rule has no interval"
 NO_RATIO = "no relative change: the baseline's mean is not above 0"
 
 
@@ -97,7 +98,7 @@ def judged(
 ) -> Change:
     """The change of a case as a whole by a rule that has no interval; ``centres`` are in the values' own unit (default: their means).
 
-    The gate takes a degradation whose effect is at least ``delta``, or has none.
+    The gate takes a degradation whose effect is at least ``delta``, or has none. What is open has no bound, and says so.
     """
     case, found = sides.case, effect if effect is None else finite(effect)
     centres = centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit)
@@ -105,6 +106,7 @@ def judged(
         word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
         series=case.series, environment=case.environment, effect=found, shift=None if found is None else finite(found * centres[0]),
         baseline=finite(centres[0]), target=finite(centres[1]), p=None if p is None else finite(p), delta=delta or None,
-        executions=sides.executions, paired=case.chosen.paired, method=method, reason=reason, finding=finding, curve=curve,
+        executions=sides.executions, paired=case.chosen.paired, method=method, finding=finding, curve=curve,
+        reason=f"{reason}; {NO_BOUND}" if word == "inconclusive" else reason,
         gate=word == "degradation" and (found is None or abs(found) >= delta),
     )  # fmt: skip

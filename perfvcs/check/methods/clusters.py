@@ -181,16 +181,17 @@ class Clusters(PairMethod):
                 word, reason = "inconclusive", APART
             elif not view.matched.alike:
                 word, reason = "inconclusive", UNALIKE
-            elif shifted or min(view.sample.counts) < FEWEST or not -bar <= gap.low <= gap.high <= bar:
+            elif min(view.sample.counts) < FEWEST:
+                word, reason = "inconclusive", FEW.format(min(view.sample.counts), view.sample.kind)
+            elif shifted or not -bar <= gap.low <= gap.high <= bar:
                 word, reason = "inconclusive", WIDE.format(100 * delta)
             finest, value = finest_step(view.sample.pair), min(map(abs, centres))
             if view.sample.pair.paired and view.matched.alike and min(view.sample.counts) >= FEWEST and value:
-                reach = view.relative(max(gap.high, -gap.low)) if view.ratio else max(gap.high, -gap.low)
-                bound = max([reach or 0.0, STEPS * finest / value, *(abs(each.theta) for each in differing)])
+                low, high = (view.relative(end) or 0.0 if view.ratio else end for end in (gap.low, gap.high))
+                bound = max([-low, high, STEPS * finest / value, *(abs(each.theta) for each in differing)])
             if word == "same" and is_coarse(finest, value, delta):
                 word, reason = "inconclusive", too_coarse(about, finest, delta)
-            else:
-                reason = stated(word, reason, bound)
+            reason = stated(word, reason, bound)
         return state(
             view.sample.pair, word=word, method="clusters", centres=centres, delta=delta, bound=bound, confidence=self.confidence,
             effects=(view.relative(gap.theta), view.relative(gap.low), view.relative(gap.high)), shifts=view.shifts(gap),

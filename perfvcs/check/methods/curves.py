@@ -95,8 +95,7 @@ class Curves(Method):
         bound = self._bound(one)
         if (word == "same" or reason is WIDE) and is_coarse(one.step, one.value, one.delta):
             word, reason = "inconclusive", too_coarse(one.sides.case.about, one.step * one.sides.unit, one.delta)
-        else:
-            reason = stated(word, WIDE.format(100 * one.delta) if reason is WIDE else reason, bound)
+        reason = stated(word, WIDE.format(100 * one.delta) if reason is WIDE else reason, bound)
         sides, contrast, part = one.sides, one.contrast, one.contrast.part(one.bar)
         moved = word in ("degradation", "improvement", "suspected")
         curve = self._curve(fits, one) if moved else _without_kind(fits.curve(one.place))
@@ -142,7 +141,7 @@ class Curves(Method):
         return "inconclusive", APART if apart else WIDE
 
     def _bound(self, one: Judged) -> float | None:
-        """The smallest delta at which the curve would be the same; None where no delta would do."""
+        """How large the effect is at most; None where the intervals are known to be too narrow."""
         apart = not one.sides.case.chosen.paired and one.contrast.between is None
         return None if min(one.lines.counts) < FEWEST or apart or multiple(one.lines) else one.bound
 

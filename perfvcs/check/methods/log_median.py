@@ -92,8 +92,7 @@ class LogMedian(PairMethod):
         elif reason is WIDE:
             reason = WIDE.format(100 * delta)
         bound = self._bound(one, result)
-        if not coarse:
-            reason = stated(word, reason, bound)
+        reason = stated(word, reason, bound)
         beyond = result.low > bar or result.high < -bar
         return state(
             one.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
@@ -106,11 +105,11 @@ class LogMedian(PairMethod):
         )  # fmt: skip
 
     def _bound(self, one: Scaled, result: Estimate) -> float | None:
-        """The smallest delta at which the pair would be the same; None where no delta would do."""
+        """How large the effect is at most, to either side; None where the interval is known to be too narrow, or has no meaning."""
         apart = not one.pair.paired and one.between is None
         if min(one.counts) < FEWEST or apart or result.order == "one" or isnan(result.p) or not one.value:
             return None
-        return max(one.reach(max(-result.low, result.high, result.widest or 0.0)), STEPS * one.step / one.value)
+        return max(one.reach(result.low, result.high), one.reach(0.0, result.widest or 0.0), STEPS * one.step / one.value)
 
     def _alone(self, one: Scaled) -> Change | None:
         """The verdict on a side of one execution, by the level of the history; None where that cannot say more than two values do."""

@@ -165,8 +165,7 @@ class SampledMethod(PairMethod):
                 bound = max(-outcome.low / level, outcome.high / level, STEPS * finest / (level * sample.unit))
             if (word == "same" or reason is WIDE) and is_coarse(finest, reference * sample.unit, delta):
                 word, reason = "inconclusive", too_coarse(sample.pair.about, finest, delta)
-            else:
-                reason = stated(word, WIDE.format(100 * delta) if reason is WIDE else reason, bound)
+            reason = stated(word, WIDE.format(100 * delta) if reason is WIDE else reason, bound)
         beyond = outcome.low > bar or outcome.high < -bar
         warned = not sample.pair.paired and min(sample.counts) > 1
         change = state(

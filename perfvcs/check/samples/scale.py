@@ -76,11 +76,11 @@ class Scaled:
         """The smallest effect that counts, on this scale; a change and its way back have the same size."""
         return log1p(delta) if self.logarithmic else delta * self.reference / self.unit
 
-    def reach(self, difference: float) -> float:
-        """The delta whose bar a difference >= 0 on this scale is; infinite where there is none."""
+    def reach(self, low: float, high: float) -> float:
+        """How far from 0 an interval on this scale reaches, as a share, to the side where that is more; infinite where it has no end."""
         if self.logarithmic:
-            return expm1(difference) if difference <= LARGEST_EXPONENT else inf
-        return difference * self.unit / self.reference if self.reference else inf
+            return max(-expm1(min(low, 0.0)), expm1(high) if high <= LARGEST_EXPONENT else inf)
+        return max(-low, high) * self.unit / self.reference if self.reference else inf
 
     @property
     def rounding(self) -> float:
