@@ -25,6 +25,7 @@ class History:
     truth: list[int] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)  # of the steps, in logarithms
     noise: float = 0.01
+    drifts: bool = False  # somewhere, so that the levels beside a step are not its ends
 
 
 def normal(rng: np.random.Generator, n: int) -> Series:
@@ -113,7 +114,8 @@ class Recipe:
         if rng.random() < self.spread:
             around[int(rng.integers(n // 4, 3 * n // 4)) :] *= rng.choice([0.4, 2.5])
         values = level + noise * around
-        if rng.random() < self.drift:
+        drifts = rng.random() < self.drift
+        if drifts:
             length = int(rng.integers(80, 300))
             start = int(rng.integers(0, max(1, n - length)))
             values += np.clip((np.arange(n) - start) / length, 0, 1) * noise * _between(rng, 3, 8) * rng.choice([-1, 1])
@@ -123,7 +125,7 @@ class Recipe:
             values[start : start + int(rng.integers(1, 6))] += noise * _between(rng, 4, 20) * rng.choice([-0.5, 1.0])
         values[rng.random(n) < rng.uniform(0, 2 * self.missing)] = np.nan
         values[0] = level[0] if np.isnan(values[0]) else values[0]
-        return History(values, truth, sizes, noise)
+        return History(values, truth, sizes, noise, drifts)
 
 
 def _between(rng: np.random.Generator, low: float, high: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -318,5 +319,11 @@ def test_switching_and_a_changed_spread_are_told_in_words() -> None:
     newest = Newest(line, 9, last, first, "suspected", -0.2, 0.008, 0.01, 0.0095, 0.0105, 1e-5, 7)
     assert remarks.newest(newest) == (
         f"suspected improvement at the newest commit {last[:10]}, since {first[:10]}: 8 ms, -20.0 % against the level of 10 ms,"
-        " whose single values are from 9.5 ms to 10.5 ms"
+        " where 99.9 % of single values are from 9.5 ms to 10.5 ms; only 7 earlier values are at this level, and the next commit confirms"
+        " or withdraws it"
     )
+    rarely = replace(newest, support=40, chance=0.0031)
+    assert remarks.newest(rarely).endswith(
+        "; a value as far away has a chance of 0.31 %, and the next commit confirms or withdraws it"
+    )
+    assert remarks.newest(replace(newest, word="improvement")).endswith("from 9.5 ms to 10.5 ms")

@@ -98,7 +98,7 @@ class Newest:
 
     ``commit`` is the newest measured one, ``value`` and the level ``expected`` are in the metric's unit, ``low``..``high`` is where one
     more value would be but for a ``chance`` of 1 in 1,000; ``support`` counts the earlier values. ``word``: the direction, or ``suspected``
-    where too few support it. ``since`` is the first of the newest values that are all outside.
+    where too few support it, or chance is from 1 to 5 in 1,000. ``since`` is the first of the newest values that are all unusual.
     """
 
     line: Line

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfvcs.history.finding import direction
+from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.text.quantity import change, percent, quantity
 from perfvcs.text.words import counted
 
@@ -47,5 +48,14 @@ def newest(one: Newest) -> str:
     effect = change(one.effect, None, None)
     return (
         f"{word} at the newest commit {one.commit[:SHORT]}{since}: {quantity(one.value, unit)}, {effect} against the level of"
-        f" {quantity(one.expected, unit)}, whose single values are from {usual}"
+        f" {quantity(one.expected, unit)}, where 99.9 % of single values are from {usual}{_doubt(one)}"
     )
+
+
+def _doubt(one: Newest) -> str:
+    """Why a newest value is only suspected."""
+    if one.word != "suspected":
+        return ""
+    few = f"only {one.support} earlier values are at this level"
+    chance = f"a value as far away has a chance of {100 * one.chance:.2g} %"
+    return f"; {few if one.support < SUPPORT else chance}, and the next commit confirms or withdraws it"

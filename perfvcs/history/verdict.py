@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
 
-VERSION = 1  # of what is kept
+VERSION = 2  # of what is kept
 TOGETHER = 64  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read, where a verdict needs them
 

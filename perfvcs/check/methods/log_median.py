@@ -15,6 +15,7 @@ from perfvcs.check.samples.level import standing
 from perfvcs.check.samples.pace import at_one_pace
 from perfvcs.check.samples.scale import Scaled, scale
 from perfvcs.check.statement import direction, state
+from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor
 
@@ -38,6 +39,7 @@ FAR = "some executions are far from the others: they may be part of a change"
 SINGLE = 0.999  # confidence of a single value's range
 EARLIER = "against the level of {} earlier commits"
 FEW_EARLIER = "only {} earlier commits are at the present level: at least 10"
+RARE = "one value as far from the level has a chance of {:.2g} %: below 0.1 %"
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,9 @@ class LogMedian(PairMethod):
         if abs(found.difference) < bar:
             return None
         word = direction(pair.about, found.difference) if found.word == "changed" else "suspected"
+        doubt = FEW_EARLIER.format(found.support) if found.support < SUPPORT else RARE.format(100 * found.chance)
         return state(
-            pair, word=word, reason=FEW_EARLIER.format(found.support) if word == "suspected" else "", method=self.name, delta=delta,
+            pair, word=word, reason=doubt if word == "suspected" else "", method=self.name, delta=delta,
             confidence=SINGLE, centres=(level, one.centres[1]),
             effects=(one.relative(found.difference), one.relative(found.low), one.relative(found.high)), chances=(found.chance, None, None),
             gate=word == "degradation" and (found.low > bar or found.high < -bar), finding=EARLIER.format(found.support),

@@ -18,8 +18,8 @@ SOME = 2
 class Standing:
     """The newest session's mean against the level of those before, as logarithms: the difference with the range that chance leaves it.
 
-    ``word``: ``changed`` where chance is below 1 in 1,000 and at least ten sessions support the level, ``suspected`` where fewer do, and
-    ``usual``. ``support`` counts them.
+    ``word``: ``changed`` where chance is below 1 in 1,000 and at least ten sessions support the level, ``suspected`` where fewer do, or
+    chance is below 5 in 1,000, and ``usual``. ``support`` counts them.
     """
 
     word: Literal["changed", "suspected", "usual"]

@@ -121,7 +121,7 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     places, moving = switching(segments, places, inflation, read.settled)
     found = described(segments, places, inflation, read.settled)
     starts = [step.last if step.word == "drift" else step.place for step in found]
-    last = newest(y, starts, float(scale[-1]), read.variance)
+    last = newest(y, starts, scale, read.variance)
     spreads = noisier(_about(y, found))
     if moving:  # it explains the spread
         spreads = [one for one in spreads if not moving.first - BESIDE <= one.place <= moving.last]

@@ -15,21 +15,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHANCE = 1e-3  # of an alarm per commit and benchmark where nothing changed
+SUSPICIOUS = 5e-3  # chance from which a value is usual
 SUPPORT = 10  # earlier values at the level from which an alarm is a change, and not only suspected
 FEWEST = 3  # earlier values
 SMALLEST = 0.005  # as of steps
 WINDOW = 25  # values whose median is what the next one is expected to be
-RECENT = 64  # values whose deviations count: machines change
+RECENT = 256  # values whose deviations count: of fewer, normal and heavy tails look the same
 RUN = 4  # newest values that may be outside together
-FREEDOM = (4.0, 6.0, 10.0, 30.0, 200.0)  # degrees of freedom of the tails that are tried
-USUAL = 4.0  # degrees of freedom that are expected before anything is known, and the fewest: the fence keeps out heavier tails
+FREEDOM = (3.0, 4.0, 6.0, 10.0, 30.0, 200.0)  # degrees of freedom of the tails that are tried: the fence keeps out heavier ones
+USUAL = 4.0  # degrees of freedom that are expected before anything is known
 PRIOR = 5  # values that this expectation counts as
+OTHER = 0.5  # what a value on the other side counts
 MEDIAN = 1.57  # variance of a median, times that of the mean
 LEAST = 0.3  # of the spread of values about their level: what the deviations' scale is at least
 SURE = 2.5  # standard deviations within which nothing is outside
 ROUNDS = 8
 ONCE = 1  # a single value that was as far away is no pattern
-SIDED = 40  # deviations from which each side has tails of its own
 
 Word = Literal["usual", "suspected", "changed"]
 
@@ -40,10 +41,10 @@ class Newest:
 
     ``place`` is its index, ``value`` what it is, ``expected`` the level and ``low``..``high`` where one more value at that level lies but
     for a chance of 1 in 1,000. ``chance`` is that of a value as far away (two-sided), and ``support`` how many earlier values the level
-    has. ``word``: ``usual`` inside; outside ``changed``, or ``suspected`` where fewer than ten values support it and no second one confirms
-    it. ``since`` is the index of the first of the newest values that all lie outside on the same side (``place`` where it is the only one;
-    of several the later ones confirm the first), None where the newest is usual. ``withdrawn`` is the index of the value before, where that
-    was outside and the newest one is not: the alarm was a false one.
+    has. ``word``: ``usual`` from a chance of 5 in 1,000 on; below it ``suspected``; ``changed`` where it is below 1 in 1,000 and ten values
+    or more support the level, or a second value confirms it. ``since`` is the index of the first of the newest values that are all unusual
+    on the same side (``place`` where it is the only one; of several the later ones confirm the first), None where the newest is usual.
+    ``withdrawn`` is the index of the value before, where that was unusual and the newest one is not: the alarm was a false one.
     """
 
     place: int
@@ -67,12 +68,11 @@ class Newest:
 class Tail:
     """How far values lie from what was expected, on one side: Student's t of ``df`` degrees of freedom and ``scale``.
 
-    ``share`` is that of the values on this side, ``past`` are their distances, ascending, of ``count`` values on both sides.
+    ``past`` are the distances of earlier values on this side, ascending, of ``count`` values on both sides.
     """
 
     df: float
     scale: float
-    share: float
     past: NDArray[np.float64]
     count: int
 
@@ -84,16 +84,15 @@ class Tail:
 
         if distance <= 0:
             return 1.0
-        rare = tail(distance / (self.scale * widening), self.df)
         beyond = max(0, len(self.past) - int(np.searchsorted(self.past, distance)) - ONCE)
-        return min(1.0, max(2 * self.share * rare, 2 * beyond / self.count))
+        return min(1.0, max(tail(distance / (self.scale * widening), self.df), 2 * beyond / self.count))
 
     def fence(self, widening: float = 1.0) -> float:
         """The distance whose chance is 1 in 1,000."""
         from perfvcs.statistics.student import point
 
-        reach = point(CHANCE / (2 * self.share), self.df) * self.scale * widening
         allowed = int(CHANCE * self.count / 2) + ONCE
+        reach = point(CHANCE, self.df) * self.scale * widening
         return max(reach, float(self.past[-1 - allowed]) if len(self.past) > allowed else 0.0)
 
 
@@ -114,21 +113,23 @@ class Past:
         return self.tails[value > self.level].chance(abs(value - self.level), self.widening)
 
     def outside(self, value: float) -> int:
-        """1 above, -1 below what is expected, 0 inside."""
+        """1 unusually far above what is expected, -1 below, 0 otherwise."""
         away = value - self.level
-        return 0 if abs(away) < SMALLEST or self.chance(value) >= CHANCE else 1 if away > 0 else -1
+        return 0 if abs(away) < SMALLEST or self.chance(value) >= SUSPICIOUS else 1 if away > 0 else -1
 
 
 def newest(
-    series: NDArray[np.float64], places: Sequence[int], scale: float, variance: NDArray[np.float64] | None = None
+    series: NDArray[np.float64],
+    places: Sequence[int],
+    scale: NDArray[np.float64],
+    variance: NDArray[np.float64] | None = None,
 ) -> Newest | None:
     """The newest of the finite values (n,) against the level before it; ``places`` are where the series changed for good.
 
-    What is expected is the median of the last 25 values since the last change. How far values lie from it is learned from all earlier ones,
-    each against the values before it: Student's t with its own scale and degrees of freedom (likeliest, with five values' worth of trust in
-    4), on each side where there are enough, and no rarer than it has happened, but for one. ``scale`` is the spread of the newest values,
-    ``variance`` (n,) are the values' own, NaN unknown: a newest value that is less sure than others is allowed as much more. None where
-    fewer than three values came before.
+    What is expected is the median of the last 25 values since the last change. How far values lie from it is learned from the last 256,
+    each against the values before it: Student's t, on each side (where values on the other one count half), and no rarer than it has
+    happened, but for one. ``scale`` (n,) is the spread of the values, ``variance`` (n,) are their own, NaN unknown: a newest value that is
+    less sure than others is allowed as much more. None where fewer than three values came before.
     """
     place = len(series) - 1
     if place < FEWEST:
@@ -136,7 +137,7 @@ def newest(
     value, base = float(series[-1]), place
     past = _past(series, places, scale, base, _extra(variance))
     # Values right before it that were outside, too, are not what the newest one is compared with.
-    while base > FEWEST and place - base < RUN and abs(float(series[base - 1]) - past.level) > SURE * scale:
+    while base > FEWEST and place - base < RUN and abs(float(series[base - 1]) - past.level) > SURE * scale[base - 1]:
         before = _past(series, places, scale, base - 1, 0.0)
         if not before.outside(float(series[base - 1])):
             break
@@ -145,16 +146,17 @@ def newest(
     since = place
     while side and since > base and past.outside(float(series[since - 1])) == side:
         since -= 1
+    chance = past.chance(value)
     word: Word = "usual"
     if side:
-        word = "changed" if past.support >= SUPPORT or since < place else "suspected"
+        word = "changed" if since < place or (chance < CHANCE and past.support >= SUPPORT) else "suspected"
     return Newest(
         place, value, past.level, past.level - past.tails[False].fence(past.widening), past.level + past.tails[True].fence(past.widening),
-        past.chance(value), past.support, word, since if side else None, place - 1 if base < place and since == place else None,
+        chance, past.support, word, since if side else None, place - 1 if base < place and since == place else None,
     )  # fmt: skip
 
 
-def _past(series: NDArray[np.float64], places: Sequence[int], scale: float, base: int, extra: float) -> Past:
+def _past(series: NDArray[np.float64], places: Sequence[int], scale: NDArray[np.float64], base: int, extra: float) -> Past:
     import numpy as np
 
     bounds = [0, *(one for one in places if one < base), base]
@@ -165,20 +167,13 @@ def _past(series: NDArray[np.float64], places: Sequence[int], scale: float, base
         if high > base - RECENT:
             parts += _deviations(series[max(low, base - RECENT) : high])
     away = np.concatenate(parts)
-    floor = max(scale * LEAST, float(np.abs(series).max()) * 1e-12, 1e-100)
-    sided = len(away) >= SIDED
-    both = np.sort(np.abs(away))
-    tails = []
-    for sign in (-1, 1):
-        here = np.sort(sign * away[sign * away > 0]) if sided else both
-        df, spread = _fitted(here if len(here) else both, floor)
-        share = (len(here) + 1) / (len(away) + 2) if sided else 0.5
-        # The fitted scale and degrees of freedom are not known exactly, either.
-        df = 1 / (1 / df + 1 / max(len(here), 2))
-        tails.append(Tail(df, spread, share, here, max(len(away), 1)))
+    floor = max(float(scale[-1]) * LEAST, float(np.abs(series).max()) * 1e-12, 1e-100)
+    first, second = (
+        Tail(df, spread, np.sort(sign * away[sign * away > 0]), len(away)) for sign, df, spread in _fitted(away, floor)
+    )
     support = base - since
-    widening = sqrt((1 + MEDIAN / min(support, WINDOW)) / (1 + MEDIAN / WINDOW) * (1 + extra / tails[0].scale ** 2))
-    return Past(level, support, (tails[0], tails[1]), widening)
+    widening = sqrt((1 + MEDIAN / min(support, WINDOW)) / (1 + MEDIAN / WINDOW) * (1 + extra / first.scale**2))
+    return Past(level, support, (first, second), widening)
 
 
 def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -189,24 +184,39 @@ def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     about = (first - np.median(first)) * sqrt((len(first) + MEDIAN) / max(len(first) - 1, 1))
     if n <= WINDOW:
         return [about]
-    windows = np.sort(np.lib.stride_tricks.sliding_window_view(part[:-1], WINDOW), axis=1)
-    return [about, part[WINDOW:] - windows[:, WINDOW // 2]]
+    windows = np.lib.stride_tricks.sliding_window_view(part[:-1], WINDOW)
+    return [about, part[WINDOW:] - np.partition(windows, WINDOW // 2, axis=1)[:, WINDOW // 2]]
 
 
-def _fitted(distances: NDArray[np.float64], floor: float) -> tuple[float, float]:
-    """Degrees of freedom and scale of the likeliest t about 0 of some distances from it, ascending."""
+def _fitted(away: NDArray[np.float64], floor: float) -> list[tuple[int, float, float]]:
+    """Per side (-1, 1) the degrees of freedom and the scale of a t about 0, from deviations (n,).
+
+    The likeliest scale for each of several degrees of freedom, and the mean of these fits by their likelihoods (1 / df, and the logarithm
+    of the scale): hundreds of values hardly tell normal tails from heavy ones, and the likeliest degrees of freedom alone would be now
+    these, now those.
+    """
     import numpy as np
 
-    middle = max(float(distances[len(distances) // 2]) / 0.74, floor)
     freedom, constant, prior = _trials()
-    values = np.concatenate([distances, prior * middle])[None, :]
-    squares = values**2
-    variance = np.full((len(freedom), 1), middle**2)
+    distances = np.abs(away)
+    middle = max(float(np.median(distances)) / 0.74, floor)
+    squares = np.concatenate([distances, prior * middle]) ** 2
+    weights = np.ones((2, 1, len(squares)))
+    weights[0, 0, : len(away)][away > 0] = OTHER
+    weights[1, 0, : len(away)][away < 0] = OTHER
+    total = weights.sum(axis=2, keepdims=True)
+    weighted = np.swapaxes(weights * squares, 1, 2) / total
+    variance = np.full((2, len(freedom), 1), middle**2)
     for _ in range(ROUNDS):
-        variance = np.maximum(((freedom + 1) * squares / (freedom + squares / variance)).mean(axis=1, keepdims=True), floor**2)
-    likelihood = (constant - np.log(variance) / 2 - (freedom + 1) / 2 * np.log1p(squares / (freedom * variance))).sum(axis=1)
-    best = int(likelihood.argmax())
-    return float(freedom[best, 0]), sqrt(float(variance[best, 0]))
+        variance = np.maximum((freedom + 1) * ((1 / (freedom + squares / variance)) @ weighted), floor**2)
+    inner = np.log1p(squares / (freedom * variance)) @ np.swapaxes(weights, 1, 2)
+    likelihood = (total * (constant - np.log(variance) / 2) - (freedom + 1) / 2 * inner)[:, :, 0]
+    share = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    # The scale and the degrees of freedom are not known exactly, either.
+    rest = share @ (1 / freedom[:, 0]) + 1 / (total[:, 0, 0] - len(prior))
+    spread = np.exp((share * np.log(variance[:, :, 0])).sum(axis=1) / 2)
+    return [(sign, 1 / float(rest[turn]), float(spread[turn])) for turn, sign in enumerate((-1, 1))]
 
 
 @lru_cache(maxsize=1)
