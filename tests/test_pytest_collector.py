@@ -17,7 +17,8 @@ from perfvcs.errors import UsageError
 from perfvcs.profile import FINE, REPEATED
 
 Measure = Callable[..., Observations]
-COMMAND = (sys.executable, "-m", "pytest", "-q")
+PLAIN = (sys.executable, "-m", "pytest", "-q")
+COMMAND = (*PLAIN, "-p", "no:hypothesispytest")  # whose start takes longer than all else
 
 
 @pytest.fixture
@@ -413,7 +414,7 @@ def test_tests_see_the_environment_as_it_is_and_nothing_is_left(measure: Measure
             """,
         "test_b.py": "from hypothesis import given, strategies as s\n@given(s.text())\ndef test_drawn(text): pass\n",
     }
-    found = measure(files, env={"PYTHONPATH": "extra", "PERFVCS_PADDING": "x" * 99})
+    found = measure(files, argv=PLAIN, env={"PYTHONPATH": "extra", "PERFVCS_PADDING": "x" * 99})
     assert not found.warnings and marks(found)["test_environment"] == REPEATS
     assert sorted(path.name for path in (tmp_path / "project").iterdir()) == ["pytest.ini", "test_a.py", "test_b.py"]
 
