@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ settings.register_profile("load", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("load")
 
 LACK = "missing here: "  # how the reason begins of a test that is skipped for what the machine lacks
+Once = Callable[[str, Callable[[Path], object]], Path]
 UNUSUAL = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")  # set in many containers, seldom where people work
 
 
@@ -107,6 +109,27 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
         GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="ada@example.org", GIT_COMMITTER_NAME="Ada", GIT_COMMITTER_EMAIL="ada@example.org",
         NO_COLOR="1", COLUMNS="80",
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """What one worker makes and all read: ``once("name", make)`` gives the folder that ``make`` filled, here or in another worker."""
+    base = tmp_path_factory.getbasetemp()
+    top = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "once"
+    top.mkdir(exist_ok=True)
+
+    def folder(name: str, make: Callable[[Path], object]) -> Path:
+        found = top / name
+        with (top / f"{name}.lock").open("a") as lock:  # of the kernel: whoever dies gives it back
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.fstat(lock.fileno()).st_size:
+                shutil.rmtree(found, ignore_errors=True)
+                found.mkdir()
+                make(found)
+                lock.write("made\n")
+        return found
+
+    return folder
 
 
 @pytest.fixture

@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import lack
+from conftest import Once, lack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -115,16 +113,17 @@ BUILDS += [("clang", "-O0", "-fno-pie", "-no-pie")]
 
 
 @pytest.fixture(scope="session")
-def sized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, tuple[str, ...]], Path]:
-    """The corpus of sizes, compiled by each compiler that is there."""
-    folder = tmp_path_factory.mktemp("sizes")
+def sized(once: Once) -> Callable[[str, tuple[str, ...]], Path]:
+    """A source of the corpus of sizes, compiled in one of the ways."""
 
     def target(source: str, how: tuple[str, ...]) -> Path:
-        return folder / f"{source}{''.join(how)}"
+        compiler, *options, link = how
 
-    jobs = [(source, how) for source in ("sizes.c", "sizes.cpp") for how in BUILDS if shutil.which(how[0])]
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda job: compile_(job[1][0], NATIVE / job[0], target(*job), *job[1][1:-1], link=job[1][-1:]), jobs))
+        def make(folder: Path) -> None:
+            compile_(compiler, NATIVE / source, folder / source, *options, link=(link,))
+
+        return once(f"{source}{''.join(how)}", make) / source
+
     return target
 
 
@@ -594,24 +593,21 @@ def test_auto_finds_the_functions_that_take_the_time(build, record):
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], Path]:
-    """The programs, each by gcc -O2 and by clang -O0 without PIE; gcc's are linked with -pg, which starts gprof."""
-    folder = tmp_path_factory.mktemp("programs")
+def corpus(once: Once) -> Callable[[Path, str], Path]:
+    """One of the programs, by gcc -O2 or by clang -O0 without PIE; gcc's are linked with -pg, which starts gprof."""
 
     def target(source: Path, compiler: str) -> Path:
-        return folder / f"{source.name}-{compiler}"
+        name = f"{source.name}-{compiler}"
 
-    def make(job: tuple[Path, str]) -> None:
-        source, compiler = job
-        how = ("-O2", "-fcf-protection=full") if compiler == "gcc" else ("-O0", "-fno-pie")
-        compile_(compiler, source, target(*job), *how, link=("-pg",) if compiler == "gcc" else ("-no-pie",))
-        for library in source.parent.glob(f"{source.stem}.so.*"):
-            by = {"gcc": "g++", "clang": "clang++"}[compiler] if library.suffix == ".cpp" else compiler
-            subprocess.run([by, *FLAGS, "-fPIC", "-shared", library, "-o", f"{target(*job)}.so"], check=True)
+        def make(folder: Path) -> None:
+            how = ("-O2", "-fcf-protection=full") if compiler == "gcc" else ("-O0", "-fno-pie")
+            compile_(compiler, source, folder / name, *how, link=("-pg",) if compiler == "gcc" else ("-no-pie",))
+            for library in source.parent.glob(f"{source.stem}.so.*"):
+                by = {"gcc": "g++", "clang": "clang++"}[compiler] if library.suffix == ".cpp" else compiler
+                subprocess.run([by, *FLAGS, "-fPIC", "-shared", library, "-o", folder / f"{name}.so"], check=True)
 
-    jobs = [(source, compiler) for source in PROGRAMS for compiler in ("gcc", "clang") if shutil.which(compiler)]
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(make, jobs))
+        return once(name, make) / name
+
     return target
 
 
