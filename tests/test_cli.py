@@ -128,7 +128,7 @@ def test_an_exit_code_can_be_given(commands):
         (["--nonsense"], "see perf --help"),
         (["hook", "install", "pre-pull"], "see perf hook install --help"),
         (["hook", "status", "--nonsense"], "see perf hook status --help"),
-        (["-C", "/nonexistent", "hook", "status"], "-C /nonexistent: No such file or directory: see perf --help"),
+        (["-C", "missing", "hook", "status"], "-C missing: No such file or directory: see perf --help"),
         (["-C", "/dev"], "Missing command: see perf --help"),
     ],
 )
