@@ -159,7 +159,9 @@ def test_functions_of_an_installed_package_are_those_of_its_sources(tmp_path: Pa
         (place / "__init__.py").write_text("def work(): return 1\n")
     (root / "test_a.py").write_text("import foreign, pkg\ndef test_a(): pkg.work() and foreign.work()\n")
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(packages)}
-    found = Pytest(repeat=1).collect(Run((sys.executable, "-m", "pytest", "-q"), root, env, scratch, "tests"))
+    found = Pytest(repeat=1).collect(
+        Run((sys.executable, "-m", "pytest", "-q", "-p", "no:hypothesispytest"), root, env, scratch, "tests")
+    )
     assert found.reached is not None
     package = "src/pkg/__init__.py"
     assert found.reached.functions == [f"{package}:<module>", f"{package}:work", "test_a.py:<module>", "test_a.py:test_a"]
@@ -170,7 +172,13 @@ def test_functions_need_not_be_recorded(tmp_path: Path) -> None:
     root.mkdir()
     (tmp_path / "scratch").mkdir()
     (root / "test_a.py").write_text("def test_a(): pass\n")
-    run = Run((sys.executable, "-m", "pytest"), root, {"PATH": os.environ["PATH"]}, tmp_path / "scratch", "tests")
+    run = Run(
+        (sys.executable, "-m", "pytest", "-p", "no:hypothesispytest"),
+        root,
+        {"PATH": os.environ["PATH"]},
+        tmp_path / "scratch",
+        "tests",
+    )
     assert Pytest(repeat=1, functions=False).collect(run).reached is None
 
 
@@ -244,7 +252,7 @@ def test_files_that_are_none_too_many_and_too_large_are_refused(tmp_path: Path, 
 
 # the front door
 
-CONFIG = 'cmd = "python -m pytest -q"\ncollectors = [{ name = "pytest", repeat = 2 }]\nexecutions = 5\nenv = { PYTHONPATH = "." }'
+CONFIG = 'cmd = "python -m pytest -q -p no:hypothesispytest"\ncollectors = [{ name = "pytest", repeat = 2 }]\nexecutions = 5\nenv = { PYTHONPATH = "." }'
 SLOW = "import time\n\ndef work():\n    time.sleep({})\n\ndef other():\n    time.sleep(0.01)\n"
 USES = "import lib\ndef test_work(): lib.work()\ndef test_both(): lib.other(), lib.work()\ndef test_other(): lib.other()\n"
 

@@ -168,7 +168,7 @@ def test_every_collector_survives_a_failure(project: Project, perf: Perf, turns:
         "complexity": '{ name = "complexity", functions = ["test_work:work"] }',
         "samples": '{ name = "samples", rate = 200 }',
     }
-    command = f"{sys.executable} {'-m pytest -q -p no:cacheprovider' if collector == 'pytest' else 'test_work.py'}"
+    command = f"{sys.executable} {'-m pytest -q -p no:cacheprovider -p no:hypothesispytest' if collector == 'pytest' else 'test_work.py'}"
     project.configure(f'cmd = "{command}"\nexecutions = 2\ncollectors = [{options.get(collector, json.dumps(collector))}]')
     program = (
         "import os, pathlib, sys, time\n"
