@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from perfvcs.site import model
@@ -19,6 +18,7 @@ MOVED = 400  # series in a table
 STEPS = 500  # changes that are laid to one commit
 MOVING = ("degradation", "improvement", "suspected")
 MAY = 100  # changes that may have come with a commit and more likely came with another
+NEAR = 20  # commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
 
 
 @dataclass(frozen=True)
@@ -58,23 +58,21 @@ class Commits:
 
     @cached_property
     def _steps(self) -> tuple[dict[int, list[tuple[int, int]]], dict[int, list[tuple[int, int]]]]:
-        """By measured place, the changes that are laid to it, and the first of those that may be its as well."""
-        own, may = defaultdict(list), {}
-        contents, found = self.contents, self.contents.found
-        begins, ends = defaultdict(list), defaultdict(list)
-        for rank, pair in enumerate(found):
+        """By measured place, the changes that are laid to it, and those that may be its as well."""
+        contents, measured = self.contents, self.contents.record.measured
+        own: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        may: dict[int, list[tuple[int, int]]] = {place: [] for place in measured}
+        for pair in contents.found:
             finding = contents.finding(*pair)
             own[finding.turn].append(pair)
-            begins[bisect_left(contents.record.measured, contents.places[finding.first])].append(rank)
-            ends[bisect_right(contents.record.measured, contents.places[finding.last])].append(rank)
-        here: list[int] = []  # the ranks of those that may be the next place's, ascending: a drift may be any of thousands
-        for turn, place in enumerate(contents.record.measured):
-            for rank in ends[turn]:
-                del here[bisect_left(here, rank)]
-            for rank in begins[turn]:
-                insort(here, rank)
-            others = (found[rank] for rank in here if contents.finding(*found[rank]).turn != place)
-            may[place] = list(islice(others, MAY))
+            if finding.commits <= NEAR:
+                first, last = (
+                    bisect_left(measured, contents.places[finding.first]),
+                    bisect_right(measured, contents.places[finding.last]),
+                )
+                for place in measured[first:last]:
+                    if place != finding.turn:
+                        may[place].append(pair)
         return own, may
 
     def key(self, place: int) -> str:
@@ -82,7 +80,7 @@ class Commits:
         contents, turn = self.contents, self._turns[place]
         own, may = self._steps
         steps = [self._about(*pair) for pair in own[place]]
-        possible = [contents.possible(*pair) for pair in may[place]]
+        possible = [contents.possible(*pair) for pair in may[place][:MAY]]
         moved = []
         for number, at in self._changed.get(place, []):
             trail = contents.record.trails[number]
@@ -124,7 +122,7 @@ class Commits:
         return model.Revision(
             commit=contents.commit(place), parents=list(contents.record.details[contents.record.commits[place]].parents),
             files=diff.files, more=diff.more, steps=[contents.step(*pair) for pair in own[place][:STEPS]],
-            may=[contents.possible(*pair) for pair in may[place]], moved=[self._row(*pair) for pair in moved[:MOVED]],
+            may=[contents.possible(*pair) for pair in may[place][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
             left_out=left_out, same=same, alone=alone, before=around[0], after=around[1],
         )  # fmt: skip
 
