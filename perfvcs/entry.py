@@ -23,4 +23,5 @@ def main() -> None:
 
         command_line()
     finally:
+        gc.freeze()  # what is left goes with the process: Python need not search it for cycles as it ends
         interruption.end()

@@ -248,7 +248,7 @@ class Repository:
 
     def measured(self, state: State) -> list[Measured]:
         """Headers and summaries of a state's profiles."""
-        return [one for one in self.index.measured([state.filed]) if one.header.dirty == state.dirty]
+        return [one for one in self.index.measured([state.filed]) if _is_of(one, state)]
 
     def profiles(self, headers: Iterable[Header]) -> list[Profile]:
         """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them.
@@ -338,9 +338,12 @@ class Repository:
 
         ``session`` leaves only what that session measured, and what was ``settled`` before it (labels of jobs).
         """
-        from perfvcs.check import NothingToCompare, compare
+        from perfvcs.check import NothingToCompare, compare, earlier_sessions
 
-        sides = [self.measured(state) for state in (baseline, target)]
+        along = self._along(target)
+        known = self.index.measured(dict.fromkeys([*along, baseline.filed, target.filed]))  # once, also what several need
+        history = earlier_sessions(one for one in known if one.header.commit in along)
+        sides = [[one for one in known if _is_of(one, state)] for state in (baseline, target)]
         if session:
             sides = [
                 [one for one in side if one.header.collected.session == session or one.header.job.label in settled]
@@ -350,7 +353,7 @@ class Repository:
             if not side:
                 raise NothingToCompare(f"{state.name} has no profiles: measure it with `perf collect`, or both with --measure")
         report = compare(
-            sides[0], sides[1], method=method, rules=self.rules, delta=delta, within=within, history=self.history(target),
+            sides[0], sides[1], method=method, rules=self.rules, delta=delta, within=within, history=history,
             read=self.profiles,
         )  # fmt: skip
         report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
@@ -378,5 +381,12 @@ class Repository:
         """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""
         from perfvcs.check import earlier_sessions
 
-        measured = islice(self.measured_ancestors(target.commit), HISTORY)
-        return earlier_sessions(self.index.measured([*reversed(list(measured)), target.commit]))
+        return earlier_sessions(self.index.measured(self._along(target)))
+
+    def _along(self, target: State) -> list[str]:
+        """The nearest measured ancestors, oldest first, and the target's own commit."""
+        return [*reversed(list(islice(self.measured_ancestors(target.commit), HISTORY))), target.commit]
+
+
+def _is_of(one: Measured, state: State) -> bool:
+    return one.header.commit == state.filed and one.header.dirty == state.dirty

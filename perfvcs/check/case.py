@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.check.change import Change, Word
 from perfvcs.check.sessions import EarlierSessions, Unit
@@ -28,7 +29,7 @@ UNSIZED = "one side has no sizes"
 UNUSABLE = "no execution has a usable value on both sides"
 
 
-class Execution(NamedTuple):
+class Execution(msgspec.Struct, frozen=True, gc=False):
     """One execution of one side: the place of its profile, its build and number there, and its median."""
 
     profile: int
@@ -39,8 +40,7 @@ class Execution(NamedTuple):
 Executions = tuple[tuple[Execution, ...], ...]  # per session
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """The comparable profiles of one benchmark on both sides: when ``paired``, place by place of one session."""
 
     baseline: list[Measured]
@@ -53,8 +53,7 @@ class Chosen:
         return self.baseline, self.target
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(msgspec.Struct, frozen=True, dict=True):
     """One unit and metric of two comparable sides, with all its sizes; at least one size is on both.
 
     ``header`` is the newest one of the target, ``before`` and ``after`` hold the summaries of each size. Profiles of counters, several
@@ -100,7 +99,7 @@ class Case:
         """Whether its rows are recorded calls of a function: many, short, each at the size that it happened to have."""
         return self.header.job.collector == RECORDER
 
-    @property
+    @cached_property
     def sizes(self) -> int:
         """How many sizes there are, on the side that has fewer; above the limit of summaries some larger number."""
         return min(
@@ -137,8 +136,7 @@ class Case:
         return pairs, decided
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(msgspec.Struct, frozen=True, dict=True):
     """One unit, size and metric of two comparable sides: a median per execution.
 
     When the case is ``paired``, both sides have the same sessions and, in each, executions which belong together block by block.
@@ -209,20 +207,22 @@ def decided_change(
 def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
     """The executions that both sides have, session by session; empty sessions are left out."""
     sides: tuple[list[tuple[Execution, ...]], list[tuple[Execution, ...]]] = [], []
-    for profile in before:
-        if profile in after:
-            ours, theirs = _numbered(before[profile], after[profile]), _numbered(after[profile], before[profile])
-            both = [key for key in ours if key in theirs and isfinite(ours[key][1]) and isfinite(theirs[key][1])]
+    for profile, one in before.items():
+        if (other := after.get(profile)) is not None:
+            single = max(len(set(one.binaries)), len(set(other.binaries))) <= 1
+            ours, theirs = (_numbered(profile, summary, single=single) for summary in (one, other))
+            both = [key for key in ours if key in theirs]
             if both:
                 for side, found in zip(sides, (ours, theirs), strict=True):
-                    side.append(tuple(Execution(profile, *found[key]) for key in both))
+                    side.append(tuple([found[key] for key in both]))
     return tuple(sides[0]), tuple(sides[1])
 
 
-def _numbered(one: Summary, other: Summary) -> dict[Place, tuple[Place, float]]:
-    """Place and median by build and execution; by execution alone where each side has one build, whatever its number."""
-    single = all(len(set(summary.binaries)) <= 1 for summary in (one, other))
-    return {((0 if single else place[0]), place[1]): (place, value) for place, value in zip(one.places, one.medians, strict=True)}
+def _numbered(profile: int, one: Summary, *, single: bool) -> dict[Place | int, Execution]:
+    """What is finite by build and execution; by execution alone where each side has a ``single`` build, whatever its number."""
+    keys: Sequence[Place | int] = one.executions if single else one.places
+    rows = zip(keys, one.places, one.medians, strict=True)
+    return {key: Execution(profile, place, value) for key, place, value in rows if isfinite(value)}
 
 
 def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from math import isfinite, log
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,8 +26,7 @@ class Unit(NamedTuple):
     metric: str
 
 
-@dataclass(frozen=True)
-class EarlierSessions:
+class EarlierSessions(msgspec.Struct, frozen=True):
     """One unit's history: per session, in order, the log-mean of the executions' medians and the commit;
 
     And the A/A effects seen.

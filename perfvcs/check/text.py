@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter, defaultdict
 from math import floor, log10
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
@@ -64,6 +64,14 @@ def text(report: Report, *, width: int = COLUMNS, verbose: bool = False, pairs: 
     for name, changes in grouped(change for change in report.changes if change.accepted is not None).items():
         lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, several, width, verbose=verbose), ""]
     return "\n".join([*lines, *_ending(report, width, pairs)])
+
+
+def wrap(text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = "") -> list[str]:
+    """A text of one line as lines of at most ``width`` characters; ``textwrap`` takes longer to find that it fits as it is."""
+    line = initial_indent + text
+    if len(line) <= width and text and text == text.strip():
+        return [line]
+    return textwrap.wrap(text, width, initial_indent=initial_indent, subsequent_indent=subsequent_indent)
 
 
 def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:
@@ -213,7 +221,7 @@ def _unknown(change: Change) -> str:
 def _indented(word: str, rest: str, width: int) -> list[str]:
     """The word in its column and the rest beside it; inner spaces of a row that fits stay."""
     line = f"  {word:<{WORD}} {rest}".rstrip()
-    return [line] if len(line) <= width else wrap(line, width, subsequent_indent=" " * (WORD + 5), drop_whitespace=True)
+    return [line] if len(line) <= width else wrap(line, width, subsequent_indent=" " * (WORD + 5))
 
 
 def _ending(report: Report, width: int, pairs: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # Letters and marks that Unicode calls printable and no font draws: joiners of graphemes, fillers, variation selectors.
 UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
@@ -26,8 +27,12 @@ def shorten(name: str, width: int = 48) -> str:
     if len(name) > width:
         tail = (width - 1) * 2 // 5
         name = f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
-    if name.isascii() and name.isprintable():
-        return name
+    return name if name.isascii() and name.isprintable() else _isolated(name)
+
+
+@lru_cache(maxsize=1024)
+def _isolated(name: str) -> str:
+    """A name made visible, and isolated where any of it is written from right to left."""
     shown = visible(name)
     foreign = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
     return f"{ISOLATED[0]}{shown}{ISOLATED[1]}" if foreign else shown
@@ -56,6 +61,8 @@ def _symbol(character: str) -> str:
 
 def printable(text: str) -> str:
     """A text of several lines, made visible; what ``shorten`` has put around names that are written from right to left stays."""
+    if text.isascii() and text.isprintable():
+        return text
     if not any(hidden(character) for character in set(text) - {"\n"}):
         return text
     return "\n".join(_line(line) for line in text.split("\n"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, expm1, isnan
 from typing import TYPE_CHECKING, ClassVar
+
+from msgspec.structs import replace
 
 from perfvcs.check.bounds import stated
 from perfvcs.check.change import Change, Word

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import inf, isnan
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from perfvcs.check.samples.turns import later
 from perfvcs.statistics import huber, period
@@ -28,8 +29,7 @@ Shape = tuple[int, ...]  # executions per session
 Order = Literal["mixed", "unknown", "one"]  # who came first: now one, now the other; not known; the same but once at most
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True):
     """Target minus baseline of one pair, on the pair's scale; NaN and infinite where a side has one execution.
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 % (apart 3 %), or the smallest that so few executions

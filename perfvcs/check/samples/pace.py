@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import exp, inf, log, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from perfvcs.statistics.covariate import far_apart, slope
 
@@ -29,10 +30,10 @@ def at_one_pace(pair: Pair) -> Pair:
     sides = pair.before, pair.after
     if pair.about.unit != "s" or min(pair.executions) < FEWEST:
         return pair
-    if not all(0 < one.value < inf for side in sides for session in side for one in session):
-        return pair
     before, after = (_paces(side, measured) for side, measured in zip(sides, pair.case.chosen.sides, strict=True))
     if before is None or after is None or far_apart(_flat(before), _flat(after)):
+        return pair
+    if not all(0 < one.value < inf for side in sides for session in side for one in session):
         return pair
     steepness, stretch = _slope((before, after), sides)
     if steepness == 0:
@@ -51,11 +52,13 @@ def at_one_pace(pair: Pair) -> Pair:
 def _moved(session: tuple[Execution, ...], by: list[float], stretch: float) -> tuple[Execution, ...]:
     logs = [log(one.value) - less for one, less in zip(session, by, strict=True)]
     middle = fmean(logs)
-    return tuple(one._replace(value=exp(middle + stretch * (value - middle))) for one, value in zip(session, logs, strict=True))
+    return tuple(replace(one, value=exp(middle + stretch * (value - middle))) for one, value in zip(session, logs, strict=True))
 
 
 def _paces(side: Executions, measured: list[Measured]) -> Logs | None:
     """The logarithm of the pace of each execution; None where one is not known."""
+    if not all(measured[session[0].profile].paces for session in side):
+        return None
     found = [[measured[one.profile].paces.get(one.place, 0.0) for one in session] for session in side]
     if not all(0 < pace < inf for session in found for pace in session):
         return None

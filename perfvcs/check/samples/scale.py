@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from math import exp, expm1, inf, isinf, log, log1p
+from functools import cached_property
+from math import exp, expm1, fsum, inf, isinf, log, log1p
 from statistics import fmean, median
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.statistics import sessions
 
@@ -21,8 +23,7 @@ LARGEST_SHARE = 1e100  # squares of more are
 REPEATS = 3  # degrees of freedom from which several sessions of the two sides stand in for a history
 
 
-@dataclass(frozen=True)
-class Scaled:
+class Scaled(msgspec.Struct, frozen=True, dict=True):
     """What of a pair is replicated, on its scale: the executions, or where builds were repeated each build's mean of them.
 
     ``centres`` in the metric's unit; ``between`` is what is known of sessions that were apart. Where the scale is not ``logarithmic``,
@@ -40,7 +41,7 @@ class Scaled:
     unit: float = 1.0
     step: float = 0.0
 
-    @property
+    @cached_property
     def counts(self) -> tuple[int, int]:
         """Executions, or builds, on both sides."""
         return sum(map(len, self.baseline)), sum(map(len, self.target))
@@ -48,7 +49,8 @@ class Scaled:
     @property
     def equal(self) -> bool:
         """Whether all values of both sides are."""
-        return len({*flatten(self.baseline), *flatten(self.target)}) == 1
+        first = self.baseline[0][0]
+        return all(value == first for side in (self.baseline, self.target) for session in side for value in session)
 
     @property
     def medians(self) -> tuple[float, float]:
@@ -82,7 +84,7 @@ class Scaled:
             return max(-expm1(min(low, 0.0)), expm1(high) if high <= LARGEST_EXPONENT else inf)
         return max(-low, high) * self.unit / self.reference if self.reference else inf
 
-    @property
+    @cached_property
     def rounding(self) -> float:
         """What the finest step of the readings can hide or pretend of a difference, on this scale."""
         if not 0 < self.step < inf:
@@ -151,7 +153,12 @@ def _within(centre: float, values: Sequence[float]) -> float:
 
 
 def _centre(side: Sessions) -> float:
-    return fmean(map(fmean, side))
+    return _mean([_mean(session) for session in side])
+
+
+def _mean(values: Sequence[float]) -> float:
+    """``fmean`` without what it looks at before."""
+    return fsum(values) / len(values)
 
 
 def _between(past: EarlierSessions | None, baseline: Sessions, target: Sessions) -> sessions.Spread | None:
