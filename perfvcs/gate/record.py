@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 
 import msgspec
 
@@ -41,6 +40,8 @@ class Record(msgspec.Struct, frozen=True):
     @classmethod
     def new(cls, store: str) -> Record:
         """A record with a token that nobody can guess."""
+        import secrets  # takes 3 ms, and most commands only read
+
         return cls(secrets.token_hex(32), store)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ import msgspec
 from perfvcs.index.database import Database, Result
 from perfvcs.index.entries import PATH, WITHIN, Entry, entries, order
 from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, Number, unpack
-from perfvcs.index.findings import Findings
 from perfvcs.index.levels import RECORD
 from perfvcs.index.lines import Course, Line, Spreads, courses, lines, spreads
 from perfvcs.index.verdicts import Verdict, Verdicts
@@ -24,6 +24,7 @@ from perfvcs.summary import Header, Measured, Place, Summary
 if TYPE_CHECKING:
     import sqlite3
 
+    from perfvcs.index.findings import Findings
     from perfvcs.store import Moved, Store
 
 LEAST = 4  # characters of a prefix
@@ -59,9 +60,15 @@ class Index:
         self._store = store
         self._database = Database(path, SCHEMA, VERSION)
         self.memory = Verdicts(path.with_name("verdicts.db"))
-        self.findings = Findings(path.with_name("steps.db"))
         self._snapshot: sqlite3.Connection | None = None  # the connection with a read transaction
         self._head: str | None = None
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What was found in series."""
+        from perfvcs.index.findings import Findings  # what it keeps is only for those who judge series
+
+        return Findings(self._database.path.with_name("steps.db"))
 
     def refresh(self) -> None:
         """Follow the store: reads what has come since the last time, and nothing else. Raises Damaged when the store is."""
@@ -265,7 +272,8 @@ class Index:
         self._snapshot = None
         self._database.close()
         self.memory.close()
-        self.findings.close()
+        if "findings" in vars(self):
+            self.findings.close()
 
 
 def _mirrored(connection: sqlite3.Connection) -> str | None:

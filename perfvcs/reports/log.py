@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.history.finding import title
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.quantity import change, quantity
@@ -122,6 +121,8 @@ def log_of(repository: Repository, revision: str, number: int, *, everything: bo
 
 def _marked(finding: Finding) -> str:
     """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``."""
+    from perfvcs.history.finding import title
+
     word = finding.word if finding.drift else f"lasting {finding.word}"
     denied = ", contradicted" if finding.contradiction else ""
     text = f"{word} {change(finding.effect, finding.low, finding.high)}{denied}  "
@@ -129,6 +130,8 @@ def _marked(finding: Finding) -> str:
 
 
 def _fields(finding: Finding) -> dict[str, object]:
+    from perfvcs.history.finding import title
+
     return {
         "word": finding.word, "direction": finding.direction, "benchmark": title(finding.line), "metric": finding.line.metric,
         "environment": finding.line.environment.fingerprint, "effect": finding.effect, "low": finding.low, "high": finding.high,
