@@ -56,7 +56,8 @@ def test_collectors_of_one_job_are_told_apart(project: Project, perf: Perf) -> N
     assert "work (memory)  bytes" in collected
     assert log.index("work (time)    wall time") < log.index("work (memory)  bytes")
     rows = [line.split() for line in perf("status").out.splitlines() if line.startswith("  measured")]
-    assert {row[2]: row[5] for row in rows} == {"memory": "MB", "time": "ms"}
+    units = {row[2]: row[5] for row in rows}
+    assert units["memory"] == "MB" and units["time"] in ("ms", "s")  # of a machine under load
     assert [trend["collector"] for trend in json.loads(perf("log", "--json").out)["trends"]] == ["time", "time", "memory"]
 
 
