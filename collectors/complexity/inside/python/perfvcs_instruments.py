@@ -33,9 +33,9 @@ class Instruments:
         self.recorder: Any
         tracer = self._extension(extensions)
         if tracer is None:
-            module = _module("perfvcs_recorder")
-            self.recorder = module.Recorder(lambda: notes.path("calls", ".bin"), keep, outermost)
-            trial = module.Recorder(lambda: "", 1, outermost, inf)  # what taking a row costs is charged when it is taken
+            make = _module("perfvcs_probe").Recording
+            self.recorder = make(lambda: notes.path("calls", ".bin"), keep, outermost)
+            trial = make(lambda: "", 1, outermost, inf)  # what taking a row costs is charged when it is taken
         else:
             _module("perfvcs_awaits").Iterator = tracer.iterator
             self.recorder = trial = _module("perfvcs_native").Recorder(tracer, notes.folder, str(notes.start), keep, outermost)

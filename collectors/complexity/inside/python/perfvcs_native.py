@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Probe:
-    """What stands in the body of one function; see ``perfvcs_recorder.Probe``."""
+    """What stands in the body of one function; see ``perfvcs_probe.Probe``."""
 
     def __init__(self, parts: dict[str, Any]) -> None:
         self.function, self.enter, self.begin = parts["function"], parts["enter"], parts["begin"]
@@ -38,7 +38,7 @@ class Probe:
         return ast.Subscript(value=constant(self.function), slice=ast.Constant(value=None), ctx=context)
 
     def interrupted(self, frame: Any) -> None:
-        """See ``perfvcs_recorder.Probe``: no handler of a signal can run once the call is noted."""
+        """See ``perfvcs_probe.Probe``: no handler of a signal can run once the call is noted."""
 
     def guessing(self, guess: Any) -> Any:
         """What gives the size of a call; ``guess`` is asked where it is not the length of the argument that it chose before."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _ast as ast
 import sys
-from _thread import _local
 from time import perf_counter
 
 TYPE_CHECKING = False
@@ -12,12 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Recorder
+    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Calls, Recorder
     from perfvcs.collectors.complexity.inside.python.perfvcs_samples import Function
     from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import exact
     from perfvcs.collectors.complexity.inside.python.perfvcs_suspension import suspending
 else:
     exact, suspending = _module("perfvcs_sizes").exact, _module("perfvcs_suspension").suspending  # noqa: F821 - the hook's
+    Calls, Recorder = _module("perfvcs_recorder").Calls, _module("perfvcs_recorder").Recorder  # noqa: F821
 
 
 class Probe:
@@ -69,16 +69,14 @@ class Probe:
         return size
 
 
-class Calls(_local):
-    """The running calls of one function in this thread, as (size, what was spent before, start), or the handle of a suspendable one.
+class Recording(Recorder):
+    """A recorder that makes the probes of functions."""
 
-    Where ``recorder.careful`` there is None at the bottom: so a call that ends looks no further as long as it leaves an empty stack.
-    """
+    __slots__ = ()
 
-    def __init__(self, recorder: Recorder) -> None:
-        thread = recorder.thread()
-        self.calls: list[Any] = [None] if recorder.careful else []
-        thread.stacks.append(self.calls)
+    def probe(self, index: int, stored: bool = True) -> Probe:  # noqa: ARG002
+        """The probe of one function."""
+        return Probe(self, self.function(index))
 
 
 def probes(recorder: Recorder, function: Function) -> tuple[Any, ...]:

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from perfvcs.collectors.complexity.inside.python.perfvcs_hook import _module
-    from perfvcs.collectors.complexity.inside.python.perfvcs_probe import Probe
     from perfvcs.collectors.complexity.inside.python.perfvcs_samples import Function
+    from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import of_program
+else:
+    Function, of_program = _module("perfvcs_samples").Function, _module("perfvcs_sizes").of_program  # noqa: F821 - the hook's
 
 HEADER = Struct("<8sII")
 MAGIC, VERSION = b"PVCSCALL", 1
@@ -39,7 +40,7 @@ class Thread:
 
 
 class Recorder:
-    """Makes the probes of functions and keeps what they record in the file ``path()`` of this process.
+    """Keeps what the probes of functions record in the file ``path()`` of this process.
 
     ``spent`` is what recording has cost until now, in seconds, as part of the duration of whoever is running; ``inside`` is what a probe
     takes within the call that it measures, ``total`` what it takes in all.
@@ -65,10 +66,10 @@ class Recorder:
         self.careful = False  # there are several threads, or one computes sizes
         self.turn = self.thread()  # the thread that ended a call last
 
-    def probe(self, index: int, stored: bool = True) -> Probe:  # noqa: ARG002
-        """The probe of one function."""
-        self.functions.append(_module("perfvcs_samples").Function(index, self.keep, self.random))
-        return _module("perfvcs_probe").Probe(self, self.functions[-1])  # type: ignore[no-any-return]
+    def function(self, index: int) -> Function:
+        """One more function that is recorded."""
+        self.functions.append(Function(index, self.keep, self.random))
+        return self.functions[-1]
 
     def set_costs(self, inside: float, total: float) -> None:
         """Subtract this for each call, in ns."""
@@ -173,5 +174,17 @@ class Recorder:
                 os.close(descriptor)
             os.rename(path + ".new", path)  # noqa: PTH104
         except OSError as error:
-            if _module("perfvcs_sizes").of_program(error):
+            if of_program(error):
                 raise
+
+
+class Calls(_local):
+    """The running calls of one function in this thread, as (size, what was spent before, start), or the handle of a suspendable one.
+
+    Where ``recorder.careful`` there is None at the bottom: so a call that ends looks no further as long as it leaves an empty stack.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        thread = recorder.thread()
+        self.calls: list[Any] = [None] if recorder.careful else []
+        thread.stacks.append(self.calls)

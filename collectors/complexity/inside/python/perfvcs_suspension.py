@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from perfvcs.collectors.complexity.inside.python.perfvcs_probe import Calls
-    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Recorder
+    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Calls, Recorder
     from perfvcs.collectors.complexity.inside.python.perfvcs_samples import Function
     from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import exact
 else:
