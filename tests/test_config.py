@@ -81,6 +81,7 @@ def test_what_is_no_time_is_an_error(text: str) -> None:
         ({"cmd": "a 'b"}, "check its quotes"),
         ({"cmd": "a | b"}, "needs a shell: add `shell = true`"),
         ({"cmd": "a", "collectors": ["tiem"]}, "there is no collector `tiem`; did you mean `time`"),
+        ({"cmd": "a", "collectors": ["_shared"]}, "there is no collector `_shared`"),
         ({"cmd": "a", "collectors": [{"name": "time", "repaet": 1}]}, "no option `repaet`; did you mean `repeat`"),
         ({"cmd": "a", "collectors": [{"name": "time", "repeat": "x"}]}, "collector `time`: .*repeat"),
         ({"cmd": "a", "collectors": [{"repeat": 1}]}, "needs a `name`"),
