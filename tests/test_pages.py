@@ -399,3 +399,23 @@ def test_a_printed_page_has_tables_and_figures_and_no_controls(browser: Any, tmp
         assert opened.run("document.querySelector('table.listing').checkVisibility()")
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.parametrize("backend", ["canvas", "svg"])
+def test_a_bokeh_without_its_private_attributes_packs_the_same_document(monkeypatch, backend):
+    from bokeh.plotting import figure
+
+    from perfvcs.page import packing
+
+    def document(*, private: bool) -> dict[str, object]:
+        plot = figure(width=200, height=100, title="one")
+        plot.scatter([1, 2], [3, 4])
+        monkeypatch.setattr(packing, "PRIVATE", ("_property_values",) if private else ("_gone",))
+        packed = packing.pack(plot, "here", backend)
+        assert packed.plots == 1
+        root = json.loads(gzip.decompress(base64.b64decode(packed.text)))["doc"]["roots"][0]
+        return {name: value for name, value in root["attributes"].items() if not isinstance(value, dict | list)}
+
+    sparse, whole = document(private=True), document(private=False)
+    assert sparse == whole
+    assert whole.get("output_backend", "canvas") == backend

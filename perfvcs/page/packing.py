@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
 Backend = Literal["canvas", "svg"]
+PRIVATE = ("_property_values", "_unstable_default_values")  # of bokeh's models; setup.cfg has the versions that were tried
 
 
 class Packed(NamedTuple):
@@ -21,11 +22,35 @@ class Packed(NamedTuple):
 
 
 def pack(layout: UIElement, target: str, backend: Backend = "canvas") -> Packed:
-    """What BokehJS needs to draw a layout into the element ``target``, with ``backend``; gzip keeps a page of many figures small.
+    """What BokehJS needs to draw a layout into the element ``target``, with ``backend``; gzip keeps a page of many figures small."""
+    import bokeh
+    from bokeh.core.serialization import Serializer
 
-    The document is the one that ``Document.to_json`` makes, in an eighth of its time: that reads the defaults of every property of every
-    model, only to leave them out.
-    """
+    known = all(hasattr(layout, name) for name in PRIVATE) and hasattr(Serializer, "_encode")
+    document, plots = _sparse(layout, backend) if known else _whole(layout, backend)
+    item = {"target_id": target, "root_id": layout.id, "doc": document, "version": bokeh.__version__}
+    text = json.dumps(item, separators=(",", ":"), allow_nan=False)
+    return Packed(base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode(), plots)
+
+
+def _whole(layout: UIElement, backend: Backend) -> tuple[Any, int]:
+    """The document as bokeh makes it, by nothing but what it publishes, and how many plots it has."""
+    from bokeh.document import Document
+    from bokeh.models import Plot
+
+    plots = [model for model in layout.references() if isinstance(model, Plot)]
+    for plot in plots:
+        plot.output_backend = backend
+    document = Document(title="")
+    document.add_root(layout)
+    try:
+        return document.to_json(deferred=False), len(plots)
+    finally:
+        document.remove_root(layout)
+
+
+def _sparse(layout: UIElement, backend: Backend) -> tuple[Any, int]:
+    """The same in an eighth of the time: bokeh reads the defaults of every property of every model, only to leave them out."""
     import bokeh
     from bokeh.core.serialization import AnyRep, Serializer
     from bokeh.model import Model
@@ -52,6 +77,4 @@ def pack(layout: UIElement, target: str, backend: Backend = "canvas") -> Packed:
 
     serializer = Sparse(deferred=False)
     document = {"version": bokeh.__version__, "title": "", "roots": [serializer.encode(layout)]}
-    item = {"target_id": target, "root_id": layout.id, "doc": document, "version": bokeh.__version__}
-    text = json.dumps(item, separators=(",", ":"), allow_nan=False)
-    return Packed(base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode(), serializer.plots)
+    return document, serializer.plots

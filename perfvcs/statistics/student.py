@@ -21,7 +21,8 @@ TINY = 1e-300
 def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
     """The chance of a value at least as far from 0 as ``t``, for ``df`` > 0 degrees of freedom; elementwise, broadcast.
 
-    Relative error below 1e-9 for chances above 1e-60, against scipy.special.stdtr. Sources: the continued fraction of the incomplete
+    Relative error of chances above 1e-60 against scipy.special.stdtr: below 1e-11 up to 300 degrees of freedom, and below 3e-9 beyond.
+    Sources: the continued fraction of the incomplete
     beta function, Lentz 1976; for many degrees of freedom Hill 1970, algorithm 395.
     """
     import numpy as np
