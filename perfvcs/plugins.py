@@ -25,7 +25,7 @@ LIMITS = {">=": "of at least", "<=": "of at most"}
 def names(family: str) -> list[str]:
     """The members of a family: its own files and folders, and foreign ones under the entry point group ``perfvcs.<family>``."""
     own = _own(family)
-    return own + sorted(set(_foreign(family)) - set(own))
+    return own + sorted(set(foreign(family)) - set(own))
 
 
 def _own(family: str) -> list[str]:
@@ -34,7 +34,8 @@ def _own(family: str) -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
 
 
-def _foreign(family: str) -> dict[str, Any]:
+def foreign(family: str) -> dict[str, Any]:
+    """The entry points of other packages in the group ``perfvcs.<family>``, by name."""
     from importlib.metadata import entry_points
 
     return {found.name: found for found in entry_points(group=f"perfvcs.{family}")}
@@ -50,8 +51,8 @@ def find(family: str, name: str) -> type[Any]:
         module = importlib.import_module(f"perfvcs.{family}.{stem}")
         found: type[Any] = getattr(module, "".join(part.capitalize() for part in stem.split("_")))
         return found
-    if foreign := _foreign(family).get(name):
-        loaded: type[Any] = foreign.load()
+    if found_outside := foreign(family).get(name):
+        loaded: type[Any] = found_outside.load()
         return loaded
     raise UsageError(f"there is no {family.removesuffix('s')} `{name}`{nearest(name, names(family))}")
 

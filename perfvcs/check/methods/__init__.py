@@ -65,14 +65,26 @@ class PairMethod(Method):
 
 
 def names() -> list[str]:
-    """The names of all methods."""
+    """The names of all methods, those of other packages under the entry point group ``perfvcs.methods`` behind our own."""
+    from perfvcs.plugins import foreign
+
+    own = _own()
+    return own + sorted(set(foreign("methods")) - set(own))
+
+
+def _own() -> list[str]:
     return sorted(module.name.replace("_", "-") for module in iter_modules(__path__))
 
 
 def load(name: str) -> type[Method]:
     """The method of that name; raises UsageError with the likely one."""
-    if name not in names():
-        raise UsageError(f"there is no method `{name}`{nearest(name, names())}")
+    if name not in _own():
+        from perfvcs.plugins import foreign
+
+        if name not in (others := foreign("methods")):
+            raise UsageError(f"there is no method `{name}`{nearest(name, names())}")
+        loaded: type[Method] = others[name].load()
+        return loaded
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     found: type[Method] = getattr(module, name.title().replace("-", ""))
     return found

@@ -1,0 +1,1 @@
+"""Four plugins of perfvcs; docs/plugins.md of perfvcs explains them."""
