@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from conftest import processes_in
 
 from perfvcs import cli, hooks
 from perfvcs.git.project import Project as Repository
@@ -57,8 +58,11 @@ class Stub:
         raise AssertionError(f"{count} calls were expected, these came: {lines}")
 
     def settled(self) -> list[str]:
-        """What was called; background calls had their time."""
-        time.sleep(0.3)
+        """What was called, once nothing works below this folder any more."""
+        deadline = time.monotonic() + 30
+        while processes_in(Path.cwd()):
+            assert time.monotonic() < deadline, processes_in(Path.cwd())
+            time.sleep(0.02)
         return self.log.read_text().splitlines() if self.log.exists() else []
 
 
@@ -533,9 +537,7 @@ def test_an_earlier_pre_push_hook_that_reads_nothing_is_no_trouble(remote, hooke
 
 def checks(stub: Stub) -> list[list[str]]:
     """Baseline and target of every check that was asked for."""
-    time.sleep(0.2)
-    lines = stub.log.read_text().splitlines() if stub.log.exists() else []
-    return [line.partition("]")[0].replace("'", "").split(", ")[-2:] for line in lines if "check" in line]
+    return [line.partition("]")[0].replace("'", "").split(", ")[-2:] for line in stub.settled() if "check" in line]
 
 
 @pytest.fixture
