@@ -8,15 +8,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click import Command, Context, Parameter
 
 from perfvcs import plugins
 from perfvcs.check.methods import names
+from perfvcs.cli import group
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -148,6 +151,56 @@ def test_a_link_to_a_file_of_ours_leads_somewhere(page):
 def test_the_page_of_headlines_leads_to_every_page_of_its_folder(folder):
     linked = re.findall(r"\]\(([^)#:]+)", prose(folder.with_suffix(".md")))
     assert {str(page.relative_to(folder.parent)) for page in folder.glob("*.md")} <= set(linked)
+
+
+def code(page: Path) -> list[str]:
+    """What stands in code font between the words of a page."""
+    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_a_module_or_a_script_in_code_font_exists(page):
+    for text in code(page):
+        for script_ in re.findall(
+            r"(?:^|\s)((?:benchmarks|tests|docs|examples|perfvcs|collectors|views|postprocessors)/[\w/.-]+)", text
+        ):
+            assert (ROOT / script_.rstrip("/.")).exists(), f"{named(page)} names {script_}"
+        if re.fullmatch(r"perfvcs(\.[A-Za-z_]\w*)+", text) and not text.endswith(".h"):
+            assert is_there(text), f"{named(page)} names {text}"
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one; an entry point group is named like a module."""
+    if name in {f"perfvcs.{family}" for family in ("collectors", "postprocessors", "views", "methods", "formats")}:
+        return True
+    parts = name.split(".")
+    for place in range(len(parts), 0, -1):
+        with suppress(ModuleNotFoundError):
+            found: object = import_module(".".join(parts[:place]))
+            for part in parts[place:]:
+                if not hasattr(found, part):
+                    return False
+                found = getattr(found, part)
+            return True
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_an_option_of_perf_in_code_font_exists(page):
+    for text in code(page):
+        if words := re.match(r"perf ([a-z]+)(?= |$)", text):
+            command = group.get_command(Context(group), words[1])
+            if command is None:
+                continue  # of Linux perf
+            options = {option for parameter in subcommands(command) for option in (*parameter.opts, *parameter.secondary_opts)}
+            for option in re.findall(r"(?<= )--[a-z][a-z-]*", text.partition(" -- ")[0]):
+                assert option in {*options, "--help", "--json"}, f"{named(page)} says `{text}`: there is no {option}"
+
+
+def subcommands(command: Command) -> list[Parameter]:
+    """The parameters of a command, and of those below it."""
+    below = getattr(command, "commands", {}).values()
+    return [*command.params, *(parameter for each in below for parameter in each.params)]
 
 
 def script(name: str) -> ModuleType:
