@@ -15,7 +15,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 import pytest
 from click.testing import CliRunner
-from conftest import Project
+from conftest import Once, Project
 from pictures import ATTACKS
 from samples import sample_profile
 from test_pages import BROWSER, LIMIT, browser  # noqa: F401  # a fixture
@@ -755,9 +755,12 @@ def test_ticks_are_round_and_within_their_range(tab: Open, site: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def slips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def slips(once: Once) -> Path:
     """The site of the demo's skip list, measured in short: recorded calls of three functions in four versions."""
-    folder = tmp_path_factory.mktemp("slips")
+    return once("slips", _slips) / "site"
+
+
+def _slips(folder: Path) -> None:
     project = folder / "skiplist"
     build = Path(__file__).parents[1] / "examples/skiplist/build.py"
     perf = [sys.executable, "-m", "perfvcs"]
@@ -771,7 +774,6 @@ def slips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (project / "perf.toml").write_text(settings.replace('"python work.py"', '"python work.py 40 150"'))
     run(*perf, "collect", "--quiet", "--executions", "3", "v1", "v2", "v3", "v4")
     run(*perf, "publish", str(folder / "site"))
-    return folder / "site"
 
 
 @pytest.mark.parametrize("width", [1400, 400])
