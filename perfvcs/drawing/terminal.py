@@ -99,7 +99,7 @@ def _round(low: float, high: float, most: int) -> list[tuple[float, str]]:
 
 def _decades(low: float, high: float, most: int) -> list[tuple[float, str]]:
     """Powers of ten, with twice and five times where there is room; fewer than two are none."""
-    powers = range(math.floor(math.log10(low)), min(math.ceil(math.log10(high)), 308) + 1)
+    powers = range(math.floor(math.log10(low)), (math.ceil(math.log10(high)) if high < 1e308 else 308) + 1)
     for steps, every in ((STEPS, 1), ((1,), 1), *(((1,), jump) for jump in range(2, 100))):
         places = [step * 10.0**power for power in powers if power % every == 0 for step in steps]
         inside = [place for place in places if low * (1 - 1e-9) <= place <= high * (1 + 1e-9)]
