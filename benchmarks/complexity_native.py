@@ -19,7 +19,7 @@ import numpy as np
 from needs import need
 
 from perfvcs.collector import Run
-from perfvcs.collectors.complexity.calls import Calls, Request, parse
+from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, parse
 from perfvcs.collectors.complexity.native import configuration, fentry
 
 FLAGS = ("-g", "-pg", "-mfentry")
@@ -106,7 +106,7 @@ def measure(program: Path, function: str = "", *, patch: bool = True, outermost:
         if function:
             run = Run((str(program), str(said)), program.parent, dict(os.environ), Path(scratch), "program")
             before, configuration.PATCH = configuration.PATCH, configuration.PATCH if patch else 0
-            calls = fentry.record(run, Request((parse(function),), outermost=outermost))
+            calls = fentry.record(run, RecordingRequest((parse(function),), outermost=outermost))
             configuration.PATCH = before
         else:
             subprocess.run([program, said], check=True)

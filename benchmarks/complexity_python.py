@@ -19,7 +19,7 @@ from unittest import mock
 from needs import need
 
 from perfvcs.collector import Run
-from perfvcs.collectors.complexity.calls import Function, Request
+from perfvcs.collectors.complexity.calls import Function, RecordingRequest
 from perfvcs.collectors.complexity.python import record
 
 PROGRAM = """
@@ -76,10 +76,10 @@ def recorded(interpreter: str, folder: Path, case: Case) -> float:
     with tempfile.TemporaryDirectory() as scratch:
         run = Run((interpreter, "leaf.py", "recorded"), folder, dict(os.environ), Path(scratch), "all")
         if case.compiled:
-            calls = record(run, Request((case.function,)))
+            calls = record(run, RecordingRequest((case.function,)))
         else:
             with mock.patch("perfvcs.collectors.complexity.python.compiled_recorder", return_value=([], None)):
-                calls = record(run, Request((case.function,)))
+                calls = record(run, RecordingRequest((case.function,)))
     assert calls.engine == ("rewrite-c/1" if case.compiled else "rewrite/1"), calls
     return float((folder / "recorded").read_text())
 
@@ -111,7 +111,7 @@ def loop(interpreter: str, folder: Path, calls: int) -> None:
     for some in (10_000, calls):
         with tempfile.TemporaryDirectory() as scratch:
             run = Run((interpreter, "loop.py", str(some), "recorded"), folder, dict(os.environ), Path(scratch), "all")
-            rows = record(run, Request((Function("loop:f", "n"),)))
+            rows = record(run, RecordingRequest((Function("loop:f", "n"),)))
             size = sum(path.stat().st_size for path in Path(scratch).rglob("calls-*.bin"))
         print(
             f"{some:,} calls recorded ({rows.engine}): {told('recorded')}, {size / 1e3:.0f} kB of rows;"

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from perfvcs.index import Index
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.statistics.changepoints.judgement import steps
-from perfvcs.statistics.changepoints.steps import Step
+from perfvcs.statistics.changepoints.steps import ChangePoint
 from perfvcs.store import Store
 
 Series = NDArray[np.float64]
@@ -102,14 +102,14 @@ def cases() -> Iterator[Case]:
     yield Case("+5% 5 before the end", normal, 400, stepped(400, 395, 0.05), (395, 395))
 
 
-def hit(case: Case, found: list[Step]) -> bool:
+def hit(case: Case, found: list[ChangePoint]) -> bool:
     assert case.truth
     if case.ramp:
         return any(step.word == "drift" and step.first <= case.truth[1] and step.last >= case.truth[0] for step in found)
     return any(near(step, case.truth[0]) for step in found if step.word == "step")
 
 
-def near(step: Step, place: int) -> bool:
+def near(step: ChangePoint, place: int) -> bool:
     """Whether a report is right about a place: within two commits, or inside the range that it gives."""
     return abs(step.place - place) <= NEAR or (step.word == "step" and step.first <= place <= step.last)
 

@@ -27,7 +27,7 @@ from samples import sample_profile
 from perfvcs import launcher
 from perfvcs.collector import Observations
 from perfvcs.collectors.memory import python, shim
-from perfvcs.collectors.memory.heap import Request
+from perfvcs.collectors.memory.heap import AllocationRequest
 from perfvcs.profile import Resources
 
 C = """
@@ -159,7 +159,7 @@ def python_costs(folder: Path, runs: int) -> None:
     for way, recorder, exact in ways:
         env: dict[str, str] = {"PYTHONHASHSEED": "0"}
         if recorder:
-            env = python._environment(run, Request(exact=exact), recorder, Path(tempfile.mkdtemp(dir=folder)))
+            env = python._environment(run, AllocationRequest(exact=exact), recorder, Path(tempfile.mkdtemp(dir=folder)))
         start = best([sys.executable, str(folder / "nothing.py")], env, folder, runs)
         told = [f"{start * 1000:.0f} ms to start"]
         for name in PYTHON:

@@ -30,7 +30,7 @@ from perfvcs.check.case import Case
 from perfvcs.check.change import Change
 from perfvcs.check.matching import match
 from perfvcs.check.methods import Method, load, names
-from perfvcs.check.rows import Rows
+from perfvcs.check.rows import ProfileRows
 from perfvcs.errors import PerfError
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.summary import Measured
@@ -94,7 +94,7 @@ def cell(noise: str, effect: float, sides: Sequence[tuple[Array, Array]], *, tur
     """The comparisons of pairs of sides, each (blocks, measurements)."""
     profiles = [profile(place, [pair[place] for pair in sides], turns=turns) for place in (0, 1)]
     found = [Measured.of(one) for one in profiles]
-    cases, _ = match(found[:1], found[1:], {}, Rows({id(one): each for one, each in zip(found, profiles, strict=True)}))
+    cases, _ = match(found[:1], found[1:], {}, ProfileRows({id(one): each for one, each in zip(found, profiles, strict=True)}))
     return Cell(noise, effect, cases)
 
 

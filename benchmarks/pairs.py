@@ -37,7 +37,7 @@ from verdict_replay import measured, steady
 from perfvcs.check import Change, compare
 from perfvcs.check.matching import match
 from perfvcs.check.methods.log_median import LogMedian
-from perfvcs.check.rows import Rows
+from perfvcs.check.rows import ProfileRows
 from perfvcs.check.samples.estimate import Estimate
 from perfvcs.check.samples.scale import Scaled
 from perfvcs.statistics import difference
@@ -123,7 +123,7 @@ def judged(kind: Kind, pairs: int, effect: float, draws: int, method: LogMedian)
         values, later = kind.draw(rng, pairs, effect)
         for number in (0, 1):
             found[number].append(side(number, f"draw {draw}", [values[number].tolist()], later if kind.known else None))
-    cases, _ = match(*found, {}, Rows({}))
+    cases, _ = match(*found, {}, ProfileRows({}))
     return method.judge([pair for case in cases for pair in case.pairs()[0]])
 
 

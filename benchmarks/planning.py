@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfvcs.check import compare
-from perfvcs.plan.design import Rule, needed
+from perfvcs.plan.design import PlanRule, needed
 from perfvcs.plan.variation import spreads
 from perfvcs.profile import Collected, Design, Environment, Job, Metric
 from perfvcs.summary import Header, Measured, Summary
@@ -84,7 +84,7 @@ def known(draws: int) -> None:
         cells = []
         (one,) = spreads([measured(np.exp(noise(rng, MANY)))])
         for effect in EFFECTS:
-            rule = Rule().below(effect)
+            rule = PlanRule().below(effect)
             count = needed(one, effect, rule)[0] or WIDEST
             seen = [found(np.exp(noise(rng, count)), np.exp(noise(rng, count)) * (1 + effect), rule.delta) for _ in range(draws)]
             cells.append(f"{fmean(seen):.0%} with {count}")
@@ -101,7 +101,7 @@ def estimated(draws: int) -> None:
             counts, seen = [], []
             for _ in range(draws):
                 (one,) = spreads([measured(np.exp(noise(rng, size)))])
-                rule = Rule().below(effect)
+                rule = PlanRule().below(effect)
                 count = min(needed(one, effect, rule)[0] or WIDEST, WIDEST)
                 counts.append(count)
                 seen.append(found(np.exp(noise(rng, count)), np.exp(noise(rng, count)) * (1 + effect), rule.delta))
@@ -129,7 +129,7 @@ def recorded(path: Path, draws: int) -> None:
                 order = rng.permutation(len(base))
                 pilot, rest = order[:10], order[10:]
                 (one,) = spreads([measured(base[pilot], 0, 2), measured(same[pilot], 1, 2)])
-                rule = Rule().below(effect)
+                rule = PlanRule().below(effect)
                 count = needed(one, effect, rule)[0] or WIDEST
                 counts.append(count)
                 if count <= len(rest):

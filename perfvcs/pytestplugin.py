@@ -14,7 +14,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.text.characters import printable
 
 if TYPE_CHECKING:
-    from perfvcs.measure.campaign import Outcome
+    from perfvcs.measure.campaign import CampaignOutcome
 
 EXECUTIONS = 5  # processes, the least for a verdict
 MEASURING = "perfvcs-measuring"  # the plugin in a process that is being measured
@@ -90,7 +90,7 @@ class Spoken:
         self.say(f"failed: {failure}")
 
 
-def _measure(config: pytest.Config, progress: Spoken) -> Outcome:
+def _measure(config: pytest.Config, progress: Spoken) -> CampaignOutcome:
     """The same tests again, with the collector of that name; raises PerfError."""
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import single

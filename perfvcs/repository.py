@@ -16,7 +16,7 @@ from perfvcs import gate
 from perfvcs.descriptors import NotPlain, entries, make_folder, remove
 from perfvcs.errors import NO_SPACE, UsageError, nearest
 from perfvcs.foreign import content
-from perfvcs.git.changes import Changes, committed
+from perfvcs.git.changes import WorkingChanges, committed
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
@@ -169,17 +169,17 @@ class Repository:
     # -- what is measured ------------------------------------------------------------------------------------------------------------
 
     @property
-    def changes(self) -> Changes:
+    def changes(self) -> WorkingChanges:
         """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out as it is now."""
         path = self.project.root / FILE
         if self.project.bare or not self._configures(b"dirty"):
-            return Changes(self.project)
+            return WorkingChanges(self.project)
         from perfvcs.jobs.config import BadConfig, load
 
         try:
-            return Changes(self.project, load(path).dirty.ignore)
+            return WorkingChanges(self.project, load(path).dirty.ignore)
         except BadConfig:  # whoever reads it for its jobs reports it
-            return Changes(self.project)
+            return WorkingChanges(self.project)
 
     def state(self, revision: str) -> State:
         """What a revision stands for in a verdict.

@@ -20,7 +20,7 @@ FEWEST = 16
 
 
 @dataclass(frozen=True)
-class Curve:
+class CurvePoints:
     """Points of all groups, x rising in each: ``group``, ``x`` and ``y`` of the shape (points,), on the scale of ``Groups``."""
 
     group: NDArray[np.intp]
@@ -38,7 +38,7 @@ def entries(
     metric: str,
     by: str,
     groups: Groups,
-    curve: Curve,
+    curve: CurvePoints,
     options: Mapping[str, NDArray[Any]],
     predicted: NDArray[np.float64] | None = None,
 ) -> list[dict[str, Any]]:

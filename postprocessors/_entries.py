@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.models import Fit
-    from perfvcs.statistics.regression.strategies import Fitted, Points, Step
+    from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, StrategyStep
 
 LARGEST, SMALLEST = 1e100, 1e-100  # values, whose squares, and weights by them, are well within what a float holds
 
 
 def entries(
-    found: Fitted, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], lost: Mapping[str, NDArray[np.intp]], *,
+    found: FittedPieces, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], lost: Mapping[str, NDArray[np.intp]], *,
     guessed: bool = False, shares: bool = False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
     """Group and entry of every model of every piece that has rows, in order; the best entry also tells which models are missing.
@@ -67,7 +67,7 @@ def entries(
             yield owner, entry | {"rows": count - without, "best": model == name} | (about if model == name else {})
 
 
-def scaled(points: Points) -> tuple[Points, list[float]]:
+def scaled(points: ModelPoints) -> tuple[ModelPoints, list[float]]:
     """The values of each group divided by a power of two, and which: 1 but where their squares are more or less than a float holds."""
     import numpy as np
 
@@ -128,7 +128,7 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _least(found: Fitted, some: Fit) -> list[tuple[float, float, float]]:
+def _least(found: FittedPieces, some: Fit) -> list[tuple[float, float, float]]:
     """Smallest and largest size and smallest value of each piece."""
     import numpy as np
 
@@ -160,7 +160,7 @@ def _reason(model: str, count: int, low: float, high: float, least: float) -> st
     return "no finite curve fits"
 
 
-def _step(step: Step) -> list[dict[str, Any] | None]:
+def _step(step: StrategyStep) -> list[dict[str, Any] | None]:
     """What was best in one step of each group; None where nothing was."""
     columns = (step.rows.tolist(), step.choice.index.tolist(), step.choice.r2.tolist())
     return [

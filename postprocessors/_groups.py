@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._rows import Rows
+    from perfvcs.postprocessors._rows import MetricRows
     from perfvcs.profile import Profile
 
 EQUAL = 1e-14  # values whose spread is less than this share of the largest are equal but for rounding
@@ -67,7 +67,7 @@ class Groups:
         return np.cumsum(begins(self.x, self.number)) - 1
 
     @cached_property
-    def blocks(self) -> Blocks:
+    def blocks(self) -> GroupBlocks:
         """The distinct values of ``x``."""
         import numpy as np
 
@@ -78,11 +78,11 @@ class Groups:
         away = self.y - self.mean[self.number] if len(self) else self.y
         means = np.bincount(block, away, len(starts)) / counts
         within = np.bincount(block, (away - means[block]) ** 2, len(starts)).astype(np.float64)
-        return Blocks(self.number[starts], self.x[starts], starts, counts, means, within)
+        return GroupBlocks(self.number[starts], self.x[starts], starts, counts, means, within)
 
 
 @dataclass(frozen=True)
-class Blocks:
+class GroupBlocks:
     """The rows of one group and one x, in order; arrays of the shape (blocks,).
 
     ``mean`` is that of ``y`` less the mean of the group, ``within`` the sum of squares about it.
@@ -95,9 +95,9 @@ class Blocks:
     mean: NDArray[np.float64]
     within: NDArray[np.float64]
 
-    def take(self, chosen: NDArray[np.bool_]) -> Blocks:
+    def take(self, chosen: NDArray[np.bool_]) -> GroupBlocks:
         """Some of the blocks."""
-        return Blocks(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+        return GroupBlocks(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
@@ -109,7 +109,7 @@ def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     return new
 
 
-def group(found: Rows, by: str = "size") -> Groups:
+def group(found: MetricRows, by: str = "size") -> Groups:
     """The rows that have a finite x, grouped by unit; with ``by`` empty all rows, x being 0."""
     import numpy as np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.postprocessors._curve import Curve
+from perfvcs.postprocessors._curve import CurvePoints
 from perfvcs.postprocessors._groups import thin
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _search(estimate: str) -> Any:
     return Search
 
 
-def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int) -> Curve:
+def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int) -> CurvePoints:
     """The estimate at no more than ``most`` sizes of each group."""
     import numpy as np
 
@@ -112,7 +112,7 @@ def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int)
             values[places] = _estimate(
                 x[kept[places]], x[inside], mean[inside], weight[inside], width[part][:, None, None], estimate
             )
-    return Curve(group[kept], x[kept], values + groups.mean[group[kept]])
+    return CurvePoints(group[kept], x[kept], values + groups.mean[group[kept]])
 
 
 def _cells(groups: Groups) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.profile import Profile
-    from perfvcs.statistics.regression.strategies import Points
+    from perfvcs.statistics.regression.strategies import ModelPoints
 
 
 SIZES = 5  # fewer of them make no curve of means
@@ -32,7 +32,7 @@ def first_calls(profile: Profile) -> NDArray[np.bool_]:
     return ~warm(rows.integers("iteration"), key)
 
 
-def means(points: Points) -> tuple[Points, NDArray[np.float64], NDArray[np.bool_]]:
+def means(points: ModelPoints) -> tuple[ModelPoints, NDArray[np.float64], NDArray[np.bool_]]:
     """The mean of the values at each size of each group, outliers drawn in; of groups of fewer than ``SIZES`` sizes all values.
 
     Also of how many values (of how much weight) each is, shape (rows,), and which groups became means, shape (groups,). Values weigh
@@ -43,7 +43,7 @@ def means(points: Points) -> tuple[Points, NDArray[np.float64], NDArray[np.bool_
     from perfvcs.postprocessors._groups import by_number
     from perfvcs.statistics.regression.condensed import BUSY, NEIGHBOURS, drawn_in
     from perfvcs.statistics.regression.level import running
-    from perfvcs.statistics.regression.strategies import Points
+    from perfvcs.statistics.regression.strategies import ModelPoints
 
     order = np.argsort(points.x)
     order = order[by_number(points.group[order])]
@@ -64,4 +64,4 @@ def means(points: Points) -> tuple[Points, NDArray[np.float64], NDArray[np.bool_
     most = np.zeros(points.groups)
     np.maximum.at(most, of, np.abs(mean))
     scale = np.where(most > 0, most, 1.0)[of]  # so that no weight is more than a float holds
-    return Points(x[starts], mean, of, points.groups, count / running(np.abs(mean) / scale, of) ** 2), count, many
+    return ModelPoints(x[starts], mean, of, points.groups, count / running(np.abs(mean) / scale, of) ** 2), count, many

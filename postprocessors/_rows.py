@@ -17,7 +17,7 @@ OUTLIER = "outlier"  # the column <metric>.outlier is 1 where a row was marked
 
 
 @dataclass(frozen=True)
-class Rows:
+class MetricRows:
     """Rows with a value ``y`` of a metric: ``x`` is NaN without one, ``unit`` the uid's code, ``place`` the row's number in the profile."""
 
     y: NDArray[np.float64]
@@ -26,7 +26,7 @@ class Rows:
     place: NDArray[np.intp]
 
 
-def rows(profile: Profile, metric: str, by: str = "size", *, outliers: bool = False) -> Rows:
+def rows(profile: Profile, metric: str, by: str = "size", *, outliers: bool = False) -> MetricRows:
     """The rows of a metric that count, in their order: not those whose execution was repeated, nor marked ``outliers`` unless asked for.
 
     With a size, or a value of the metric ``by``, as x; raises UsageError where the profile has none at all. ``by=""`` needs none.
@@ -43,7 +43,7 @@ def rows(profile: Profile, metric: str, by: str = "size", *, outliers: bool = Fa
         keep &= resources.array(marks) != 1
     over = named(profile, by, "by") if by else np.full(len(values), np.nan)
     place = np.flatnonzero(keep)
-    return Rows(values[place], over[place], np.array(resources.uid, dtype=np.intp)[place], place)
+    return MetricRows(values[place], over[place], np.array(resources.uid, dtype=np.intp)[place], place)
 
 
 def named(profile: Profile, name: str, option: str) -> NDArray[np.float64]:

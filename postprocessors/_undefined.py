@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.regression.strategies import Fitted, Points
+    from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints
 
 
-def without_undefined(found: Fitted) -> tuple[Fitted, dict[str, NDArray[np.intp]]]:
+def without_undefined(found: FittedPieces) -> tuple[FittedPieces, dict[str, NDArray[np.intp]]]:
     """The fits, with those that were not known because of some rows made from the others, and by model how many rows of each piece
     it lost; shape (pieces,).
 
@@ -38,7 +38,7 @@ def without_undefined(found: Fitted) -> tuple[Fitted, dict[str, NDArray[np.intp]
     return replace(found, fits=fits), lost
 
 
-def _defined(model: str, points: Points) -> NDArray[np.bool_]:
+def _defined(model: str, points: ModelPoints) -> NDArray[np.bool_]:
     """The rows at which a model, or the logarithm of their values, is defined; shape (rows,)."""
     import numpy as np
 

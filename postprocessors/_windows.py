@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import Blocks, Groups
+    from perfvcs.postprocessors._groups import GroupBlocks, Groups
 
 LEAST = 3  # rows of the narrowest window that is tried
 GROWTH = 1.6  # of each window that is tried over the one before
@@ -20,7 +20,7 @@ LOST = 1e-18  # a weight that changes nothing
 CHUNK = 4_000_000  # rows of windows held at once
 
 
-def reach(groups: Groups, blocks: Blocks, window: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def reach(groups: Groups, blocks: GroupBlocks, window: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """First row and end of the window about each of the blocks, ``window`` (groups,) rows wide, all rows of its sizes included."""
     import numpy as np
 

@@ -9,7 +9,7 @@ from perfvcs.errors import UsageError
 from perfvcs.postprocessors._groups import begins, fill, group, thin
 from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import Column, conclude
-from perfvcs.postprocessors._rows import Rows, chosen, named, rows
+from perfvcs.postprocessors._rows import MetricRows, chosen, named, rows
 from perfvcs.profile import REPEATED, Profile
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Clusterizer:
                 columns[metric] = self._column(profile, rows(profile, metric, "", outliers=True))
         return conclude(profile, self, columns=columns, word="cluster")
 
-    def _column(self, profile: Profile, found: Rows) -> Column:
+    def _column(self, profile: Profile, found: MetricRows) -> Column:
         groups = group(found, "")
         return "", fill(profile, groups.place, self._labels(groups))
 
@@ -88,14 +88,14 @@ class Clusterizer:
         return _windows(groups, height, relative, self.width, self.width_measure == "relative")
 
 
-def _sizes(profile: Profile) -> Rows:
+def _sizes(profile: Profile) -> MetricRows:
     """The sizes as values."""
     import numpy as np
 
     size = named(profile, "size", "by")
     place = np.flatnonzero(np.isfinite(size) & (np.array(profile.resources.integers("mark"), dtype=np.int64) != REPEATED))
     unit = np.array(profile.resources.uid, dtype=np.intp)[place]
-    return Rows(size[place], size[place], unit, place)
+    return MetricRows(size[place], size[place], unit, place)
 
 
 def _ranks(groups: Groups) -> NDArray[np.float64]:

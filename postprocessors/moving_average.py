@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _windows
-from perfvcs.postprocessors._curve import Curve, entries, most_points
+from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
 from perfvcs.postprocessors._groups import group, thin
 from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import conclude
@@ -93,7 +93,7 @@ class MovingAverage:
             options = {"window": np.asarray(window)}
             average = _windows.mean if self.kind == "mean" else _windows.median
             values = average(groups, window, kept)
-        curve = Curve(groups.blocks.group[kept], groups.blocks.x[kept], values)
+        curve = CurvePoints(groups.blocks.group[kept], groups.blocks.x[kept], values)
         options = {"kind": np.full(len(groups), self.kind), **options}
         return entries(profile, metric, self.by, groups, curve, options)
 

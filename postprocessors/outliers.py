@@ -9,7 +9,7 @@ from perfvcs.errors import UsageError
 from perfvcs.postprocessors._groups import fill, group, quantile, thin
 from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import Column, conclude
-from perfvcs.postprocessors._rows import OUTLIER, Rows, chosen, rows
+from perfvcs.postprocessors._rows import OUTLIER, MetricRows, chosen, rows
 from perfvcs.profile import Profile
 from perfvcs.statistics.deviation import NORMAL
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._groups import Groups
-    from perfvcs.statistics.regression.choice import Choice
+    from perfvcs.statistics.regression.choice import ModelChoice
 
 THRESHOLDS = {"mad": 3.5, "iqr": 1.5, "studentized": 3.5}
 AROUND = ("auto", "unit", "size", "model")
@@ -74,7 +74,7 @@ class Outliers:
             marks = np.zeros(len(found.y))
             for sized in (True, False):  # rows without a size are judged apart
                 here = np.flatnonzero(np.isfinite(found.x) == sized)
-                part = Rows(found.y[here], found.x[here], found.unit[here], found.place[here])
+                part = MetricRows(found.y[here], found.x[here], found.unit[here], found.place[here])
                 groups = group(part, "size" if sized else "")
                 marks[here[groups.index]] = self._marks(groups, sized)
             columns[metric] = ("", fill(profile, found.place, marks))
@@ -167,7 +167,7 @@ def _studentized(groups: Groups) -> NDArray[np.float64]:
     return np.where(sound & ~np.isnan(residual), residual, 0.0)
 
 
-def _model(groups: Groups, used: NDArray[np.bool_]) -> tuple[Choice, NDArray[np.float64]]:
+def _model(groups: Groups, used: NDArray[np.bool_]) -> tuple[ModelChoice, NDArray[np.float64]]:
     """The best model of each group through the rows that are ``used``, and the weights of these."""
     import numpy as np
 

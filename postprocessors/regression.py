@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.regression.strategies import Fitted, Points
+    from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints
 
 Model = Literal[
     "constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential", "full-quadratic"
@@ -112,22 +112,22 @@ class Regression:
             if self.keep == "all" or entry["best"] or entry["model"] is None:
                 yield {"uid": profile.resources.names[unit], **shared, "fit": "calls" if single[unit] else "means", **entry}
 
-    def _described(self, points: Points, weight: NDArray[np.float64]) -> tuple[Fitted, list[int]]:
+    def _described(self, points: ModelPoints, weight: NDArray[np.float64]) -> tuple[FittedPieces, list[int]]:
         """All models fitted to the means but those far off, and how many of each group these were."""
         import numpy as np
 
         from perfvcs.statistics.regression.robust import described
-        from perfvcs.statistics.regression.strategies import Fitted
+        from perfvcs.statistics.regression.strategies import FittedPieces
 
         choice, far = described(points.x, points.y, weight, points.group, groups=points.groups, models=self.fitted)
-        fitted = Fitted(choice.fits, choice, np.arange(points.groups), points.of(~far))
+        fitted = FittedPieces(choice.fits, choice, np.arange(points.groups), points.of(~far))
         return fitted, np.bincount(points.group[far], minlength=points.groups).tolist()
 
-    def _points(self, profile: Profile, metric: str) -> tuple[Points, list[int]]:
+    def _points(self, profile: Profile, metric: str) -> tuple[ModelPoints, list[int]]:
         """What is fitted, and how many rows at size 0 were left out of each group."""
         import numpy as np
 
-        from perfvcs.statistics.regression.strategies import Points
+        from perfvcs.statistics.regression.strategies import ModelPoints
 
         seen = rows(profile, metric, self.by)
         keep = np.isfinite(seen.x)
@@ -144,5 +144,5 @@ class Regression:
             zeros = np.bincount(seen.unit[at_zero], minlength=total)
             zeros[zeros > ZEROS * count] = 0
             keep &= ~(at_zero & (zeros > 0)[seen.unit])
-        points = Points(seen.x, seen.y, seen.unit, total, weights).of(keep)
+        points = ModelPoints(seen.x, seen.y, seen.unit, total, weights).of(keep)
         return points, zeros.tolist()

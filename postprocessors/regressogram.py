@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.postprocessors._curve import Curve, entries, most_points
+from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
 from perfvcs.postprocessors._groups import group, quantile
 from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import conclude
@@ -73,7 +73,7 @@ class Regressogram:
         middle = low[owner] + (there - first[owner] + 0.5) * width[owner]
         middle = np.where(high[owner] > low[owner], middle, low[owner])
         return entries(
-            profile, metric, self.by, groups, Curve(owner, middle, values[there]),
+            profile, metric, self.by, groups, CurvePoints(owner, middle, values[there]),
             {"statistic": np.full(len(groups), self.statistic), "buckets": buckets}, values[bucket],
         )  # fmt: skip
 

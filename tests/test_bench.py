@@ -16,7 +16,7 @@ import pytest
 
 from perfvcs import bench
 from perfvcs.collectors.time import METRICS
-from perfvcs.launcher.samples import Samples, read_samples
+from perfvcs.launcher.samples import ReportedSamples, read_samples
 from perfvcs.native import native_folder, python_folder
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "samples.md"
@@ -29,7 +29,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "samples"
 
 
-def samples(file: Path) -> Samples:
+def samples(file: Path) -> ReportedSamples:
     return read_samples(file, METRICS, "")
 
 

@@ -12,7 +12,7 @@ from conftest import Project as Tree
 from conftest import Said
 
 from perfvcs.git import changes
-from perfvcs.git.changes import LARGE, MOST, Changes, difference
+from perfvcs.git.changes import LARGE, MOST, WorkingChanges, difference
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import CheckoutError, checkout
 from perfvcs.profile import Profile
@@ -23,11 +23,11 @@ HUGE = 1 << 36  # bytes: nobody can read that many in the time of a test
 
 
 def hashed() -> str | None:
-    return Changes(Project.find()).hash()
+    return WorkingChanges(Project.find()).hash()
 
 
 def listed() -> list[str]:
-    return Changes(Project.find()).files()
+    return WorkingChanges(Project.find()).files()
 
 
 def sized(path: Path, size: int) -> Path:
@@ -58,7 +58,7 @@ def test_the_hash_of_changes_is_that_of_the_commit_which_makes_them(project: Tre
     project.write("new file – ü", "3")
     (project.root / "gone").unlink()
     found = Project.find()
-    before = Changes(found).hash()
+    before = WorkingChanges(found).hash()
     assert before is not None
     assert project.git("diff", "--cached", "--name-only") == "", "the index is left as it was"
     project.commit("the same changes")
@@ -199,7 +199,7 @@ def test_a_file_that_cannot_be_read_is_a_change_and_a_checkout_needs_it_ignored(
     assert hashed() == hashed() is not None
     with (
         pytest.raises(CheckoutError, match=r"secret cannot be copied: Permission denied.*ignore"),
-        checkout(Project.find(), commit, project.root / ".perf" / "worktrees" / "one", changes=Changes(Project.find())),
+        checkout(Project.find(), commit, project.root / ".perf" / "worktrees" / "one", changes=WorkingChanges(Project.find())),
     ):
         pass
 
@@ -314,7 +314,7 @@ def test_holes_of_a_large_file_are_not_filled_when_it_is_copied(project: Tree) -
     with path.open("r+b") as file:
         file.write(b"begin")
     place = project.root / ".perf" / "worktrees" / "one"
-    with checkout(Project.find(), commit, place, changes=Changes(Project.find())) as folder:
+    with checkout(Project.find(), commit, place, changes=WorkingChanges(Project.find())) as folder:
         copy = folder / "image"
         assert copy.stat().st_size == 1 << 30
         assert copy.stat().st_blocks * 512 < 10 * LARGE

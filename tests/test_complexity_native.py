@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity import Complexity
-from perfvcs.collectors.complexity.calls import Calls, Request, parse
+from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, parse
 from perfvcs.collectors.complexity.native import configuration, fentry, records, uftrace
-from perfvcs.collectors.complexity.native.abi import Piece, Place, decode
+from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece, decode
 from perfvcs.collectors.complexity.native.elf import Elf
-from perfvcs.collectors.complexity.native.functions import Functions
+from perfvcs.collectors.complexity.native.functions import BinaryFunctions
 from perfvcs.collectors.complexity.native.reading import Unresolved, reading
 from perfvcs.collectors.complexity.native.selection import Selection, select
 from perfvcs.collectors.complexity.recording import Interrupted
@@ -61,7 +61,7 @@ def record(tmp_path: Path) -> Callable[..., Calls]:
 
     def recorded(program: Path, *functions: str, args: Sequence[str] = (), cwd: Path | None = None, **options: object) -> Calls:
         env = {str(key): str(options.pop(key)) for key in list(options) if key.isupper()}
-        request = Request(tuple(parse(one) for one in functions), **options)  # type: ignore[arg-type]
+        request = RecordingRequest(tuple(parse(one) for one in functions), **options)  # type: ignore[arg-type]
         return fentry.record(run_of(program, tmp_path / f"scratch-{next(count)}", *args, cwd=cwd, **env), request)
 
     return recorded
@@ -182,18 +182,18 @@ INTEGER, VECTOR = "integer", "vector"
 @pytest.mark.parametrize(
     ("expression", "by_pointer", "place"),
     [
-        ([0x55], False, Place((Piece(INTEGER, 0),))),
-        ([0x90, 5], False, Place((Piece(INTEGER, 0),))),
-        ([0x61], False, Place((Piece(VECTOR, 0),))),
-        ([0x54, 0x93, 8, 0x62, 0x93, 8], False, Place((Piece(INTEGER, 1), Piece(VECTOR, 1)))),
+        ([0x55], False, ArgumentLocation((Piece(INTEGER, 0),))),
+        ([0x90, 5], False, ArgumentLocation((Piece(INTEGER, 0),))),
+        ([0x61], False, ArgumentLocation((Piece(VECTOR, 0),))),
+        ([0x54, 0x93, 8, 0x62, 0x93, 8], False, ArgumentLocation((Piece(INTEGER, 1), Piece(VECTOR, 1)))),
         ([0x54, 0x93, 4], False, None),
         ([0x53], False, None),
-        ([0x75, 0], True, Place((Piece(INTEGER, 0),), pointer=True)),
-        ([0x91, 0x10], False, Place(stack=16)),
+        ([0x75, 0], True, ArgumentLocation((Piece(INTEGER, 0),), pointer=True)),
+        ([0x91, 0x10], False, ArgumentLocation(stack=16)),
         ([0x91, 0x70], False, None),
-        ([0x77, 0x18], False, Place(stack=16)),
-        ([0x91, 0x10, 0x06], True, Place(stack=16, pointer=True)),
-        ([0x91, 0x90, 0x01], False, Place(stack=144)),
+        ([0x77, 0x18], False, ArgumentLocation(stack=16)),
+        ([0x91, 0x10, 0x06], True, ArgumentLocation(stack=16, pointer=True)),
+        ([0x91, 0x90, 0x01], False, ArgumentLocation(stack=144)),
         ([0x91, 0x90], False, None),
         ([0x9F], False, None),
         ([], False, None),
@@ -613,7 +613,7 @@ def corpus(once: Once) -> Callable[[Path, str], Path]:
 
 def everything(*paths: Path) -> Selection:
     """All functions of programs, each with the size that is guessed."""
-    found = [Functions.read(Elf.read(path)) for path in paths if path.exists()]
+    found = [BinaryFunctions.read(Elf.read(path)) for path in paths if path.exists()]
     names = {one.symbol.name for functions in found for one in functions.found if one.symbol and "std::" not in one.name}
     return select([parse(name) for name in names], found)
 
@@ -692,7 +692,7 @@ def test_threads_of_c11_give_back_what_they_used(build, record):
 def test_durations_that_are_mostly_the_recorders_are_told(own, told, build, record, monkeypatch):
     read = records.read
 
-    def with_clock(*arguments: object) -> records.Rows:
+    def with_clock(*arguments: object) -> records.CallRows:
         rows = read(*arguments)
         assert (rows.cost > 0).all()
         return dataclasses.replace(rows, duration=own * rows.cost)
@@ -778,7 +778,7 @@ def test_a_damaged_program_gives_functions_or_one_line(seed, changes, tmp_path):
     damaged.write_bytes(content.tobytes())
     try:
         with reading(damaged):
-            select([parse("f")], [Functions.read(Elf.read(damaged))])
+            select([parse("f")], [BinaryFunctions.read(Elf.read(damaged))])
     except CollectError as error:
         assert "\n" not in str(error)
         assert str(error).isprintable()
@@ -994,7 +994,7 @@ def test_uftrace_records_programs_that_are_as_they_are(build, tmp_path):
     program = build(text, "-O1", flags=["-g"])
 
     def recorded(*functions: str, args: Sequence[str] = (), scratch: str = "u", **options: bool) -> Calls:
-        request = Request(tuple(parse(one) for one in functions), **options)
+        request = RecordingRequest(tuple(parse(one) for one in functions), **options)
         return uftrace.record(run_of(program, tmp_path / scratch, *args), request)
 
     calls = recorded("work", "down=n", "real=x", keep=60)
@@ -1022,13 +1022,13 @@ def test_uftrace_records_programs_that_are_as_they_are(build, tmp_path):
 def test_uftrace_says_what_it_cannot_patch(build, tmp_path):
     program = build("__attribute__((noinline)) int f(int n) { return n; } int main(void) { return f(0); }", "-O2", flags=["-g"])
     with pytest.raises(CollectError, match="not called, or are too short for it to patch"):
-        uftrace.record(run_of(program, tmp_path / "u"), Request((parse("f"),)))
+        uftrace.record(run_of(program, tmp_path / "u"), RecordingRequest((parse("f"),)))
     without = build("int main(void) { return 0; }", name="without", flags=[])
     with pytest.raises(Unresolved, match="compile it with -g"):
-        uftrace.record(run_of(without, tmp_path / "w"), Request((parse("f"),)))
+        uftrace.record(run_of(without, tmp_path / "w"), RecordingRequest((parse("f"),)))
 
 
 def test_a_missing_uftrace_is_told(tmp_path):
     run = run_of(tmp_path / "program", tmp_path / "u", PATH="/nowhere")
     with pytest.raises(CollectError, match="apt install uftrace"):
-        uftrace.record(run, Request((parse("f"),)))
+        uftrace.record(run, RecordingRequest((parse("f"),)))

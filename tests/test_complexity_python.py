@@ -541,13 +541,13 @@ def test_calls_that_did_not_end_are_no_calls_that_were_not_made(recorder):
 @pytest.mark.parametrize("entry", ["program:f(x)", "program:f@0", "program:f@x", "a b:f"])
 def test_what_is_no_name_is_told(entry):
     with pytest.raises(UsageError, match="names no Python function"):
-        place.Place.of(Function(entry))
+        place.FunctionLocation.of(Function(entry))
 
 
 @pytest.mark.parametrize("size", ["len(", "x = 3", "a\x1eb", "'\x1e'", "(" * 10_000, "yield"])
 def test_what_is_no_expression_is_told(size):
     with pytest.raises(UsageError, match="the size of m:f"):
-        place.Place.of(Function("m:f", size))
+        place.FunctionLocation.of(Function("m:f", size))
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
@@ -707,7 +707,7 @@ def test_a_link_in_place_of_a_file_is_not_followed(tmp_path):
     (tmp_path / "notes-1-1.txt").symlink_to("/etc/passwd")
     with pytest.raises(CollectError, match="cannot be read"):
         read(tmp_path, 1, 200)
-    assert notes.read_notes(tmp_path) == notes.Notes()
+    assert notes.read_notes(tmp_path) == notes.RecorderNotes()
 
 
 def test_nothing_recorded_is_nothing(tmp_path):

@@ -19,7 +19,7 @@ import recorders
 from recorders import CORPUS
 
 from perfvcs.collectors.complexity import python
-from perfvcs.collectors.complexity.calls import Request, parse
+from perfvcs.collectors.complexity.calls import RecordingRequest, parse
 from perfvcs.collectors.complexity.inside.python import perfvcs_hook as hook
 from perfvcs.collectors.complexity.inside.python import perfvcs_script as script
 from perfvcs.collectors.complexity.python import notes, place
@@ -43,9 +43,9 @@ def inside(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     folder = tmp_path / "calls"
 
-    def install(*functions: str, modules: Sequence[tuple[str, Path]] = (), **options: object) -> hook.Hook:
-        places = [place.Place.of(parse(one)) for one in functions]
-        python.ask(folder, places, Request((), **options), modules)  # type: ignore[arg-type]
+    def install(*functions: str, modules: Sequence[tuple[str, Path]] = (), **options: object) -> hook.RecordingHook:
+        places = [place.FunctionLocation.of(parse(one)) for one in functions]
+        python.ask(folder, places, RecordingRequest((), **options), modules)  # type: ignore[arg-type]
         found = hook.install(str(folder / "request"))
         assert found is not None
         return found

@@ -23,8 +23,8 @@ from perfvcs.collectors import counters as module
 from perfvcs.collectors.counters import Counters, events, machine, processes, sampler
 from perfvcs.collectors.counters.metrics import LEVELS, MACHINE, MACHINE_LEVELS, MACHINE_RATES, RATES
 from perfvcs.collectors.counters.processes import Ended, Process, Stat, stat
-from perfvcs.collectors.counters.sampler import Sampler
-from perfvcs.collectors.counters.tree import Tree, leader
+from perfvcs.collectors.counters.sampler import TreeSampler
+from perfvcs.collectors.counters.tree import ProcessTree, leader
 from perfvcs.errors import UsageError
 
 pytestmark = pytest.mark.needs("cc")
@@ -142,7 +142,7 @@ used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAG
 print(sum(one.ru_utime + one.ru_stime for one in used), sum(one.ru_minflt for one in used), flush=True)
 """
     with waiting(script) as (process, line):
-        tree = Tree(process.pid, command=True)
+        tree = ProcessTree(process.pid, command=True)
         levels, used = tree.read()
         tree.close()
     cpu, faults = map(float, line.split())
@@ -165,7 +165,7 @@ for thread in threads: thread.join()
 print(flush=True)
 """
     with waiting(script) as (process, _):
-        tree = Tree(process.pid, command=True)
+        tree = ProcessTree(process.pid, command=True)
         while tree.read()[0]["threads"] > 1:
             time.sleep(0.01)
         used = tree.read()[1]
@@ -184,7 +184,7 @@ child.stdout.readline(); print(flush=True); input(); child.communicate(b"\\n"); 
     before = Process.opened
     with waiting(script) as (process, _):
         assert process.stdin and process.stdout
-        tree = Tree(process.pid, command=True)
+        tree = ProcessTree(process.pid, command=True)
         levels, with_child = tree.read()
         assert levels["processes"] == 2
         process.stdin.write("\n")
@@ -202,7 +202,7 @@ def test_a_process_that_was_not_waited_for_is_no_process_any_more() -> None:
         process,
         _,
     ):
-        tree = Tree(process.pid, command=True)
+        tree = ProcessTree(process.pid, command=True)
         levels = tree.read()[0]
         tree.close()
     assert (levels["processes"], levels["threads"]) == (1, 1)
@@ -330,7 +330,7 @@ input(); child.communicate(bytes([10])); print(flush=True)
     name = "voluntary_switch_rate"
     with waiting(script) as (process, _):
         assert process.stdin and process.stdout
-        tree = Tree(process.pid, command=True, groups=("cache", "communicate"))
+        tree = ProcessTree(process.pid, command=True, groups=("cache", "communicate"))
         before = tree.read()[1]
         process.stdin.write("\n")
         process.stdin.flush()
@@ -564,8 +564,8 @@ def test_an_error_while_sampling_is_raised_where_the_samples_are_asked_for(monke
         raise ZeroDivisionError("broken")
 
     monkeypatch.setattr(sampler.machine, "read", broken)
-    taking = Sampler(0.01)
+    taking = TreeSampler(0.01)
     taking.watch(os.getpid())
     with pytest.raises(ZeroDivisionError, match="broken"):
         taking.stop()
-    assert Sampler(1.0).stop().number == []
+    assert TreeSampler(1.0).stop().number == []

@@ -7,14 +7,14 @@ import pytest
 from numpy.typing import NDArray
 
 from perfvcs.check.curves.means import levelled, means
-from perfvcs.check.points import Points
+from perfvcs.check.points import CasePoints
 
 Floats = NDArray[np.float64]
 
 
-def side(size: Floats, value: Floats, execution: NDArray[np.int64], weight: NDArray[np.int64] | None = None) -> Points:
+def side(size: Floats, value: Floats, execution: NDArray[np.int64], weight: NDArray[np.int64] | None = None) -> CasePoints:
     count = int(execution.max()) + 1
-    return Points(size, value, execution, np.stack([np.zeros(count, dtype=np.int64), np.arange(count)], axis=1), weight)
+    return CasePoints(size, value, execution, np.stack([np.zeros(count, dtype=np.int64), np.arange(count)], axis=1), weight)
 
 
 def test_slow_executions_do_not_bend_a_curve_at_their_sizes() -> None:

@@ -7,7 +7,7 @@ import pytest
 from samples import sample_profile
 
 from perfvcs import formats
-from perfvcs.formats import Unreadable
+from perfvcs.formats import UnreadableFile
 from perfvcs.plugins import names
 from perfvcs.profile import MAX_BYTES, Malformed
 
@@ -44,19 +44,19 @@ def test_a_profile_of_a_newer_format_asks_for_an_update(file: Path) -> None:
 def test_what_is_no_profile_is_of_no_known_format(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     for attempt in (formats.guess, formats.read):
-        with pytest.raises(Unreadable, match="none of the formats"):
+        with pytest.raises(UnreadableFile, match="none of the formats"):
             attempt(file)
 
 
 def test_an_unknown_format_is_named(file: Path) -> None:
-    with pytest.raises(Unreadable.__base__, match="perfvsc"):
+    with pytest.raises(UnreadableFile.__base__, match="perfvsc"):
         formats.read(file, "perfvsc")
 
 
 def test_a_huge_file_is_refused_before_it_is_read(file: Path) -> None:
     with file.open("r+b") as sparse:
         sparse.truncate(MAX_BYTES + 1)
-    with pytest.raises(Unreadable, match="over the limit"):
+    with pytest.raises(UnreadableFile, match="over the limit"):
         formats.read(file)
     assert formats.guess(file) == "perfvcs"
 
@@ -64,10 +64,10 @@ def test_a_huge_file_is_refused_before_it_is_read(file: Path) -> None:
 def test_only_regular_files_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull), Path("/dev/zero")):
-        with pytest.raises(Unreadable, match="not a regular file"):
+        with pytest.raises(UnreadableFile, match="not a regular file"):
             formats.read(path)
     for path, reason in ((tmp_path, "[Dd]irectory"), (tmp_path / "none", "No such file")):
-        with pytest.raises(Unreadable, match=reason):
+        with pytest.raises(UnreadableFile, match=reason):
             formats.read(path)
 
 

@@ -15,7 +15,7 @@ from samples import sample_profile
 
 from perfvcs import formats
 from perfvcs.errors import UsageError
-from perfvcs.formats import Unreadable, read
+from perfvcs.formats import UnreadableFile, read
 from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import described, usable
 from perfvcs.formats._table import BATCH
@@ -231,7 +231,7 @@ def test_a_table_is_known_by_its_suffix(tmp_path: Path):
     assert profile.job.name == "results"
     assert rows(profile) == [("a", None, 0, 0, 0, 0, 1.0)]
     path.rename(tmp_path / "results")
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableFile):
         formats.guess(tmp_path / "results")
 
 

@@ -9,7 +9,7 @@ from conftest import Project as Tree
 
 from perfvcs.errors import UsageError
 from perfvcs.git import project as module
-from perfvcs.git.changes import Changes, difference
+from perfvcs.git.changes import WorkingChanges, difference
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import NoRepository, Project, UnknownRevision
 
@@ -129,7 +129,7 @@ def test_a_bare_repository_holds_its_home_itself_also_for_its_worktrees(project:
     assert Project.find(tmp_path / "bare.git").bare
     assert Project.find(tmp_path / "bare.git").home == tmp_path / "bare.git"
     assert Project.find(tmp_path / "linked").home == tmp_path / "bare.git"
-    assert Changes(Project.find(tmp_path / "bare.git")).hash() is None
+    assert WorkingChanges(Project.find(tmp_path / "bare.git")).hash() is None
 
 
 def test_a_submodule_has_its_home_in_its_own_tree(project: Tree, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_path_may_hold_any_character(tmp_path: Path, name: str) -> None:
     project.write("file", "new")
     found = Project.find(project.root)
     assert found.root == found.home == project.root
-    changes = Changes(found).hash()
+    changes = WorkingChanges(found).hash()
     assert changes == difference(found, "HEAD^", project.commit())
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from perfvcs.collector import CollectError
 from perfvcs.collectors.instructions import callgrind
 from perfvcs.collectors.instructions.counts import Context, Counts, combine
-from perfvcs.collectors.instructions.functions import Functions, functions
+from perfvcs.collectors.instructions.functions import FunctionCounts, functions
 from perfvcs.collectors.instructions.paths import REST, paths
 
 CWD = Path("/nowhere")
@@ -365,7 +365,7 @@ def under_callgrind(program: Path, out: Path, *options: str) -> Path:
     return out
 
 
-def whole(program: Path, out: Path, *options: str) -> tuple[Functions, Counts]:
+def whole(program: Path, out: Path, *options: str) -> tuple[FunctionCounts, Counts]:
     counts = callgrind.read(under_callgrind(program, out, *options))
     return functions(counts, program.parent), counts
 

@@ -17,7 +17,7 @@ import pytest
 from perfvcs.environment import clean
 from perfvcs.errors import UsageError
 from perfvcs.measure.interpreter import Interpreter, find, probe
-from perfvcs.measure.virtualenv import COMPLETE, Busy, InstallError, VirtualEnvironment, environment, prune
+from perfvcs.measure.virtualenv import COMPLETE, EnvironmentBusy, InstallError, VirtualEnvironment, environment, prune
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 ENV = clean(os.environ)
@@ -215,13 +215,13 @@ def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpr
     while not list((tmp_path / "envs").glob("py*/asked")):
         assert process.poll() is None
         time.sleep(0.02)
-    with pytest.raises(Busy, match="another process is making"):
+    with pytest.raises(EnvironmentBusy, match="another process is making"):
         make(tmp_path / "envs", interpreter, work, env=fake, timeout=0.1)
     assert prune(tmp_path / "envs", keep=0) == []
     installers = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.wait()
-    with pytest.raises(Busy):  # what it had started still writes
+    with pytest.raises(EnvironmentBusy):  # what it had started still writes
         make(tmp_path / "envs", interpreter, work, env=fake, timeout=0.1)
     for installer in installers:
         installer.kill()

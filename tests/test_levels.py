@@ -14,7 +14,7 @@ from samples import sample_profile
 
 from perfvcs.index import Index, levels
 from perfvcs.profile import Collected, Profile
-from perfvcs.store import Moved, Store
+from perfvcs.store import BlobChange, Store
 from perfvcs.store.place import Damaged
 
 COMMITS = [f"{number:040x}" for number in range(300)]
@@ -110,7 +110,7 @@ def test_what_was_read_before_the_old_state_was_missed_does_not_count_twice(
     store.add([profile(place, (1.0, 2.0)) for place in (1, 2)], "Two more")
     changes = store.changes
 
-    def broken(old: str | None, new: str) -> Iterator[Moved]:
+    def broken(old: str | None, new: str) -> Iterator[BlobChange]:
         for moved in changes(old, new):
             yield moved
             if old:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from perfvcs import plugins
 from perfvcs.collector import CollectError
 from perfvcs.collectors.memory import debuginfo, program, shim, symbols, trail
-from perfvcs.collectors.memory.heap import Site, largest, owner, text
+from perfvcs.collectors.memory.heap import AllocationSite, largest, owner, text
 from perfvcs.errors import UsageError
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]
@@ -491,7 +491,7 @@ def test_a_frame_is_told_with_its_line_or_its_file() -> None:
 
 
 def test_the_largest_sites_are_kept_and_nothing_is_lost() -> None:
-    sites = [Site(((f"f{number % 7}", "", ""),), bytes=float(number), count=1.0) for number in range(100)]
+    sites = [AllocationSite(((f"f{number % 7}", "", ""),), bytes=float(number), count=1.0) for number in range(100)]
     kept = largest(sites, 3)
     assert len(kept) == 4 and kept[-1].stack == () and kept[0].peak is None
     assert sum(site.bytes or 0 for site in kept) == sum(range(100)) and sum(site.count or 0 for site in kept) == 100

@@ -14,7 +14,7 @@ from heaps import measured, of_functions, run_of, stacks_of, whole
 
 from perfvcs.collector import CollectError
 from perfvcs.collectors.memory import captures, inside, python, reading, traces
-from perfvcs.collectors.memory.heap import Interpreter, Request
+from perfvcs.collectors.memory.heap import AllocationRequest, RecordingInterpreter
 
 Write = Callable[..., tuple[str, ...]]
 FOLDER = inside.FOLDER / "python"
@@ -268,26 +268,26 @@ def test_the_seed_of_hashes_is_fixed_unless_the_program_has_one(write: Write, tm
 
 
 def test_a_capture_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
-    reader = Interpreter(sys.executable, str(python._own_memray()))
+    reader = RecordingInterpreter(sys.executable, str(python._own_memray()))
     run = run_of((sys.executable, "x"), tmp_path)
     broken = tmp_path / "memray-1.bin"
     broken.write_bytes(b"nothing of memray's")
     with pytest.raises(CollectError, match="memray's file cannot be read: OSError") as caught:
-        captures.heap([broken], reader, run, Request())
+        captures.heap([broken], reader, run, AllocationRequest())
     assert "\n" not in str(caught.value)
     for interpreter in ("/bin/false", "/no/python"):
         with pytest.raises(CollectError, match="what memray recorded cannot be read"):
-            captures.heap([broken], Interpreter(interpreter, ""), run, Request())
+            captures.heap([broken], RecordingInterpreter(interpreter, ""), run, AllocationRequest())
 
 
 def test_captures_of_processes_that_were_cut_off_are_left_out_and_told(write: Write, tmp_path: Path) -> None:
     run = run_of(write(KNOWN), tmp_path)
-    heap = python.record(run, Request())
+    heap = python.record(run, AllocationRequest())
     assert not heap.warnings
     (good,) = (run.scratch / "heap").glob("memray-*.bin")
     (run.scratch / "heap" / "memray-0.bin").write_bytes(b"")
-    reader = Interpreter(sys.executable, str(python._own_memray()))
-    again = captures.heap([run.scratch / "heap" / "memray-0.bin", good], reader, run, Request())
+    reader = RecordingInterpreter(sys.executable, str(python._own_memray()))
+    again = captures.heap([run.scratch / "heap" / "memray-0.bin", good], reader, run, AllocationRequest())
     assert again.peak == heap.peak and again.warnings == ["memory: memray's files of 1 processes cannot be read and are left out"]
 
 
@@ -297,7 +297,7 @@ def test_what_the_program_changed_is_one_line(tmp_path: Path) -> None:
     for content in (b"", b"[]", b'{"peak": "much"}', b"\xff"):
         path.write_bytes(content)
         with pytest.raises(CollectError, match="changed what tracemalloc recorded"):
-            traces.heap([path], run, Request(), [])
+            traces.heap([path], run, AllocationRequest(), [])
         with pytest.raises(CollectError, match="is not what perfvcs wrote"):
             python._interpreter(path)
 
@@ -307,7 +307,7 @@ def test_what_the_program_changed_is_one_line(tmp_path: Path) -> None:
 
 def test_the_reader_answers_one_line_of_json_per_file(write: Write, tmp_path: Path) -> None:
     run = run_of(write(KNOWN), tmp_path)
-    python.record(run, Request())
+    python.record(run, AllocationRequest())
     (good,) = (run.scratch / "heap").glob("memray-*.bin")
     command = [sys.executable, "-I", reading.__file__, "", "5", "3", good, tmp_path / "none"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

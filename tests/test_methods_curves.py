@@ -21,7 +21,7 @@ from perfvcs.check.matching import match
 from perfvcs.check.methods import load
 from perfvcs.check.methods.curves import Curves
 from perfvcs.check.points import points
-from perfvcs.check.rows import Rows
+from perfvcs.check.rows import ProfileRows
 from perfvcs.check.samples.clock import EQUAL
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
@@ -96,7 +96,7 @@ def verdict(*args: Any, **options: Any) -> Change:
 
 def cases(old: Profile, new: Profile) -> list[Case]:
     sides = Measured.of(old), Measured.of(new)
-    return match([sides[0]], [sides[1]], {}, Rows({id(sides[0]): old, id(sides[1]): new}))[0]
+    return match([sides[0]], [sides[1]], {}, ProfileRows({id(sides[0]): old, id(sides[1]): new}))[0]
 
 
 LOG = 1e-4 * np.log(SIZES)

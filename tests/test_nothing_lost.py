@@ -14,7 +14,7 @@ from conftest import Project
 
 from perfvcs import hooks, wholefile
 from perfvcs.git.project import Project as Checkout
-from perfvcs.index.verdicts import Verdicts
+from perfvcs.index.verdicts import LastVerdicts
 from perfvcs.profile import Collected, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 
@@ -162,11 +162,11 @@ def test_objects_are_not_checked_while_they_are_packed(project: Project) -> None
 
 def test_a_full_disk_hides_no_verdicts(tmp_path: Path) -> None:
     path = tmp_path / "verdicts.db"
-    verdicts = Verdicts(path)
+    verdicts = LastVerdicts(path)
     verdicts.remember("a", "b", REPORT)
     verdicts.close()
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
-    again = Verdicts(path)
+    again = LastVerdicts(path)
     resource.setrlimit(
         resource.RLIMIT_FSIZE, (1 << 14, usual[1])
     )  # there is no room for the two files that SQLite makes beside it

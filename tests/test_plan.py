@@ -16,7 +16,7 @@ from perfvcs.jobs import matrix
 from perfvcs.jobs.config import AutoTable, BadConfig, read
 from perfvcs.measure.turns import turns
 from perfvcs.plan.automatic import choose, planned
-from perfvcs.plan.design import Finding, Rule, builds, finding, measurements, needed, options, seconds
+from perfvcs.plan.design import DetectableEffect, PlanRule, builds, finding, measurements, needed, options, seconds
 from perfvcs.plan.draws import Share
 from perfvcs.plan.inside import Inside, inside
 from perfvcs.plan.outliers import apart, in_turns
@@ -159,8 +159,8 @@ def test_what_cannot_be_planned_is_said(values: Sequence[float], problem: str) -
     (one,) = variations([sample_profile(values)])
     assert problem in one.problem
     assert one.difference is None
-    assert options(one, survey_of(one), Rule()) == []
-    assert finding(one, 10, Rule()) is None
+    assert options(one, survey_of(one), PlanRule()) == []
+    assert finding(one, 10, PlanRule()) is None
 
 
 def test_zeros_among_positive_values_are_planned_by_the_mean() -> None:
@@ -172,8 +172,8 @@ def test_zeros_among_positive_values_are_planned_by_the_mean() -> None:
 def test_equal_values_need_the_fewest_executions() -> None:
     (one,) = variations([sample_profile([0.01] * 10)])
     assert one.deviation == 0
-    assert [option.replicates for option in options(one, survey_of(one), Rule())] == [5, 5, 5, 5]
-    found = finding(one, 10, Rule())
+    assert [option.replicates for option in options(one, survey_of(one), PlanRule())] == [5, 5, 5, 5]
+    found = finding(one, 10, PlanRule())
     assert found is not None
     assert found.effect == pytest.approx(0.01)
 
@@ -234,11 +234,13 @@ def test_outliers_cost_a_plan_little_from_eight_pairs_on() -> None:
     (one,) = variations([profile])
     assert one.drawn is not None
     assert one.drawn < 0.6 * (one.difference or 0)
-    rule = Rule()
+    rule = PlanRule()
     assert (needed(one, 0.02, rule)[0] or 0) == pytest.approx(needed(replace(one, difference=one.drawn), 0.02, rule)[0] or 0)
     # as few as keep their outliers must find the effect in spite of them
     assert needed(one, 0.15, rule)[0] == 8
-    assert (finding(one, 7, rule) or Finding(0, 0, 0)).effect > 2 * (finding(one, 8, rule) or Finding(0, 0, 0)).effect
+    assert (finding(one, 7, rule) or DetectableEffect(0, 0, 0)).effect > 2 * (
+        finding(one, 8, rule) or DetectableEffect(0, 0, 0)
+    ).effect
 
 
 @pytest.mark.parametrize("noise", ["normal", "spiky"])
@@ -250,7 +252,7 @@ def test_a_plan_keeps_its_promise_through_the_verdict(noise: str) -> None:
         return [0.01 * factor * exp(value) for value in draws]
 
     (one,) = spreads([Measured.of(sample_profile(side(20_000)))])
-    count = needed(one, 0.05, Rule())[0] or 0
+    count = needed(one, 0.05, PlanRule())[0] or 0
     found = 0
     for _ in range(300):
         old, new = interleaved(["a" * 40, "b" * 40], [side(count), side(count, 1.05)])
@@ -323,8 +325,8 @@ def test_measurements_around_zero_have_no_levels(values: list[float]) -> None:
 
 
 def test_the_range_of_a_plan_narrows_with_what_is_stored() -> None:
-    wide, narrow = (needed(known(0.03, df=df), 0.02, Rule()) for df in (4, 100))
-    exact = needed(known(0.03), 0.02, Rule())
+    wide, narrow = (needed(known(0.03, df=df), 0.02, PlanRule()) for df in (4, 100))
+    exact = needed(known(0.03), 0.02, PlanRule())
     assert None not in (*wide, *narrow, *exact)
     assert wide[1] < narrow[1] < narrow[2] < wide[2]  # type: ignore[operator]
     assert exact[0] == exact[1] == exact[2] or abs(exact[0] - exact[2]) <= 1  # type: ignore[operator]
@@ -336,7 +338,7 @@ def test_values_below_zero_are_planned_by_their_differences_as_they_are_judged()
     (above,), (below,) = (variations([sample_profile([sign * value for value in gains])]) for sign in (1, -1))
     assert below.mean == pytest.approx(-1, rel=0.02)
     assert below.difference == pytest.approx(above.difference, rel=0.02)
-    assert needed(below, 0.05, Rule()) == needed(above, 0.05, Rule())
+    assert needed(below, 0.05, PlanRule()) == needed(above, 0.05, PlanRule())
 
 
 def memory(level: float, metric: str = "maxrss") -> Profile:
@@ -367,15 +369,15 @@ def test_memory_is_planned_with_its_own_delta_unless_one_is_asked_for(project: P
 
 
 def test_an_effect_near_delta_is_planned_with_a_smaller_one() -> None:
-    assert Rule(0.01).below(0.01).delta == 0.005
-    assert Rule(0.01).below(0.02).delta == 0.01
-    assert Rule(0.05).below(0.02).delta == 0.01
+    assert PlanRule(0.01).below(0.01).delta == 0.005
+    assert PlanRule(0.01).below(0.02).delta == 0.01
+    assert PlanRule(0.05).below(0.02).delta == 0.01
 
 
 def test_many_comparisons_ask_for_stronger_evidence() -> None:
-    assert Rule(family=1).alpha == Rule(family=5).alpha == 0.01
-    assert Rule(family=50).alpha == pytest.approx(0.001)
-    few, many = (needed(known(0.03), 0.02, Rule(family=family))[0] or 0 for family in (1, 50))
+    assert PlanRule(family=1).alpha == PlanRule(family=5).alpha == 0.01
+    assert PlanRule(family=50).alpha == pytest.approx(0.001)
+    few, many = (needed(known(0.03), 0.02, PlanRule(family=family))[0] or 0 for family in (1, 50))
     assert many > few
 
 
@@ -383,7 +385,7 @@ def test_the_best_number_of_measurements_is_the_published_one() -> None:
     one = next(one for one in variations([nested(executions=300, measured=20, within=0.04, between=0.02)]) if one.uid == "inner")
     # a start costs 10 measurements, 0.01 s; the median's pi / 2 included: sqrt(10 x pi/2 x .0016 / .0004)
     assert measurements(one, survey_of(one)) == pytest.approx(sqrt(10 * 1.571 * 4), abs=1.5)
-    option = options(one, survey_of(one), Rule(), [0.02])[0]
+    option = options(one, survey_of(one), PlanRule(), [0.02])[0]
     assert option.best_measurements == measurements(one, survey_of(one))
     assert (option.best_replicates or 0) > (option.replicates or 0)
     assert (option.best_seconds or 1) < (option.seconds or 0)

@@ -10,13 +10,13 @@ from conftest import Project, Said
 from rich.console import Console
 from rich.progress import Progress
 
-from perfvcs.measure.progress import Lines, Terminal
+from perfvcs.measure.progress import PlainLines, Terminal
 
 Perf = Callable[..., Said]
 
 
 def test_without_a_terminal_every_tenth_of_the_way_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = PlainLines()
     lines.begin(40)
     for number in range(40):
         lines.step(f"step {number}")
@@ -72,7 +72,7 @@ def test_quiet_tells_every_failure_once_and_on_one_line(project: Project, perf: 
 
 
 def test_a_failure_obeys_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    Lines().fail("job\x1b[31m on\na commit: why")
+    PlainLines().fail("job\x1b[31m on\na commit: why")
     assert capsys.readouterr().err == "failed: job␛[31m on␊a commit: why\n"
 
 

@@ -16,7 +16,7 @@ import perfvcs
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.pytest import Pytest
 from perfvcs.collectors.pytest.names import qualified
-from perfvcs.collectors.pytest.notes import MAX_FILES, Function, read_notes
+from perfvcs.collectors.pytest.notes import MAX_FILES, ReachedFunction, read_notes
 from perfvcs.measure.interpreter import find
 from perfvcs.profile import Malformed, Reached, decode
 from perfvcs.repository import Repository
@@ -198,7 +198,7 @@ def test_what_older_interpreters_tell_is_named_by_the_sources(tmp_path: Path) ->
         ("new\n.py", "f", 2): "new?.py:f",
     }
     for function, name in told.items():
-        assert qualified([Function(*function)], tmp_path) == {name}
+        assert qualified([ReachedFunction(*function)], tmp_path) == {name}
 
 
 def test_a_profile_keeps_what_was_reached_and_refuses_what_cannot_be() -> None:

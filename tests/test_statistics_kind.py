@@ -8,7 +8,7 @@ import pytest
 from perfvcs.statistics.regression.kind import KINDS, PUBLISHED, kind
 from perfvcs.statistics.regression.models import MODELS
 from perfvcs.statistics.regression.pairs import pair
-from perfvcs.statistics.regression.scatter import Scatter
+from perfvcs.statistics.regression.scatter import ScatterLaws
 
 SIZES = np.arange(1.0, 501.0)
 BASELINES = {
@@ -91,7 +91,7 @@ def test_few_steps_leave_several_laws_of_the_noise_and_many_leave_the_right_one(
     for count, wide in ((6, False), (400, True)):
         x = np.linspace(10, 300, count)
         y1, y2 = x * (1 + 0.05 * random.standard_normal((2, count)))
-        others = [weights for _, weights in Scatter(pair(x, y1, x, y2)).others(np.ones(1, dtype=bool))]
+        others = [weights for _, weights in ScatterLaws(pair(x, y1, x, y2)).others(np.ones(1, dtype=bool))]
         ratios = [weights[0] / weights[-1] for weights in others]
         assert len(others) >= 1
         assert (min(ratios) > 100) if wide else (min(ratios) < 100), ratios
@@ -249,5 +249,5 @@ def test_a_single_range_of_sizes_is_compared_as_it_is() -> None:
 def test_weights_follow_how_the_noise_grows_with_the_level(power: float, ratio: float) -> None:
     x, random = np.linspace(10, 300, 400), np.random.default_rng(9)
     y1, y2 = x + 0.05 * x**power * random.standard_normal((2, len(x)))
-    weights = Scatter(pair(x, y1, x, y2)).weights
+    weights = ScatterLaws(pair(x, y1, x, y2)).weights
     assert weights[0] / weights[-1] == pytest.approx(ratio, rel=0.15)

@@ -19,7 +19,7 @@ from perfvcs.statistics.changepoints.drift import join
 from perfvcs.statistics.changepoints.horvath import horvath, ratio
 from perfvcs.statistics.changepoints.judgement import steps
 from perfvcs.statistics.changepoints.pelt import noise, running_median, segment, winsorise
-from perfvcs.statistics.changepoints.steps import VERSION, Step, intervals
+from perfvcs.statistics.changepoints.steps import VERSION, ChangePoint, intervals
 from perfvcs.statistics.changepoints.trend import ramp, stepped, trend
 
 RESULTS = [
@@ -230,7 +230,7 @@ def test_a_ramp_is_one_drift() -> None:
 
 
 def test_drifts_that_follow_each_other_in_one_direction_are_one() -> None:
-    drift = Step(50, 10, 89, 0.0, 0.1, 0.1, 0.01, 80.0, 1e-8, "drift", ("series",))
+    drift = ChangePoint(50, 10, 89, 0.0, 0.1, 0.1, 0.01, 80.0, 1e-8, "drift", ("series",))
     further = replace(drift, place=120, first=90, last=150, before=0.1, after=0.3, effect=0.2, df=60.0, p=1e-9)
     (joined,) = join([drift, further])
     assert (joined.place, joined.first, joined.last, joined.before, joined.after) == (120, 10, 150, 0.0, 0.3)

@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import LINEARISED, MODELS
-from perfvcs.statistics.regression.strategies import LEAST_SAMPLE, Fitted, Points, Strategy, run
+from perfvcs.statistics.regression.strategies import LEAST_SAMPLE, FittedPieces, ModelPoints, Strategy, run
 
 ALL = MODELS + LINEARISED
 STRATEGIES: tuple[Strategy, ...] = ("full", "iterative", "initial-guess", "interval", "bisection")
 
 
-def points(*curves: NDArray[np.float64], noise: float = 0.02, seed: int = 1) -> Points:
+def points(*curves: NDArray[np.float64], noise: float = 0.02, seed: int = 1) -> ModelPoints:
     """A group per curve over the sizes 1 to its length, with relative noise."""
     random = np.random.default_rng(seed)
     x = np.concatenate([np.arange(1.0, len(curve) + 1) for curve in curves])
     y = np.concatenate(curves) * np.exp(noise * random.standard_normal(len(x)))
     group = np.repeat(np.arange(len(curves)), [len(curve) for curve in curves])
     order = random.permutation(len(x))
-    return Points(x[order], y[order], group[order], len(curves))
+    return ModelPoints(x[order], y[order], group[order], len(curves))
 
 
 SIZES = np.arange(1.0, 401)
@@ -31,7 +31,7 @@ LINE, LOGARITHM, SQUARE, FLAT = 5 + 3 * SIZES, 20 + 4 * np.log(SIZES), 5 + 0.01 
 BENT = np.where(SIZES <= 200, 50.0, 50 + 2 * (SIZES - 200))  # two pieces that no single model describes
 
 
-def models(found: Fitted) -> list[str | None]:
+def models(found: FittedPieces) -> list[str | None]:
     return [found.choice.model(piece) for piece in range(len(found.owner))]
 
 
@@ -117,7 +117,7 @@ def test_values_without_noise_are_not_halved_for_their_rounding() -> None:
 
 def test_halves_of_few_sizes_or_near_the_whole_are_not_cut_off() -> None:
     several = np.repeat(np.arange(1.0, 201), 10)
-    data = Points(several, 100 + several + 30 * np.log(several), np.zeros(2000, dtype=np.intp), 1)
+    data = ModelPoints(several, 100 + several + 30 * np.log(several), np.zeros(2000, dtype=np.intp), 1)
     found = run("bisection", data, ALL, "aicc", 30, 1)
     assert 1 < len(found.owner) <= 4
     by_r2 = run("bisection", data, ALL, "r2", 30, 1).fits["linear"].n
@@ -149,17 +149,17 @@ def test_the_same_seed_gives_the_same_result(strategy: Strategy) -> None:
 @pytest.mark.parametrize("rule", ["aicc", "r2"])
 def test_groups_without_rows_are_nothing(strategy: Strategy, rule: str) -> None:
     nothing = np.zeros(0)
-    empty = Points(nothing, nothing, np.zeros(0, dtype=np.intp), 2)
+    empty = ModelPoints(nothing, nothing, np.zeros(0, dtype=np.intp), 2)
     found = run(strategy, empty, ALL, rule, 3, 1)  # type: ignore[arg-type]
     assert all(model is None for model in models(found))
-    one = Points(np.ones(1), np.ones(1), np.ones(1, dtype=np.intp), 2)
+    one = ModelPoints(np.ones(1), np.ones(1), np.ones(1, dtype=np.intp), 2)
     found = run(strategy, one, ALL, rule, 3, 1)  # type: ignore[arg-type]
     assert found.choice.model(int(np.flatnonzero(found.owner == 1)[0])) == "constant"
 
 
 def test_weights_are_those_of_the_squares() -> None:
     data = points(LINE, BENT)
-    weighted = Points(data.x, data.y, data.group, 2, 1 / data.y**2)
+    weighted = ModelPoints(data.x, data.y, data.group, 2, 1 / data.y**2)
     whole = run("full", weighted, ALL, "aicc", 3, 1)
     expected = fit(data.x, data.y, data.group, 1 / data.y**2)
     np.testing.assert_array_equal(whole.fits["linear"].coefficients, expected["linear"].coefficients)

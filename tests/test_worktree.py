@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import Project as Tree
 
-from perfvcs.git.changes import Changes
+from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import CheckoutError, checkout, remove
 
@@ -44,7 +44,7 @@ def test_changes_of_the_working_tree_come_on_top(project: Tree) -> None:
     project.write("new/er", "3", executable=True)
     (project.root / "deleted").unlink()
     (project.root / "link").symlink_to("changed")
-    with checkout(Project.find(), commit, place(project), changes=Changes(Project.find())) as folder:
+    with checkout(Project.find(), commit, place(project), changes=WorkingChanges(Project.find())) as folder:
         assert (folder / "changed").read_text() == "2"
         assert (folder / "new" / "er").stat().st_mode & 0o100
         assert not (folder / "deleted").exists()
@@ -59,7 +59,7 @@ def test_a_file_may_have_become_a_folder_and_a_folder_a_file(project: Tree) -> N
     (project.root / "folder").rmdir()
     project.write("folder", "2")
     project.write("file/file", "2")
-    with checkout(Project.find(), commit, place(project), changes=Changes(Project.find())) as folder:
+    with checkout(Project.find(), commit, place(project), changes=WorkingChanges(Project.find())) as folder:
         assert (folder / "folder").read_text() == (folder / "file" / "file").read_text() == "2"
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.multivariate.counters import Cluster, Structure
-    from perfvcs.statistics.multivariate.dendrogram import Tree
+    from perfvcs.statistics.multivariate.counters import CounterCluster, Structure
+    from perfvcs.statistics.multivariate.dendrogram import ClusterTree
 
 ROW = 24  # pixels
 MARKERS = (
@@ -74,7 +74,7 @@ class Dendrogram:
         old, new = _runs(counters, 0), _runs(counters, 1)
         options: dict[str, Any] = {"distance": self.distance, "redundancy": self.redundancy}
         found = structure([side for side in (old, new) if side], names, **options)
-        clusters: tuple[Cluster, ...] = ()
+        clusters: tuple[CounterCluster, ...] = ()
         rows = [sum(len(run) for run in found.complete[start:stop]) for start, stop in ((0, len(old)), (len(old), None))]
         if all(rows) and found.counters:
             import numpy as np
@@ -86,7 +86,7 @@ class Dendrogram:
             self._branches(plot, found, clusters)
         return plot
 
-    def _branches(self, plot: figure, found: Structure, clusters: tuple[Cluster, ...]) -> None:
+    def _branches(self, plot: figure, found: Structure, clusters: tuple[CounterCluster, ...]) -> None:
         from bokeh.models import FixedTicker, Range1d
 
         tree, names = found.tree, [metric_name(name) for name in found.counters]
@@ -161,7 +161,7 @@ class _Fork:
     inside: bool
 
 
-def _layout(tree: Tree, most: int) -> tuple[list[tuple[list[int], float]], list[_Fork]]:
+def _layout(tree: ClusterTree, most: int) -> tuple[list[tuple[list[int], float]], list[_Fork]]:
     """At most so many leaves, in drawing order, each with its counters and the height at which they are one; and the merges above."""
     n = len(tree.labels)
     folded = max(0, n - most)
@@ -223,12 +223,12 @@ def _summary(found: Structure, count: int, rows: int) -> str:
     return text + (f"\nleft out: {', '.join(out)}" if out else "")
 
 
-def _width(label: int | None, cluster: Cluster | None) -> int:
+def _width(label: int | None, cluster: CounterCluster | None) -> int:
     """How thick a branch is: between clusters, inside one, inside one that regressed."""
     return 1 if label is None else 4 if cluster is not None and cluster.regressed else 2
 
 
-def _entry(number: int, count: int, cluster: Cluster | None) -> str:
+def _entry(number: int, count: int, cluster: CounterCluster | None) -> str:
     """The words of a cluster in the legend."""
     if cluster is None:
         return f"cluster {number + 1}: {counted(count, 'counter')}"

@@ -21,8 +21,8 @@ import time
 
 from perfvcs.collectors.counters import machine, sampler
 from perfvcs.collectors.counters.events import Events, available
-from perfvcs.collectors.counters.sampler import Sampler
-from perfvcs.collectors.counters.tree import Tree
+from perfvcs.collectors.counters.sampler import TreeSampler
+from perfvcs.collectors.counters.tree import ProcessTree
 
 HEAD = """
 import os, struct, sys, threading, time
@@ -70,7 +70,7 @@ class Program:
 
     def turn(self) -> float:
         """Run for a while; the median CPU time of a piece."""
-        taking = Sampler(self.interval) if self.interval else None
+        taking = TreeSampler(self.interval) if self.interval else None
         if taking:
             taking.watch(self.process.pid, command=True)
         os.killpg(self.process.pid, signal.SIGCONT)
@@ -124,7 +124,7 @@ print(flush=True); time.sleep(1000)
     with subprocess.Popen([sys.executable, "-S", "-c", script], stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
             process.stdout.readline()
-            tree, times, others = Tree(process.pid, command=True), [], []
+            tree, times, others = ProcessTree(process.pid, command=True), [], []
             for _ in range(50):
                 begin = time.thread_time()
                 tree.read()

@@ -15,7 +15,7 @@ from typing import Any, cast
 from mutation import seeds
 from perfvcs import formats
 from perfvcs.collector import Run
-from perfvcs.collectors.memory.heap import Request
+from perfvcs.collectors.memory.heap import AllocationRequest
 
 OURS = "perf-mutants"  # what the files of a reader are called
 
@@ -111,13 +111,13 @@ def _perf_stat(document: bytes, folder: Path) -> object:
 def _tracemalloc(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.memory.traces import heap
 
-    return heap([_put(folder, "tracemalloc-1.json", document)], _run(folder), Request(), [])
+    return heap([_put(folder, "tracemalloc-1.json", document)], _run(folder), AllocationRequest(), [])
 
 
 def _memray(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.memory.captures import combined
 
-    return combined(document, _run(folder), Request())
+    return combined(document, _run(folder), AllocationRequest())
 
 
 def _interpreter(document: bytes, folder: Path) -> object:
@@ -140,7 +140,7 @@ def _shim(document: bytes, folder: Path) -> object:
         file.seek(HEADER + SITES * seeds.SHIM_SITE)
         file.write(pool)
     _put(folder, "memory-1.map", modules)
-    return heap(read(folder), _run(folder), Request(), "allocations/1", [])
+    return heap(read(folder), _run(folder), AllocationRequest(), "allocations/1", [])
 
 
 def _pyspy(document: bytes, folder: Path) -> object:
@@ -179,13 +179,13 @@ def _fentry(document: bytes, folder: Path) -> object:
 
 
 def _uftrace(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.complexity.calls import Request as Asked
-    from perfvcs.collectors.complexity.native.program import SIGNED_FLAG, Code, Step
+    from perfvcs.collectors.complexity.calls import AllocationRequest as Asked
+    from perfvcs.collectors.complexity.native.program import SIGNED_FLAG, Code, Instruction
     from perfvcs.collectors.complexity.native.uftrace import Target, _read
     from perfvcs.launcher.pace import Pace
 
     program = _put(folder, "program", b"\x7fELF" + bytes(12) + b"\x03\x00")
-    steps = (Step(Code.REGISTER, 0, 4 | SIGNED_FLAG), Step(Code.REGISTER))
+    steps = (Instruction(Code.REGISTER, 0, 4 | SIGNED_FLAG), Instruction(Code.REGISTER))
     targets = [Target("f", "f", program, 0x1000, steps), Target("g", "g", program, 0x2000, ())]
     records, _, modules = document.partition(b"|map|")
     _put(folder, "1.dat", records)
@@ -241,7 +241,7 @@ def _pace(document: bytes, folder: Path) -> object:
 
 def _elf(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.complexity.native.elf import Elf
-    from perfvcs.collectors.complexity.native.functions import Functions
+    from perfvcs.collectors.complexity.native.functions import BinaryFunctions
     from perfvcs.collectors.complexity.native.reading import reading
     from perfvcs.collectors.memory.debuginfo import look_up
     from perfvcs.collectors.memory.program import _looked
@@ -250,7 +250,7 @@ def _elf(document: bytes, folder: Path) -> object:
     _looked.__wrapped__(str(path), len(document), 0)
     look_up(str(path), [0x1129, 0x1140])
     with reading(path):
-        found = Functions.read(Elf.read(path), hooked=False)
+        found = BinaryFunctions.read(Elf.read(path), hooked=False)
         return [(one.name, [parameter.type for parameter in one.parameters]) for one in found.found]
 
 
@@ -284,11 +284,11 @@ def _report(document: bytes, folder: Path) -> object:  # noqa: ARG001
 def _database(name: str) -> Callable[[bytes, Path], object]:
     def read(document: bytes, folder: Path) -> object:
         from perfvcs.index.findings import Findings
-        from perfvcs.index.verdicts import Verdicts
+        from perfvcs.index.verdicts import LastVerdicts
 
         path = _put(folder, name, document)
         if name == "verdicts.db":
-            memory = Verdicts(path)
+            memory = LastVerdicts(path)
             try:
                 return memory.of(["a" * 40]), memory.recall("b" * 40, "a" * 40), list(memory.all())
             finally:

@@ -151,7 +151,7 @@ def object_indexes() -> list[bytes]:
 
 def configurations() -> list[bytes]:
     """perf.toml as `perf init` writes it, and one with most keys."""
-    from perfvcs.jobs.starter import Kind
+    from perfvcs.jobs.starter import ProjectKind
 
     full = """
 build = ["make -j2"]
@@ -180,7 +180,7 @@ timeout = "60s"
 cmd = "true"
 binaries = 3
 """
-    return [full.encode(), Kind("found", "./x", "x", ("make",), "bench/", True).toml().encode()]
+    return [full.encode(), ProjectKind("found", "./x", "x", ("make",), "bench/", True).toml().encode()]
 
 
 def registers() -> list[bytes]:
@@ -502,10 +502,10 @@ def indexes() -> list[bytes]:
 @cache
 def verdicts() -> list[bytes]:
     """A remembered verdict."""
-    from perfvcs.index.verdicts import Verdicts
+    from perfvcs.index.verdicts import LastVerdicts
 
     path = folder() / "verdicts.db"
-    memory = Verdicts(path)
+    memory = LastVerdicts(path)
     memory.remember("b" * 40, "a" * 40, reports()[0])
     memory.close()
     return [path.read_bytes()]
@@ -534,18 +534,18 @@ def audits() -> list[bytes]:
     """Remembered A/A sessions."""
     import msgspec
 
-    from perfvcs.reports.replay import Record
+    from perfvcs.reports.replay import ReplayRecord
 
-    return [msgspec.json.encode({"a": [Record("s", "sort", "0" * 64, "sort", None, "wall", False, 0.01, 0.0)]})]
+    return [msgspec.json.encode({"a": [ReplayRecord("s", "sort", "0" * 64, "sort", None, "wall", False, 0.01, 0.0)]})]
 
 
 def manifests() -> list[bytes]:
     """The manifest of a published site."""
     import msgspec
 
-    from perfvcs.site.folder import FORMAT, Entry, Manifest
+    from perfvcs.site.folder import FORMAT, Manifest, ManifestEntry
 
-    return [msgspec.json.encode(Manifest(FORMAT, "perfvcs", {"index.html": Entry("0" * 16, 10, "1" * 16)}, ["a.html"]))]
+    return [msgspec.json.encode(Manifest(FORMAT, "perfvcs", {"index.html": ManifestEntry("0" * 16, 10, "1" * 16)}, ["a.html"]))]
 
 
 def sources() -> list[bytes]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared.interpreter import is_python
-from perfvcs.collectors.complexity.calls import Function, Request, parse
+from perfvcs.collectors.complexity.calls import Function, RecordingRequest, parse
 from perfvcs.errors import UsageError
 from perfvcs.profile import Metric
 
@@ -59,11 +59,11 @@ class Complexity:
 
     def _check_places(self) -> None:
         """What is wrong with names of Python is told before anything is measured; raises UsageError."""
-        from perfvcs.collectors.complexity.python.place import Place
+        from perfvcs.collectors.complexity.python.place import FunctionLocation
 
         seen = set()
         for function in self._functions:
-            uid = Place.of(function).uid
+            uid = FunctionLocation.of(function).uid
             if uid in seen:
                 raise UsageError(f"complexity: functions has {uid} twice: name it once")
             seen.add(uid)
@@ -109,14 +109,14 @@ class Complexity:
         if self._lacks_module(run.argv[0]):
             scripts = [Path(word).stem for word in run.argv if word.endswith(".py")]
             raise CollectError(f"complexity: {self._miswritten(*scripts[:1])}", lasting=True)
-        request = Request(self._functions, self.recursion == "outermost", self.keep, self.most)
+        request = RecordingRequest(self._functions, self.recursion == "outermost", self.keep, self.most)
         try:
             return _observations(self._record(run, request))
         except Interrupted as error:
             partial = _observations(error.calls) if len(error.calls.function) else None
             raise CollectError(str(error), partial, lasting=error.lasting) from None
 
-    def _record(self, run: Run, request: Request) -> Calls:
+    def _record(self, run: Run, request: RecordingRequest) -> Calls:
         """The calls of the functions of a program, which is in the one or the other language."""
         if self._language(run.argv[0]) == "python":
             from perfvcs.collectors.complexity import python

@@ -51,7 +51,7 @@ def parse(text: str) -> Function:
 
 
 @dataclass(frozen=True)
-class Request:
+class RecordingRequest:
     """What an engine is to record.
 
     ``functions`` is empty for ``auto``: the engine then finds those that take the most time and have a size, at most ``most`` of them.

@@ -18,12 +18,12 @@ from perfvcs.collectors.counters.metrics import MACHINE, sampled
 from perfvcs.collectors.counters.service import Running, Service
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
-from perfvcs.launcher.samples import VARIABLE, MalformedSamples, Samples, read_samples
+from perfvcs.launcher.samples import VARIABLE, MalformedSamples, ReportedSamples, read_samples
 from perfvcs.profile import Metric
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    from perfvcs.collectors.counters.sampler import Sampled, Sampler
+    from perfvcs.collectors.counters.sampler import Sampled, TreeSampler
 
 FILE = "samples.jsonl"
 FEWEST = 5  # samples from which `perf check` can tell anything
@@ -102,9 +102,9 @@ class Counters:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        from perfvcs.collectors.counters.sampler import Sampler
+        from perfvcs.collectors.counters.sampler import TreeSampler
 
-        sampler = Sampler(self.interval, self.skip, self.groups)
+        sampler = TreeSampler(self.interval, self.skip, self.groups)
         if self.service is None:
             return self._observed(run, *self._alone(run, sampler))
         return self._observed(run, *self._served(self.service, run, sampler))
@@ -116,7 +116,7 @@ class Counters:
 
         return events.available()[0], events.metrics()
 
-    def _alone(self, run: Run, sampler: Sampler) -> tuple[Mapping[str, float | None], Sampled, list[str]]:
+    def _alone(self, run: Run, sampler: TreeSampler) -> tuple[Mapping[str, float | None], Sampled, list[str]]:
         """Run the command, sampled from its start to its end."""
         from perfvcs.collectors.counters.events import Events
 
@@ -133,7 +133,7 @@ class Counters:
                 events.close()
         return _totals(execution) | counted, sampled, _left(run, execution)
 
-    def _served(self, service: Service, run: Run, sampler: Sampler) -> tuple[Mapping[str, float | None], Sampled, list[str]]:
+    def _served(self, service: Service, run: Run, sampler: TreeSampler) -> tuple[Mapping[str, float | None], Sampled, list[str]]:
         """Run the load against the service, which is sampled meanwhile."""
         without = launcher.fallback_reason() is not None
         load = _Load()
@@ -242,5 +242,5 @@ def _left(run: Run, execution: Execution) -> list[str]:
     ]
 
 
-def _column(reported: Samples, name: str) -> list[float | None]:
+def _column(reported: ReportedSamples, name: str) -> list[float | None]:
     return reported.values.get(name) or [None] * len(reported.uid)

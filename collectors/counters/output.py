@@ -10,7 +10,7 @@ from perfvcs.launcher.execution import SHOWN, TAIL
 MOST_LINE = 1 << 16  # bytes without a line end in which the text is still found
 
 
-class Output:
+class ServiceOutput:
     """What a service writes: read to the end so that it never waits, searched for a text, its end kept."""
 
     def __init__(self, line: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from perfvcs.collectors.counters import machine
 from perfvcs.collectors.counters.events import EVENTS, Events
 from perfvcs.collectors.counters.processes import Counts
-from perfvcs.collectors.counters.tree import Tree
+from perfvcs.collectors.counters.tree import ProcessTree
 
 SHARE = 0.1  # of one processor that sampling takes at most: larger trees are sampled less often
 MOST = 10_000  # samples; a longer run keeps every second, from then on takes half as many, and so on
@@ -50,7 +50,7 @@ class _Moment:
     events: Counts
 
 
-class Sampler:
+class TreeSampler:
     """Samples the tree below a process every ``interval`` seconds, from ``watch`` until ``stop``."""
 
     def __init__(self, interval: float, skip: float = 0.0, groups: Sequence[str] = ()) -> None:
@@ -63,7 +63,10 @@ class Sampler:
     def watch(self, root: int, events: Events | None = None, *, command: bool = False) -> None:
         """Begin; ``command`` says that ``root`` itself belongs to what is sampled."""
         self._thread = threading.Thread(
-            target=self._run, args=(Tree(root, command=command, groups=self.groups), events), name="perfvcs-sampler", daemon=True
+            target=self._run,
+            args=(ProcessTree(root, command=command, groups=self.groups), events),
+            name="perfvcs-sampler",
+            daemon=True,
         )
         self._thread.start()
 
@@ -76,7 +79,7 @@ class Sampler:
             raise self._error
         return self.found
 
-    def _run(self, tree: Tree, events: Events | None) -> None:
+    def _run(self, tree: ProcessTree, events: Events | None) -> None:
         try:
             start = _moment(tree, events)
             if not self._over.wait(self.skip):
@@ -92,7 +95,7 @@ class Sampler:
             self.found.hidden = len(tree.hidden)
             tree.close()
 
-    def _sample(self, tree: Tree, events: Events | None) -> None:
+    def _sample(self, tree: ProcessTree, events: Events | None) -> None:
         first = before = _moment(tree, events)
         number = step = 1
         while not self._over.wait(max(0.0, first.at + number * self.interval - time.monotonic())):
@@ -111,7 +114,7 @@ class Sampler:
             self.found.slow |= rest > self.interval
 
 
-def _moment(tree: Tree, events: Events | None) -> _Moment:
+def _moment(tree: ProcessTree, events: Events | None) -> _Moment:
     at = time.monotonic()
     return _Moment(at, tree.read(), machine.read(), events.read() if events else {})
 

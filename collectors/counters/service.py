@@ -21,7 +21,7 @@ import msgspec
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.counters.events import Events
-from perfvcs.collectors.counters.output import Output
+from perfvcs.collectors.counters.output import ServiceOutput
 from perfvcs.collectors.counters.port import free_port, is_open
 from perfvcs.collectors.counters.processes import stat
 from perfvcs.collectors.counters.tree import leader
@@ -95,7 +95,7 @@ class Running:
         self._on_end: Callable[[], None] | None = None
         self._error: Exception | None = None
         self._started, self._ended = threading.Event(), threading.Event()
-        self._output = Output(service.line)
+        self._output = ServiceOutput(service.line)
         self._thread = threading.Thread(target=self._serve, name="perfvcs-service", daemon=True)
 
     def __enter__(self) -> Running:

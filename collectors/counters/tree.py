@@ -13,7 +13,7 @@ from perfvcs.collectors.counters.processes import Counts, Ended, Process, Stat, 
 ROUNDS = 3  # of reading when processes end meanwhile
 
 
-class Tree:
+class ProcessTree:
     """The descendants of ``root``, and ``root`` itself where it is the ``command`` and not what launched it.
 
     Children of processes that ended become children of the launcher, so that none is lost; without a launcher those that stay in the

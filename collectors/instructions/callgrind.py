@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.instructions.counts import Context, Counts, joined, sums
-from perfvcs.collectors.instructions.lines import Lines
+from perfvcs.collectors.instructions.lines import TextLines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ _RECURSION = re.compile(r"(.+)'(\d{1,9})", re.DOTALL)
 _COMPRESSED = re.compile(rb"(\(\d{1,9}\))(?: (.*))?", re.DOTALL)
 
 
-class Malformed(CollectError):
+class MalformedCallgrind(CollectError):
     """A file is not as valgrind writes it; the message names the file and line."""
 
 
@@ -109,23 +109,25 @@ def read(path: Path) -> Counts:
     """The counts in one file, of one process; raises Malformed."""
     content = read_at_most(path, LARGEST)
     if len(content) > LARGEST:
-        raise Malformed(f"{path.name} has over {LARGEST >> 20} MiB: give the program less to do, or measure a part of it")
+        raise MalformedCallgrind(
+            f"{path.name} has over {LARGEST >> 20} MiB: give the program less to do, or measure a part of it"
+        )
     return parse(content, path.name)
 
 
 def parse(content: bytes, name: str) -> Counts:
     """The counts in a file's content; its name is for messages. Raises Malformed."""
-    lines = Lines.of(content)
+    lines = TextLines.of(content)
     reading = _read(content, lines, name)
     if not reading.complete:
-        raise Malformed(f"{name} ends too early: was the process killed, or the disk full?")
+        raise MalformedCallgrind(f"{name} ends too early: was the process killed, or the disk full?")
     found = _counts(reading, lines, name)
     if not found.contexts:
-        raise Malformed(f"{name} counts in no function: the program must leave the file alone")
+        raise MalformedCallgrind(f"{name} counts in no function: the program must leave the file alone")
     return found
 
 
-def _read(content: bytes, lines: Lines, name: str) -> _Reading:
+def _read(content: bytes, lines: TextLines, name: str) -> _Reading:
     import numpy as np
 
     reading, words = _Reading(), lines.words
@@ -133,7 +135,7 @@ def _read(content: bytes, lines: Lines, name: str) -> _Reading:
     columns = (words, lines.starts[words], lines.ends[words], before)
     for line, start, end, callee in zip(*(column.tolist() for column in columns), strict=True):
         if end - start > MAX_LINE:
-            raise Malformed(f"{name}, line {line + 1} is too long: the program must leave the file alone")
+            raise MalformedCallgrind(f"{name}, line {line + 1} is too long: the program must leave the file alone")
         key, equal, value = content[start:end].partition(b"=")
         try:
             if equal and b":" not in key:
@@ -144,15 +146,15 @@ def _read(content: bytes, lines: Lines, name: str) -> _Reading:
         except (ValueError, KeyError):
             raise _nonsense(name, line) from None
     if reading.event is None:
-        raise Malformed(f"{name} counts no instructions: was it written by another tool?")
+        raise MalformedCallgrind(f"{name} counts no instructions: was it written by another tool?")
     return reading
 
 
-def _nonsense(name: str, line: int) -> Malformed:
-    return Malformed(f"{name}, line {line + 1} makes no sense: the program must leave the file alone")
+def _nonsense(name: str, line: int) -> MalformedCallgrind:
+    return MalformedCallgrind(f"{name}, line {line + 1} makes no sense: the program must leave the file alone")
 
 
-def _contexts(reading: _Reading, lines: Lines, which: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+def _contexts(reading: _Reading, lines: TextLines, which: NDArray[np.int64], name: str) -> NDArray[np.int64]:
     """The context that each of these lines ``fn=`` or ``cfn=`` is about."""
     import numpy as np
 
@@ -169,24 +171,24 @@ def _contexts(reading: _Reading, lines: Lines, which: NDArray[np.int64], name: s
     return found
 
 
-def _counts(reading: _Reading, lines: Lines, name: str) -> Counts:
+def _counts(reading: _Reading, lines: TextLines, name: str) -> Counts:
     import numpy as np
 
     functions, callees = (_contexts(reading, lines, which, name) for which in (lines.functions, lines.callees))
     values, often = lines.counts(reading.positions + (reading.event or 0)), lines.called()
     for wrong in (lines.counted[np.isnan(values)], lines.calls[np.isnan(often)]):
         if len(wrong):
-            raise Malformed(f"{name}, line {wrong[0] + 1}: there is no count: the program must leave the file alone")
+            raise MalformedCallgrind(f"{name}, line {wrong[0] + 1}: there is no count: the program must leave the file alone")
     caller, callee = (lines.position(lines.calls, which) for which in (lines.functions, lines.callees))
     if (lost := np.minimum(caller, callee) < 0).any():
         raise _nonsense(name, int(lines.calls[lost][0]))
     of_call, of_jump = lines.follows(lines.calls), lines.follows(lines.jumps)
     if int(of_call.sum()) != len(lines.calls):
-        raise Malformed(f"{name}: a call has no count: the program must leave the file alone")
+        raise MalformedCallgrind(f"{name}: a call has no count: the program must leave the file alone")
     own = ~of_call & ~of_jump
     at = lines.position(lines.counted[own], lines.functions)
     if (at < 0).any():
-        raise Malformed(
+        raise MalformedCallgrind(
             f"{name}, line {lines.counted[own][0] + 1}: a count of no function: the program must leave the file alone"
         )
     contexts = len(reading.contexts)

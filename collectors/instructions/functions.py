@@ -21,7 +21,7 @@ UNNAMED = ("???", "")  # what valgrind calls an image or function that it does n
 
 
 @dataclass(frozen=True)
-class Functions:
+class FunctionCounts:
     """One entry per function of the program and its libraries, as columns of equal length.
 
     ``uid`` is its name, with the image behind where that name means something else, too. ``frame`` is the name with the image.
@@ -38,7 +38,7 @@ class Functions:
     calls: NDArray[np.float64]
 
 
-def functions(counts: Counts, cwd: Path, taken: str = "") -> Functions:
+def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
     """The functions, in order of their first context.
 
     ``cwd`` is the folder that images of the project are named from, ``taken`` a uid that no function may have.
@@ -60,7 +60,7 @@ def functions(counts: Counts, cwd: Path, taken: str = "") -> Functions:
     uid = [name if often[name] == 1 else frame for name, frame in zip(names, numbers, strict=True)]
     exclusive = sums(of, counts.exclusive, count)
     calls = sums(of[counts.callee], counts.calls, count)
-    return Functions(uid, names, list(numbers), of, exclusive, _inclusive(counts, of, exclusive), calls)
+    return FunctionCounts(uid, names, list(numbers), of, exclusive, _inclusive(counts, of, exclusive), calls)
 
 
 def _inclusive(counts: Counts, of: NDArray[np.int64], exclusive: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ IGNORED = (b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=")  # source files, which are 
 
 
 @dataclass(frozen=True)
-class Lines:
+class TextLines:
     """Lines from ``starts`` to ``ends`` in ``text``; the other arrays are numbers of lines from 0, in order.
 
     ``counted`` begin with a position. ``functions`` are ``fn=``, ``callees`` ``cfn=``, ``calls`` ``calls=``, ``jumps`` ``jump=`` and
@@ -35,7 +35,7 @@ class Lines:
     words: NDArray[np.int64]
 
     @classmethod
-    def of(cls, content: bytes) -> Lines:
+    def of(cls, content: bytes) -> TextLines:
         """The lines of a content."""
         import numpy as np
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from perfvcs.collector import CollectError, Observations, Run
-from perfvcs.collectors.instructions.functions import Functions, functions
+from perfvcs.collectors.instructions.functions import FunctionCounts, functions
 from perfvcs.collectors.instructions.paths import REST, paths
 from perfvcs.errors import nearest
 from perfvcs.profile import Metric, Stacks
@@ -57,7 +57,7 @@ def _append(found: Observations, run: Run, uid: str, row: Row, trace: int = -1) 
         column.append(row.get(name))
 
 
-def _append_paths(found: Observations, run: Run, counts: Counts, table: Functions, least: float) -> None:
+def _append_paths(found: Observations, run: Run, counts: Counts, table: FunctionCounts, least: float) -> None:
     """A row for each path, under its last function's name; paths that differ in their contexts only are one."""
     uids, names, of = [*table.uid, OTHERS], [*table.frame, OTHERS], [*table.of.tolist(), len(table.uid)]
     amounts: dict[tuple[int, ...], float] = {}
@@ -73,7 +73,7 @@ def _append_paths(found: Observations, run: Run, counts: Counts, table: Function
     found.stacks.frames.extend(names[frame] for frame in frames)
 
 
-def _chosen(table: Functions, patterns: Sequence[str]) -> set[int]:
+def _chosen(table: FunctionCounts, patterns: Sequence[str]) -> set[int]:
     """The places of the functions that the patterns are for."""
     found: set[int] = set()
     for pattern in patterns:

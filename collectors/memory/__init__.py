@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from perfvcs.collector import Observations, Run
 from perfvcs.collectors._shared.interpreter import is_python
-from perfvcs.collectors.memory.heap import Request, owner, text
+from perfvcs.collectors.memory.heap import AllocationRequest, owner, text
 from perfvcs.errors import UsageError
 from perfvcs.profile import FINE, Metric, Stacks
 
@@ -78,9 +78,9 @@ class Memory:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        return _observations(self._record(run, Request(self.sites, self.depth, self.exact)), run)
+        return _observations(self._record(run, AllocationRequest(self.sites, self.depth, self.exact)), run)
 
-    def _record(self, run: Run, request: Request) -> Heap:
+    def _record(self, run: Run, request: AllocationRequest) -> Heap:
         """What the engine that fits the program, or the one that was chosen, recorded."""
         if self.recorder in ("memray", "tracemalloc") or (self.recorder == "auto" and is_python(run.argv[0])):
             from perfvcs.collectors.memory import python

@@ -11,7 +11,17 @@ import msgspec
 
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.memory import reading
-from perfvcs.collectors.memory.heap import Heap, Interpreter, Moment, Request, Site, Stack, largest, printable, short
+from perfvcs.collectors.memory.heap import (
+    AllocationRequest,
+    AllocationSite,
+    Heap,
+    Moment,
+    RecordingInterpreter,
+    Stack,
+    largest,
+    printable,
+    short,
+)
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 
@@ -39,12 +49,12 @@ class Capture(msgspec.Struct):
     moments: list[tuple[float, float]] = []
 
 
-def heap(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request) -> Heap:
+def heap(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
     return combined(_read(paths, reader, run, request), run, request)
 
 
-def combined(said: bytes, run: Run, request: Request) -> Heap:
+def combined(said: bytes, run: Run, request: AllocationRequest) -> Heap:
     """What the reader's lines tell, one per file; raises CollectError."""
     try:
         captures = [msgspec.json.decode(line, type=Capture) for line in said.splitlines()]
@@ -71,7 +81,7 @@ def combined(said: bytes, run: Run, request: Request) -> Heap:
     )
 
 
-def _read(paths: Sequence[Path], reader: Interpreter, run: Run, request: Request) -> bytes:
+def _read(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest) -> bytes:
     """The reader's lines, at least one."""
     command = [
         reader.executable or run.argv[0], "-I", reading.__file__, reader.memray, str(request.sites), str(request.depth), *map(str, paths),
@@ -101,7 +111,7 @@ def _unreadable(run: Run, said: str) -> CollectError:
     )
 
 
-def _sites(captures: Sequence[Capture], top: Capture, folder: Path, most: int) -> list[Site]:
+def _sites(captures: Sequence[Capture], top: Capture, folder: Path, most: int) -> list[AllocationSite]:
     """Lines with all they allocated, and the stacks of what was alive at the peak and at the end; each the largest ones."""
     lines: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
     stacks: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -114,8 +124,8 @@ def _sites(captures: Sequence[Capture], top: Capture, folder: Path, most: int) -
             for size, kind, places in records:
                 stacks[((KINDS.get(kind, "(unknown)"), "", ""), *_stack(places, folder))][column] += size
     return [
-        *largest([Site(stack, bytes=size, count=count) for stack, (size, count) in lines.items()], most),
-        *largest([Site(stack, peak=peak, leaked=leaked) for stack, (peak, leaked) in stacks.items()], most),
+        *largest([AllocationSite(stack, bytes=size, count=count) for stack, (size, count) in lines.items()], most),
+        *largest([AllocationSite(stack, peak=peak, leaked=leaked) for stack, (peak, leaked) in stacks.items()], most),
     ]
 
 

@@ -11,11 +11,11 @@ from perfvcs.collector import Run
 from perfvcs.collectors.memory.heap import (
     COLUMNS,
     OTHER,
+    AllocationRequest,
+    AllocationSite,
     Frame,
     Heap,
     Moment,
-    Request,
-    Site,
     Stack,
     largest,
     owner,
@@ -24,7 +24,7 @@ from perfvcs.collectors.memory.heap import (
     short,
 )
 from perfvcs.collectors.memory.symbols import resolve
-from perfvcs.collectors.memory.trail import FOREIGN, FULL, KINDS, SLOW, Trail
+from perfvcs.collectors.memory.trail import FOREIGN, FULL, KINDS, SLOW, AllocationRecord
 from perfvcs.launcher.execution import name_command
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ SHOWN = 20  # functions whose course over time is kept
 SHARE = 0.01  # of the peak that such a function has at some time
 
 
-def heap(trails: Sequence[Trail], run: Run, request: Request, engine: str, remarks: list[str]) -> Heap:
+def heap(trails: Sequence[AllocationRecord], run: Run, request: AllocationRequest, engine: str, remarks: list[str]) -> Heap:
     """What the processes allocated in all, and by site at most as many as requested."""
     import numpy as np
 
@@ -55,13 +55,13 @@ def heap(trails: Sequence[Trail], run: Run, request: Request, engine: str, remar
         count=float(head["count"]),
         leaked=float(totals[COLUMNS.index("leaked")]),
         mapped=float(head["mapped"]),
-        sites=_merged([Site(stack, *row) for stack, row in zip(stacks, table[kept].tolist(), strict=True)], totals),
+        sites=_merged([AllocationSite(stack, *row) for stack, row in zip(stacks, table[kept].tolist(), strict=True)], totals),
         course=_course(trails[most], own),
         warnings=[*remarks, *_remarks(run, trails)],
     )
 
 
-def _table(trail: Trail, is_largest: bool) -> NDArray[np.float64]:
+def _table(trail: AllocationRecord, is_largest: bool) -> NDArray[np.float64]:
     """The columns of one process' sites, of shape (sites, COLUMNS)."""
     import numpy as np
 
@@ -69,13 +69,13 @@ def _table(trail: Trail, is_largest: bool) -> NDArray[np.float64]:
     return np.stack((trail.sites["bytes"], trail.sites["count"], peaks, trail.leaked), axis=1).astype(np.float64)
 
 
-def _merged(kept: Sequence[Site], totals: NDArray[np.float64]) -> list[Site]:
+def _merged(kept: Sequence[AllocationSite], totals: NDArray[np.float64]) -> list[AllocationSite]:
     """The sites of one stack as one, and one without a stack for what the sites that were not kept have."""
     rest = [float(total) - sum(getattr(site, name) for site in kept) for name, total in zip(COLUMNS, totals, strict=True)]
-    return largest([*kept, Site((), *rest)], len(kept) + 1)
+    return largest([*kept, AllocationSite((), *rest)], len(kept) + 1)
 
 
-def _stacks(sites: Sequence[tuple[Trail, int]], folder: Path) -> list[Stack]:
+def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list[Stack]:
     """The stacks of some sites with names; each file is asked once. Calls for which there was no room have none."""
     wanted: dict[str, set[int]] = defaultdict(set)
     found: list[list[tuple[str, int]]] = []
@@ -104,7 +104,7 @@ def _frames(path: str, address: int, lines: Sequence[tuple[str, str, int]], fold
     return tuple((function, f"{short(file, folder)}:{line}" if file and line else "", path) for function, file, line in lines)
 
 
-def _course(trail: Trail, stacks: dict[int, Stack]) -> list[Moment]:
+def _course(trail: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
     """Bytes alive at the end of each part of the process' life, of the functions with most; those of all others are ``(other)``."""
     import numpy as np
 
@@ -128,7 +128,7 @@ def _course(trail: Trail, stacks: dict[int, Stack]) -> list[Moment]:
     ]
 
 
-def _remarks(run: Run, trails: Sequence[Trail]) -> list[str]:
+def _remarks(run: Run, trails: Sequence[AllocationRecord]) -> list[str]:
     flags, command, found = 0, name_command(run.argv), []
     for trail in trails:
         flags |= trail.flags

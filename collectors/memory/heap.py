@@ -31,7 +31,7 @@ LIBRARIES = re.compile(
 
 
 @dataclass(frozen=True)
-class Request:
+class AllocationRequest:
     """What an engine is to record: at most ``sites`` call stacks, each of at most ``depth`` frames; ``exact`` is for Python."""
 
     sites: int = 1000
@@ -40,7 +40,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Site:
+class AllocationSite:
     """What one call stack allocated: bytes, calls, bytes at the process' peak, bytes that were never freed; None is not known."""
 
     stack: Stack
@@ -78,20 +78,20 @@ class Heap:
     count: float | None = None
     leaked: float | None = None
     mapped: float | None = None
-    sites: Sequence[Site] = ()
+    sites: Sequence[AllocationSite] = ()
     course: Sequence[Moment] = ()
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Interpreter:
+class RecordingInterpreter:
     """A Python that recorded itself: its program, and the folder of its memray; empty where it has none."""
 
     executable: str
     memray: str
 
 
-def largest(sites: Sequence[Site], most: int) -> list[Site]:
+def largest(sites: Sequence[AllocationSite], most: int) -> list[AllocationSite]:
     """The sites of one stack as one, and of these the ones with the largest share in anything; the others are one without a stack.
 
     A column of the result is None where no site of the input knows it.
@@ -107,9 +107,9 @@ def largest(sites: Sequence[Site], most: int) -> list[Site]:
     np.add.at(sums, [numbers[site.stack] for site in sites], np.array(rows))
     kept = shares(sums, most)
     stacks = list(numbers)
-    found = [Site(stacks[row], **dict(zip(known, sums[row].tolist(), strict=True))) for row in kept]
+    found = [AllocationSite(stacks[row], **dict(zip(known, sums[row].tolist(), strict=True))) for row in kept]
     rest = sums.sum(axis=0) - sums[kept].sum(axis=0)
-    return [*found, Site((), **dict(zip(known, rest.tolist(), strict=True)))] if rest.any() else found
+    return [*found, AllocationSite((), **dict(zip(known, rest.tolist(), strict=True)))] if rest.any() else found
 
 
 def shares(table: NDArray[np.float64], most: int) -> list[int]:

@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.memory import inside
-from perfvcs.collectors.memory.heap import Heap, Interpreter, Request
+from perfvcs.collectors.memory.heap import AllocationRequest, Heap, RecordingInterpreter
 from perfvcs.collectors.memory.program import execute
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
@@ -29,7 +29,7 @@ CLOSED = 'memray lost its file: close descriptors by os.closerange, which leaves
 NO_MEMRAY = f"memory: tracemalloc tells peaks but neither counts nor bytes, since this Python has no memray: {INSTALL}"
 
 
-def record(run: Run, request: Request, recorder: Recorder = "auto") -> Heap:
+def record(run: Run, request: AllocationRequest, recorder: Recorder = "auto") -> Heap:
     """Execute once and record what its interpreters allocate; raises CollectError."""
     folder = run.scratch / "heap"
     folder.mkdir()
@@ -67,7 +67,7 @@ def record(run: Run, request: Request, recorder: Recorder = "auto") -> Heap:
     return traced(traces, run, request, warnings)
 
 
-def _environment(run: Run, request: Request, recorder: Recorder, folder: Path) -> dict[str, str]:
+def _environment(run: Run, request: AllocationRequest, recorder: Recorder, folder: Path) -> dict[str, str]:
     """What interpreters are told; hashes are the same each time, as far as the program leaves that to us."""
     path = os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH"))))
     return {
@@ -94,10 +94,10 @@ def _files(folder: Path, pattern: str) -> Sequence[Path]:
     return found
 
 
-def _interpreter(path: Path) -> Interpreter:
+def _interpreter(path: Path) -> RecordingInterpreter:
     from perfvcs.collectors._shared.recording import read_part
 
     try:
-        return msgspec.json.decode(read_part(path, 0, 1 << 16), type=Interpreter)
+        return msgspec.json.decode(read_part(path, 0, 1 << 16), type=RecordingInterpreter)
     except UNDECODABLE:
         raise CollectError(f"{path.name} is not what perfvcs wrote: the program must leave it alone") from None

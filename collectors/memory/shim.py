@@ -7,7 +7,7 @@ from pathlib import Path
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.census import heap
-from perfvcs.collectors.memory.heap import Heap, Request
+from perfvcs.collectors.memory.heap import AllocationRequest, Heap
 from perfvcs.collectors.memory.program import check, execute
 from perfvcs.collectors.memory.trail import FOREIGN, read
 from perfvcs.launcher.execution import name_command
@@ -18,7 +18,7 @@ OPTIONS = ("-fvisibility=hidden", "-ldl", "-lpthread")
 VARIABLE = "PERFVCS_MEMORY"
 
 
-def record(run: Run, request: Request) -> Heap:
+def record(run: Run, request: AllocationRequest) -> Heap:
     """Execute once and count allocations; raises CollectError."""
     library = preloaded()
     remarks = check(run.argv[0])

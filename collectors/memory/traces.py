@@ -9,7 +9,7 @@ import msgspec
 
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.recording import read_part
-from perfvcs.collectors.memory.heap import Heap, Request, Site, largest, printable, short
+from perfvcs.collectors.memory.heap import AllocationRequest, AllocationSite, Heap, largest, printable, short
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 
@@ -25,7 +25,7 @@ class Trace(msgspec.Struct):
     sites: list[tuple[str, int, float, float]]
 
 
-def heap(paths: Sequence[Path], run: Run, request: Request, warnings: list[str]) -> Heap:
+def heap(paths: Sequence[Path], run: Run, request: AllocationRequest, warnings: list[str]) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
     try:
         traces = [msgspec.json.decode(read_part(path, 0, MAX_BYTES), type=Trace) for path in paths]
@@ -45,7 +45,7 @@ def heap(paths: Sequence[Path], run: Run, request: Request, warnings: list[str])
     )
 
 
-def _site(file: str, line: int, size: float, folder: Path) -> Site:
+def _site(file: str, line: int, size: float, folder: Path) -> AllocationSite:
     """It is called by its line: tracemalloc knows no functions."""
     place = f"{short(printable(file), folder)}:{line}"
-    return Site(((place, "", ""),), leaked=size)
+    return AllocationSite(((place, "", ""),), leaked=size)

@@ -45,7 +45,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Trail:
+class AllocationRecord:
     """One process: its header, its sites (arrays of the layout's records), all stacks' addresses, and its modules by their scan."""
 
     head: Any
@@ -83,7 +83,7 @@ class Trail:
         return next((one for one in self.modules.get(scan, ()) if one.low <= address < one.high), None)
 
 
-def read(folder: Path) -> list[Trail]:
+def read(folder: Path) -> list[AllocationRecord]:
     """What the processes of one execution left; raises CollectError."""
     paths = sorted(folder.glob("memory-*.bin"))
     if len(paths) > MAX_FILES:
@@ -91,7 +91,7 @@ def read(folder: Path) -> list[Trail]:
     return [_read(path) for path in paths]
 
 
-def _read(path: Path) -> Trail:
+def _read(path: Path) -> AllocationRecord:
     import numpy as np
 
     def refuse(why: str) -> CollectError:
@@ -116,7 +116,7 @@ def _read(path: Path) -> Trail:
     sites = np.frombuffer(content, SITE, number)
     if number and ((sites["stack"] + sites["depth"]).max() > pooled or sites["kind"].max() >= len(KINDS)):
         raise refuse("has stacks that are not in it")
-    return Trail(head, sites, np.frombuffer(pool, "<u8", pooled), _modules(path.with_suffix(".map")))
+    return AllocationRecord(head, sites, np.frombuffer(pool, "<u8", pooled), _modules(path.with_suffix(".map")))
 
 
 def _modules(path: Path) -> dict[int, list[Module]]:

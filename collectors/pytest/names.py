@@ -8,7 +8,7 @@ from types import CodeType
 
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared.recording import read_at_most
-from perfvcs.collectors.pytest.notes import Function, printable
+from perfvcs.collectors.pytest.notes import ReachedFunction, printable
 from perfvcs.profile import MAX_NAME
 
 NAMELESS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
@@ -17,7 +17,7 @@ PROCESSES = "(processes)"  # among the functions of a test that started processe
 MAX_SOURCE = 16 << 20  # bytes
 
 
-def qualified(functions: Iterable[Function], root: Path) -> set[str]:
+def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
     """Functions as ``file:qualified name``, file below the project's root; those whose line tells no name are their module."""
     found, known = set(), dict[str, dict[int, str]]()
     for function in functions:

@@ -62,7 +62,7 @@ class _Engine(msgspec.Struct, tag_field="kind", tag="engine"):
     name: str
 
 
-class Function(msgspec.Struct, tag_field="kind", tag="function", frozen=True):
+class ReachedFunction(msgspec.Struct, tag_field="kind", tag="function", frozen=True):
     """A function of the project; ``name`` is empty where the interpreter does not tell it (before Python 3.11)."""
 
     file: str
@@ -80,11 +80,11 @@ class _Finished(msgspec.Struct, tag_field="kind", tag="finished"):
     status: int
 
 
-Line = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | Function | _Reached | _Finished
+Line = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | ReachedFunction | _Reached | _Finished
 
 
 @dataclass
-class Notes:
+class PytestNotes:
     """What all pytest processes of one execution told; ``running`` is the test that had begun last where none ended after it.
 
     ``reached``: the functions that ran, by test; those outside of tests by the empty name. ``processes``: the tests that started
@@ -95,20 +95,20 @@ class Notes:
     tests: list[Test] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
     remarks: set[str] = field(default_factory=set)
-    reached: dict[str, set[Function]] = field(default_factory=dict)
+    reached: dict[str, set[ReachedFunction]] = field(default_factory=dict)
     processes: set[str] = field(default_factory=set)
     statuses: list[int] = field(default_factory=list)
     collected: int = 0
     running: str = ""
 
 
-def read_notes(folder: Path) -> Notes:
+def read_notes(folder: Path) -> PytestNotes:
     """All notes in a folder; raises CollectError for what the plugin cannot have written."""
-    notes, paths = Notes(), sorted(folder.glob("notes-*.jsonl"))
+    notes, paths = PytestNotes(), sorted(folder.glob("notes-*.jsonl"))
     if len(paths) > MAX_FILES:
         raise CollectError(f"over {MAX_FILES:,} processes ran pytest: measure fewer at once")
     for path in paths:
-        functions: list[Function] = []
+        functions: list[ReachedFunction] = []
         for line in _lines(path):
             _take(notes, functions, line, path.name)
     return notes
@@ -127,7 +127,7 @@ def _lines(path: Path) -> Iterator[Line]:
             raise CollectError(f"{path.name} line {number}: {error}: the tests must leave perfvcs' files alone") from None
 
 
-def _take(notes: Notes, functions: list[Function], line: Line, file: str) -> None:
+def _take(notes: PytestNotes, functions: list[ReachedFunction], line: Line, file: str) -> None:
     match line:
         case _Started(version=version):
             notes.versions.add(printable(version))
@@ -143,7 +143,7 @@ def _take(notes: Notes, functions: list[Function], line: Line, file: str) -> Non
             notes.problems.append((printable(name), printable(why)))
         case _Note(what=what):
             notes.remarks.add(what)
-        case Function():
+        case ReachedFunction():
             functions.append(line)
         case _Reached(id=name, functions=numbers, processes=processes):
             if numbers and not 0 <= min(numbers) <= max(numbers) < len(functions):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors.pytest.names import PROCESSES, qualified
-from perfvcs.collectors.pytest.notes import Notes, Reading, Test
+from perfvcs.collectors.pytest.notes import PytestNotes, Reading, Test
 from perfvcs.collectors.pytest.suite import SHOWN, counted, named, outcomes, run_suite
 from perfvcs.launcher.execution import name_command
 from perfvcs.profile import FINE, REPEATED, Metric, Reached
@@ -50,7 +50,7 @@ class Known:
 
 
 @dataclass
-class Session:
+class PytestSession:
     """What executions of one session share. ``once``: tests that cannot be repeated, in any of its versions, by job."""
 
     place: Path | None = None
@@ -58,14 +58,14 @@ class Session:
     once: defaultdict[tuple[object, ...], set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
-_session = Session()
+_session = PytestSession()
 
 
 def measure(run: Run, settings: Settings) -> Observations:
     """Execute once, and before that as often as it takes to know the tests; raises CollectError."""
     global _session  # noqa: PLW0603 - executions of a session know nothing else of each other
     if _session.place != run.scratch.parent:
-        _session = Session(run.scratch.parent)
+        _session = PytestSession(run.scratch.parent)
     key = (settings, run.cwd, run.argv)
     if key not in _session.known:
         _session.known[key] = _study(run, settings)
@@ -107,7 +107,7 @@ def _file(test: str) -> str:
     return test.partition("::")[0]
 
 
-def _reached(notes: Notes, root: Path) -> Reached:
+def _reached(notes: PytestNotes, root: Path) -> Reached:
     """The functions in order of their names, by test; ``PROCESSES`` is among those of a test that started some."""
     sets = {name: qualified(functions, root) for name, functions in notes.reached.items()}
     for name in notes.processes:
@@ -117,7 +117,9 @@ def _reached(notes: Notes, root: Path) -> Reached:
     return Reached(functions, {name: sorted(numbers[one] for one in some) for name, some in sets.items()})
 
 
-def _observations(run: Run, settings: Settings, known: Known, notes: Notes, once: set[str], changed: set[str]) -> Observations:
+def _observations(
+    run: Run, settings: Settings, known: Known, notes: PytestNotes, once: set[str], changed: set[str]
+) -> Observations:
     found = Observations(metrics=dict(METRICS), values={name: [] for name in METRICS}, reached=known.reached)
     found.warnings += _remarks(known, notes, once, changed)
     counts: defaultdict[str, int] = defaultdict(int)
@@ -149,7 +151,7 @@ def _kept(test: Test) -> list[Reading]:
     return test.rounds[::step]
 
 
-def _remarks(known: Known, notes: Notes, once: set[str], changed: set[str]) -> list[str]:
+def _remarks(known: Known, notes: PytestNotes, once: set[str], changed: set[str]) -> list[str]:
     lines = [REMARKS[what] for what in sorted(notes.remarks) if what in REMARKS]
     failed = [name for name, outcome in known.outcomes.items() if outcome == "failed"]
     if failed:
@@ -163,7 +165,7 @@ def _remarks(known: Known, notes: Notes, once: set[str], changed: set[str]) -> l
     return lines
 
 
-def _failures(notes: Notes) -> str:
+def _failures(notes: PytestNotes) -> str:
     """Tests that failed, with the reasons of the first ones."""
     failed = {test.id: test.why for test in notes.tests if test.outcome == "failed"}
     return named([f"{name} ({why})" if why else name for name, why in failed.items()])

@@ -15,7 +15,7 @@ from pathlib import Path
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.pytest import inside
-from perfvcs.collectors.pytest.notes import Notes, read_notes
+from perfvcs.collectors.pytest.notes import PytestNotes, read_notes
 from perfvcs.collectors.pytest.root import options
 from perfvcs.environment import PADDING
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
@@ -25,7 +25,7 @@ SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest
 SHOWN = 3  # tests or files that a message names
 
 
-def run_suite(run: Run, mode: str, **asked: object) -> Notes:
+def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
     """Execute the command once with the plugin; ``asked`` are its settings. Raises CollectError when it ran no tests to the end."""
     folder = Path(tempfile.mkdtemp(prefix=f"{mode}-", dir=run.scratch))
     environment, restored = _environment(run, folder)
@@ -69,7 +69,7 @@ def _bytecode() -> str:
     return folder
 
 
-def _problem(run: Run, execution: Execution, notes: Notes) -> str | None:
+def _problem(run: Run, execution: Execution, notes: PytestNotes) -> str | None:
     """Why an execution tells nothing about the tests, in one line with the cure; None when it does."""
     command = name_command(run.argv)
     failed = failure(run.argv, execution, run.timeout)
@@ -93,7 +93,7 @@ def _problem(run: Run, execution: Execution, notes: Notes) -> str | None:
     return None
 
 
-def _interrupted(command: str, notes: Notes, failed: str | None) -> str:
+def _interrupted(command: str, notes: PytestNotes, failed: str | None) -> str:
     if notes.problems:
         named = [f"{name or 'pytest'}: {why}" for name, why in notes.problems[:SHOWN]]
         more = f"; and {len(notes.problems) - SHOWN} more" if len(notes.problems) > SHOWN else ""
@@ -113,7 +113,7 @@ def _cure(execution: Execution) -> str:
     return ""
 
 
-def outcomes(notes: Notes) -> Mapping[str, str]:
+def outcomes(notes: PytestNotes) -> Mapping[str, str]:
     """How each test ended; one that several processes ran, or that ran several times, as in the last run that did not pass."""
     found: dict[str, str] = {}
     for test in notes.tests:

@@ -50,17 +50,17 @@ class Shared(msgspec.Struct):
     frames: list[Frame]
 
 
-class Thread(msgspec.Struct):
+class SampledThread(msgspec.Struct):
     """One thread's samples, each a list of numbers of frames, root first; unread, since most are the same."""
 
     samples: list[msgspec.Raw]
 
 
-class Report(msgspec.Struct):
+class SpeedscopeFile(msgspec.Struct):
     """What is read of speedscope's format; its weights are the same for all samples."""
 
     shared: Shared
-    profiles: list[Thread]
+    profiles: list[SampledThread]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class PySpy:
                 f"samples: py-spy wrote over {LARGEST_REPORT >> 30} GiB: lower rate, or give the program less to do"
             )
         try:
-            report = msgspec.json.decode(content, type=Report)
+            report = msgspec.json.decode(content, type=SpeedscopeFile)
             frames = [_frame(frame, str(run.cwd)) for frame in report.shared.frames]
             seen = Counter(bytes(sample) for thread in report.profiles for sample in thread.samples)
             for sample, count in seen.items():

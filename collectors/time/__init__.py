@@ -13,7 +13,7 @@ from perfvcs.profile import DELAYED, FINE, REPEATED, Metric
 
 if TYPE_CHECKING:
     from perfvcs.launcher.execution import Execution
-    from perfvcs.launcher.samples import Samples
+    from perfvcs.launcher.samples import ReportedSamples
 
 SHORTEST_DELAY = 0.5e-3  # seconds; below, run-queue delay is the usual latency of waking up
 BLOCK = 512  # bytes that Linux counts as one block of file system input or output
@@ -145,7 +145,7 @@ def _values(execution: Execution) -> dict[str, float | None]:
     return {name: renamed[name] if name in renamed else getattr(execution, name) for name in METRICS}
 
 
-def _append(found: Observations, run: Run, execution: Execution, samples: Samples, mark: int) -> None:
+def _append(found: Observations, run: Run, execution: Execution, samples: ReportedSamples, mark: int) -> None:
     """The row of the whole process and those of its samples, with None where a row has no value for a metric."""
     before, added = len(found.uid), len(samples.uid)
     own = _values(execution)

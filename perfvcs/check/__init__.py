@@ -59,7 +59,7 @@ def compare(
     from perfvcs.check.failures import unreliable
     from perfvcs.check.matching import match
     from perfvcs.check.methods import prepared
-    from perfvcs.check.rows import Rows
+    from perfvcs.check.rows import ProfileRows
     from perfvcs.rules import Rules
 
     _require(delta is None or (math.isfinite(delta) and delta >= 0), f"delta is {delta}: give a share such as 0.01 for 1 %")
@@ -70,7 +70,7 @@ def compare(
     rule = prepared(method, delta, confidence, alpha)
     given: dict[int, Profile] = {}
     sides = [[_measured(one, given) for one in _several(side)] for side in (baseline, target)]
-    cases, changes = match(sides[0], sides[1], history or {}, Rows(given, read))
+    cases, changes = match(sides[0], sides[1], history or {}, ProfileRows(given, read))
     by_rule = method == "auto" and rules is not None and rules.rules
     judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [Assigned(rule, cases, {})]
     told: set[Change] = set()

@@ -15,7 +15,7 @@ from perfvcs.summary import RECORDER
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from perfvcs.check.rows import Rows
+    from perfvcs.check.rows import ProfileRows
     from perfvcs.profile import Metric
     from perfvcs.summary import Header, Measured, Place, Summary
 
@@ -29,7 +29,7 @@ UNSIZED = "one side has no sizes"
 UNUSABLE = "no execution has a usable value on both sides"
 
 
-class Execution(msgspec.Struct, frozen=True, gc=False):
+class CaseExecution(msgspec.Struct, frozen=True, gc=False):
     """One execution of one side: the place of its profile, its build and number there, and its median."""
 
     profile: int
@@ -37,7 +37,7 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
     value: float
 
 
-Executions = tuple[tuple[Execution, ...], ...]  # per session
+Executions = tuple[tuple[CaseExecution, ...], ...]  # per session
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
     metric: str
     before: Sizes
     after: Sizes
-    rows: Rows
+    rows: ProfileRows
     history: Mapping[Unit, EarlierSessions]
 
     @cached_property
@@ -206,7 +206,7 @@ def decided_change(
 
 def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
     """The executions that both sides have, session by session; empty sessions are left out."""
-    sides: tuple[list[tuple[Execution, ...]], list[tuple[Execution, ...]]] = [], []
+    sides: tuple[list[tuple[CaseExecution, ...]], list[tuple[CaseExecution, ...]]] = [], []
     for profile, one in before.items():
         if (other := after.get(profile)) is not None:
             single = max(len(set(one.binaries)), len(set(other.binaries))) <= 1
@@ -218,11 +218,11 @@ def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tupl
     return tuple(sides[0]), tuple(sides[1])
 
 
-def _numbered(profile: int, one: Summary, *, single: bool) -> dict[Place | int, Execution]:
+def _numbered(profile: int, one: Summary, *, single: bool) -> dict[Place | int, CaseExecution]:
     """What is finite by build and execution; by execution alone where each side has a ``single`` build, whatever its number."""
     keys: Sequence[Place | int] = one.executions if single else one.places
     rows = zip(keys, one.places, one.medians, strict=True)
-    return {key: Execution(profile, place, value) for key, place, value in rows if isfinite(value)}
+    return {key: CaseExecution(profile, place, value) for key, place, value in rows if isfinite(value)}
 
 
 def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
@@ -231,8 +231,10 @@ def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple
 
 
 def _finite(summaries: Mapping[int, Summary]) -> Executions:
-    sessions: Sequence[tuple[Execution, ...]] = [
-        tuple(Execution(profile, place, value) for place, value in zip(one.places, one.medians, strict=True) if isfinite(value))
+    sessions: Sequence[tuple[CaseExecution, ...]] = [
+        tuple(
+            CaseExecution(profile, place, value) for place, value in zip(one.places, one.medians, strict=True) if isfinite(value)
+        )
         for profile, one in summaries.items()
     ]
     return tuple(session for session in sessions if session)

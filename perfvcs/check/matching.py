@@ -14,7 +14,7 @@ from perfvcs.summary import SAMPLER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from perfvcs.check.rows import Rows
+    from perfvcs.check.rows import ProfileRows
     from perfvcs.check.sessions import EarlierSessions, Unit
     from perfvcs.profile import Metric
     from perfvcs.summary import Header, Measured
@@ -26,7 +26,7 @@ ITSELF = "the same measurement on both sides; a revision against itself needs an
 
 
 def match(
-    baseline: Sequence[Measured], target: Sequence[Measured], history: Mapping[Unit, EarlierSessions], rows: Rows
+    baseline: Sequence[Measured], target: Sequence[Measured], history: Mapping[Unit, EarlierSessions], rows: ProfileRows
 ) -> tuple[list[Case], list[Change]]:
     """Cases to be judged, and the changes that need no judging.
 
@@ -111,7 +111,7 @@ def _in_turns(members: tuple[list[Measured], list[Measured]]) -> Chosen:
     return chosen
 
 
-def _cases(chosen: Chosen, history: Mapping[Unit, EarlierSessions], rows: Rows) -> tuple[list[Case], list[Change]]:
+def _cases(chosen: Chosen, history: Mapping[Unit, EarlierSessions], rows: ProfileRows) -> tuple[list[Case], list[Change]]:
     old, new = _newest(chosen.baseline).header, _newest(chosen.target).header
     before, after = _by_unit(chosen.baseline), _by_unit(chosen.target)
     cases: list[Case] = []

@@ -18,7 +18,7 @@ SMALL = 1 << 20  # numbers of executions within this range are told apart by a t
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class CasePoints:
     """One side's rows of a case as columns: size (NaN without), value (finite), and the execution of each.
 
     Executions are numbered through all profiles of the side; with the case ``paired`` the same number is the same pair on both sides.
@@ -38,7 +38,7 @@ class Points:
         return len(self.builds)
 
 
-def points(case: Case) -> tuple[Points, Points]:
+def points(case: Case) -> tuple[CasePoints, CasePoints]:
     """The rows of both sides over all sizes; with the case paired, of the executions that both have.
 
     Of recorded calls the first ones of each execution, a tenth and at most twenty, are cold, and left out. Where the machine's pace was
@@ -75,7 +75,7 @@ def points(case: Case) -> tuple[Points, Points]:
         kept = on[0] & on[1] if case.chosen.paired else on[number]
         rows = (sided == number) & kept[code]
         numbers = np.cumsum(kept) - 1
-        sides.append(Points(size[rows], value[rows], numbers[code[rows]], keys[kept, :2]))
+        sides.append(CasePoints(size[rows], value[rows], numbers[code[rows]], keys[kept, :2]))
     return sides[0], sides[1]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Table:
+class UnitTable:
     """The rows of one unit in one profile, in their order; columns of equal length.
 
     ``size`` and the metrics are NaN where a row has none; units have no prefix. Rows whose execution was repeated are left out.
@@ -31,7 +31,7 @@ class Table:
     metrics: dict[str, NDArray[np.float64]]
 
 
-class Rows:
+class ProfileRows:
     """Opens profiles, each once, and hands out their rows unit by unit.
 
     ``given`` are profiles that are in memory, by the id of their ``Measured``; ``read`` gets the others from their headers. Where
@@ -52,7 +52,7 @@ class Rows:
             profiles = self._read([one.header for one in missing.values()])
             self._given |= zip(missing, profiles, strict=True)
 
-    def table(self, one: Measured, uid: str) -> Table:
+    def table(self, one: Measured, uid: str) -> UnitTable:
         """The rows of a unit; none where the profile has no such unit."""
         return self._open(one).unit(uid)
 
@@ -111,13 +111,13 @@ class _Opened:
     def units(self) -> list[str]:
         return list(self._numbers)
 
-    def unit(self, uid: str) -> Table:
+    def unit(self, uid: str) -> UnitTable:
         import numpy as np
 
         number = self._numbers.get(uid, -1)
         start, end = np.searchsorted(self._codes, [number, number + 1])
         chosen = self._order[start:end]
         binary, execution, iteration = (self._columns[name][chosen] for name in ("binary", "execution", "iteration"))
-        return Table(
+        return UnitTable(
             self._size[chosen], binary, execution, iteration, {name: column[chosen] for name, column in self._metrics.items()}
         )

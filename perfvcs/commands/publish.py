@@ -31,8 +31,8 @@ def command(folder: Path, revision: str, title: str, base_url: str, newest: int,
     """
     from perfvcs.repository import Repository
     from perfvcs.site.feed import verified
-    from perfvcs.site.publication import Choice, publish
+    from perfvcs.site.publication import SiteOptions, publish
 
-    choice = Choice(verified(base_url) if base_url else "", newest, profiles)
+    choice = SiteOptions(verified(base_url) if base_url else "", newest, profiles)
     found = publish(Repository.find(), folder, revision=revision, title=title, choice=choice)
     echo("\n".join(found.lines()))

@@ -17,8 +17,8 @@ import msgspec
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.exchange import is_folder
-from perfvcs.exchange.objects import Entry, indexed, indexes, is_index, is_object
-from perfvcs.formats import UNKNOWN, Unreadable, content, decode, read, suffixes
+from perfvcs.exchange.objects import StoredObject, indexed, indexes, is_index, is_object
+from perfvcs.formats import UNKNOWN, UnreadableFile, content, decode, read, suffixes
 from perfvcs.profile import MAX_BYTES, Malformed
 from perfvcs.store.place import place
 from perfvcs.text.characters import shorten
@@ -34,7 +34,7 @@ PASSED = (".git", ".perf")  # folders whose files are no profiles to be imported
 NAMED = 5  # commits or names in a message
 
 
-class Progress(Protocol):
+class IntakeProgress(Protocol):
     """What an intake tells while it runs."""
 
     def begin(self, total: int) -> None:
@@ -85,9 +85,9 @@ class Intake:
     _first: dict[tuple[str, str], str] = field(default_factory=dict)
     _times: dict[str, str | None] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
-    _stores: dict[Path, dict[Path, list[Entry]]] = field(default_factory=dict)
+    _stores: dict[Path, dict[Path, list[StoredObject]]] = field(default_factory=dict)
 
-    def store(self, files: Sequence[Path], progress: Progress, show: Callable[[str], None]) -> None:
+    def store(self, files: Sequence[Path], progress: IntakeProgress, show: Callable[[str], None]) -> None:
         """Store the profiles in files, folders (``-`` is standard input); broken ones are told by ``show`` and passed over.
 
         Raises UsageError where the commits do not fit the files.
@@ -135,7 +135,7 @@ class Intake:
         if file != STDIN and is_folder(file):
             found = sorted(self._inside(file))
             if not found:
-                self._failed(Unreadable(f"{file} has no files that end with {', '.join(suffixes(self.format_name))}"), show)
+                self._failed(UnreadableFile(f"{file} has no files that end with {', '.join(suffixes(self.format_name))}"), show)
         else:
             found = [file]
         for path in found:
@@ -160,24 +160,24 @@ class Intake:
     def _is_object(self, path: Path) -> bool:
         return self.format_name in (None, "perun") and is_object(path)
 
-    def _indexed(self, path: Path, show: Callable[[str], None]) -> list[Entry]:
+    def _indexed(self, path: Path, show: Callable[[str], None]) -> list[StoredObject]:
         try:
             return indexed(path)
         except PerfError as error:
             self._failed(error, show)
             return []
 
-    def _owners(self, store: Path, show: Callable[[str], None]) -> dict[Path, list[Entry]]:
+    def _owners(self, store: Path, show: Callable[[str], None]) -> dict[Path, list[StoredObject]]:
         """What the indexes of a store say of each object, by its path."""
         if store not in self._stores:
-            found: dict[Path, list[Entry]] = {}
+            found: dict[Path, list[StoredObject]] = {}
             for entry in (entry for path in indexes(store) for entry in self._indexed(path, show)):
                 found.setdefault(entry.path, []).append(entry)
             self._stores[store] = found
         return self._stores[store]
 
     def _profiles(
-        self, sources: Sequence[Source], session: str, progress: Progress, show: Callable[[str], None]
+        self, sources: Sequence[Source], session: str, progress: IntakeProgress, show: Callable[[str], None]
     ) -> Iterator[Profile]:
         for source in sources:
             try:
@@ -199,7 +199,7 @@ class Intake:
         """What is said of a file that brought a defect of ours to light, which is kept."""
         error.add_note(f"while importing {source.path}")
         self.defect = self.defect or error
-        return Unreadable(
+        return UnreadableFile(
             f"{source.path}: perfvcs failed to read it ({type(error).__name__}): its traceback follows, please report it"
         )
 
@@ -222,7 +222,7 @@ class Intake:
         if source.path == STDIN:
             document = sys.stdin.buffer.read(MAX_BYTES + 1)
             if len(document) > MAX_BYTES:
-                raise Unreadable(f"standard input has over {MAX_BYTES:,} bytes: split it")
+                raise UnreadableFile(f"standard input has over {MAX_BYTES:,} bytes: split it")
             profile = decode(document, "stdin", self.format_name, self.options, name=self.name)
         else:
             profile = read(source.path, self.format_name, self.options, name=self.name)

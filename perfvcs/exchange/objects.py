@@ -18,7 +18,7 @@ HASH = 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredObject:
     """One profile that belongs to a commit: its object, and when the profile was written (UTC, ISO 8601)."""
 
     path: Path
@@ -39,7 +39,7 @@ def is_index(path: Path) -> bool:
         return False
 
 
-def indexed(path: Path) -> list[Entry]:
+def indexed(path: Path) -> list[StoredObject]:
     """What an index lists; raises Malformed, and Unreadable where it cannot be read.
 
     As https://github.com/Perfexionists/perun describes it (docs/internals.rst): the mark, its version, the number of entries, and for each
@@ -54,7 +54,7 @@ def indexed(path: Path) -> list[Entry]:
             found = _entries(document, count, texts)
             if found is not None:
                 return [
-                    Entry(store / name[:2] / name[2:], commit, f"{datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}")
+                    StoredObject(store / name[:2] / name[2:], commit, f"{datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}")
                     for name, when in found
                 ]  # fmt: skip
     except struct.error:

@@ -67,7 +67,7 @@ class Writable(Format, Protocol):
         ...
 
 
-class Unreadable(UsageError):
+class UnreadableFile(UsageError):
     """A file cannot be read, or is of no known format."""
 
 
@@ -106,12 +106,12 @@ def content(path: Path, most: int | None = None) -> bytes:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise Unreadable(f"{path} is not a regular file: save the profile into one")
+                raise UnreadableFile(f"{path} is not a regular file: save the profile into one")
             if most is None and status.st_size > MAX_BYTES:
-                raise Unreadable(f"{path} has {status.st_size:,} bytes, over the limit of {MAX_BYTES:,}: split it")
+                raise UnreadableFile(f"{path} has {status.st_size:,} bytes, over the limit of {MAX_BYTES:,}: split it")
             return at_most(file, MAX_BYTES + 1 if most is None else most)
     except OSError as error:
-        raise Unreadable(f"cannot read {path}: {error.strerror or error}") from None
+        raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def guess(path: Path | str) -> str:
@@ -178,7 +178,7 @@ def _known() -> dict[str, Format]:
 def _recognised(path: str, base: str, head: bytes) -> str:
     found = next((name for name, member in _known().items() if member.recognises(base, head)), None)
     if found is None:
-        raise Unreadable(
+        raise UnreadableFile(
             f"{path} has none of the formats known here ({', '.join(_known())}): convert it, or name its format with --format"
         )
     return found

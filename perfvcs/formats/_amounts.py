@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from perfvcs.formats._blocks import Block, text
+from perfvcs.formats._blocks import ResourceBlock, text
 from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import BETTER, KINDS, metric, usable
 from perfvcs.formats._written import Written, common_unit, converted, written
@@ -27,7 +27,7 @@ DIGITS = re.compile(r"\d{1,18}", re.ASCII)
 
 
 def resources(
-    blocks: Sequence[Block], header: Mapping[str, Any], unnamed: str
+    blocks: Sequence[ResourceBlock], header: Mapping[str, Any], unnamed: str
 ) -> tuple[dict[str, Metric], Resources, Stacks | None]:
     """Metrics, rows and stacks of a profile of Perun; raises Malformed with the place of what is wrong.
 
@@ -55,7 +55,7 @@ def resources(
 class _Resources:
     """All blocks as one table."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[ResourceBlock]) -> None:
         self.blocks = [block for block in blocks if block.count]
         self.count = sum(block.count for block in self.blocks)
         self.kinds: list[int] = []

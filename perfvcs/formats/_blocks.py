@@ -14,7 +14,7 @@ MAX_KEYS = 1000  # different fields of resources
 
 
 @dataclass(frozen=True)
-class Block:
+class ResourceBlock:
     """Resources that stand together: ``shared`` fields are the same for all, ``columns`` have a value each (or None)."""
 
     place: str
@@ -24,7 +24,7 @@ class Block:
 
     def where(self, row: int, key: str) -> str:
         """The JSON path of a field of a row."""
-        return f"{self.place}[{row}].{key}" if isinstance(self, Rows) else f"{self.place}.{key}[{row}]"
+        return f"{self.place}[{row}].{key}" if isinstance(self, RowwiseBlock) else f"{self.place}.{key}[{row}]"
 
     def column(self, key: str) -> list[Any]:
         """A field of all rows; None where one has none."""
@@ -32,13 +32,13 @@ class Block:
         return found if found is not None else [self.shared.get(key)] * self.count
 
 
-class Rows(Block):
+class RowwiseBlock(ResourceBlock):
     """A block that stands in the document row by row."""
 
 
-def blocks(document: Mapping[str, Any]) -> list[Block]:
+def blocks(document: Mapping[str, Any]) -> list[ResourceBlock]:
     """The blocks of a document; raises Malformed with the place, also where there are none."""
-    found: list[Block] = []
+    found: list[ResourceBlock] = []
     for key in ("global", "resources", "snapshots"):
         value = document.get(key)
         if key == "snapshots":
@@ -63,7 +63,7 @@ def blocks(document: Mapping[str, Any]) -> list[Block]:
     return found
 
 
-def _rows(value: Any, place: str, shared: Mapping[str, Any]) -> Block:
+def _rows(value: Any, place: str, shared: Mapping[str, Any]) -> ResourceBlock:
     rows = listed(value, place)
     for number, row in enumerate(rows):
         if not isinstance(row, dict):
@@ -71,10 +71,10 @@ def _rows(value: Any, place: str, shared: Mapping[str, Any]) -> Block:
     keys = dict.fromkeys(key for row in rows for key in row)
     if len(keys) > MAX_KEYS:
         raise Malformed(f"{place} has {len(keys):,} different fields, over the limit of {MAX_KEYS:,}")
-    return Rows(place, len(rows), shared, {key: [row.get(key) for row in rows] for key in keys})
+    return RowwiseBlock(place, len(rows), shared, {key: [row.get(key) for row in rows] for key in keys})
 
 
-def _columns(name: str, value: Any, types: Mapping[str, Any]) -> Block:
+def _columns(name: str, value: Any, types: Mapping[str, Any]) -> ResourceBlock:
     label = msgspec.json.encode(name[:MAX_NAME]).decode()
     place = f"$.resources[{label}]"
     if name not in types:
@@ -84,7 +84,7 @@ def _columns(name: str, value: Any, types: Mapping[str, Any]) -> Block:
     for key, column in columns.items():
         if len(column) != count:
             raise Malformed(f"{place}.{key} has {len(column)} values, others have {count}")
-    return Block(place, count, mapping(types[name], f"$.resource_type_map[{label}]"), columns)
+    return ResourceBlock(place, count, mapping(types[name], f"$.resource_type_map[{label}]"), columns)
 
 
 def mapping(value: Any, place: str) -> Mapping[str, Any]:

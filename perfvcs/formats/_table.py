@@ -22,7 +22,7 @@ BATCH = 1 << 9  # rows that are text at a time
 Parser = Callable[[str], Any]
 
 
-class Table:
+class TextTable:
     """A table in UTF-8 whose first line names the columns; ``titles`` has them as they are written. Raises Malformed."""
 
     def __init__(self, document: bytes, delimiter: str = "") -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from perfvcs.errors import UsageError, nearest
 from perfvcs.formats._foreign import UNKNOWN, bounded, collected, counted, grouped, numbered
 from perfvcs.formats._metric import described, distinct, heading, metric
-from perfvcs.formats._table import Parser, Table, integer, number
+from perfvcs.formats._table import Parser, TextTable, integer, number
 from perfvcs.profile import Design, Job, Malformed, Metric, Profile, Resources
 from perfvcs.text.characters import armed, disarmed
 
@@ -77,7 +77,7 @@ class Csv:
     def decode(self, document: bytes, stem: str = "") -> Profile:
         """The profile in a table; raises Malformed with line and column."""
         job = self.name or stem or "table"
-        metrics, rows = _Reading(Table(bounded(document), self.delimiter), self).contents(job)
+        metrics, rows = _Reading(TextTable(bounded(document), self.delimiter), self).contents(job)
         return Profile(
             commit=UNKNOWN, job=Job(job, "import", "", engine="csv"), collected=collected(document, "csv", self.started),
             design=Design(executions=len(set(rows.execution))), metrics=metrics, resources=rows,
@@ -106,7 +106,7 @@ class Csv:
 class _Reading:
     """What the columns of a table mean, and the rows that they make. Raises Malformed."""
 
-    def __init__(self, table: Table, options: Csv) -> None:
+    def __init__(self, table: TextTable, options: Csv) -> None:
         self.table, self.options = table, options
         read = [described(title) for title in table.titles]
         self.names = [name for name, _ in read]

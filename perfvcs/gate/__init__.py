@@ -22,7 +22,7 @@ from perfvcs.gate.inspection import (
     token_in,
     untracked,
 )
-from perfvcs.gate.record import BEGUN, TOKEN, Record, read, write
+from perfvcs.gate.record import BEGUN, TOKEN, GateRecord, read, write
 from perfvcs.git.project import NoRepository, Project
 from perfvcs.lock import alone_in
 
@@ -63,12 +63,12 @@ def _begin(project: Project, home: Path) -> None:
     if place(project, record) != home or not empty(home):  # another process was faster
         return
     if record is None:
-        record = Record.new(beside_git(project, home))
+        record = GateRecord.new(beside_git(project, home))
         write(project, record)
     stamp(home, record)
 
 
-def stamp(home: Path, record: Record) -> None:
+def stamp(home: Path, record: GateRecord) -> None:
     """Write the token into ``.perf``, made where it is not: from now on it is this repository's own. Raises UsageError, OSError."""
     if token_in(home) == record.token:
         return
@@ -100,7 +100,7 @@ def settle(project: Project, folder: Path, *, adopt: bool = False) -> None:
     untracked(project, link)
     wanted = _wanted(project, folder, link)
     with alone_in(project.common_dir):
-        record = read(project) or Record.new(beside_git(project, link))
+        record = read(project) or GateRecord.new(beside_git(project, link))
         current = place(project, record)
         if current != wanted and current.is_dir() and not current.is_symlink() and not empty(current):
             move = f"mv {shlex.quote(str(current))} {shlex.quote(str(wanted))}"
@@ -111,7 +111,7 @@ def settle(project: Project, folder: Path, *, adopt: bool = False) -> None:
                 raise Untrusted(f"{wanted} is not empty, and was not made for this repository: {cure}")
         elif wanted != link:
             stamp(wanted, record)  # a folder that cannot be made is not remembered
-        write(project, Record(record.token, beside_git(project, link) if wanted == link else str(wanted)))
+        write(project, GateRecord(record.token, beside_git(project, link) if wanted == link else str(wanted)))
         with suppress(OSError):  # the link is for people, and some file systems have none
             if link.is_symlink():
                 link.unlink()

@@ -11,7 +11,7 @@ from pathlib import Path
 from perfvcs.descriptors import entries, remove
 from perfvcs.gate import stamp
 from perfvcs.gate.inspection import beside, beside_git, check_owner, check_place, is_elsewhere, place, untracked
-from perfvcs.gate.record import TOKEN, Record, read, write
+from perfvcs.gate.record import TOKEN, GateRecord, read, write
 from perfvcs.git.project import Project
 from perfvcs.lock import alone_in, hold
 from perfvcs.store import Store, layout
@@ -47,7 +47,7 @@ def adopt(project: Project) -> Adoption:
             dropped += layout.restore(home / "store") if (home / "store").is_dir() else []
             kept, broken = _profiles(Store(home / "store"))
             if record is None:
-                record = Record.new(beside_git(project, home))
+                record = GateRecord.new(beside_git(project, home))
                 write(project, record)
             stamp(home, record)
     return Adoption(home, kept, dropped + broken)

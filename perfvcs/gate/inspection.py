@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perfvcs.descriptors import NotPlain, plain
 from perfvcs.errors import PerfError
-from perfvcs.gate.record import BEGUN, TOKEN, Record, read, write
+from perfvcs.gate.record import BEGUN, TOKEN, GateRecord, read, write
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import NoRepository, Project
 from perfvcs.store import layout
@@ -32,12 +32,12 @@ def beside_git(project: Project, home: Path) -> str:
     return os.path.relpath(home, project.common_dir)
 
 
-def is_elsewhere(record: Record | None) -> bool:
+def is_elsewhere(record: GateRecord | None) -> bool:
     """Whether `perf init --store` has put the profiles somewhere."""
     return record is not None and record.elsewhere
 
 
-def place(project: Project, record: Record | None) -> Path:
+def place(project: Project, record: GateRecord | None) -> Path:
     """Where ``.perf`` is: where it was made, or beside ``.git`` if it was moved there with its working tree."""
     usual = beside(project)
     if record is None:
@@ -48,7 +48,7 @@ def place(project: Project, record: Record | None) -> Path:
     return recorded
 
 
-def inspect(project: Project, record: Record | None, home: Path) -> None:
+def inspect(project: Project, record: GateRecord | None, home: Path) -> None:
     """Check everything that a command could open or follow; raises Untrusted with the cure."""
     untracked(project, beside(project) if is_elsewhere(record) else home)
     check_place(project, record, home)
@@ -74,7 +74,7 @@ def untracked(project: Project, home: Path) -> None:
     if tracked:
         with suppress(PerfError):
             if (record := read(project)) is not None:
-                write(project, Record.new(record.store))
+                write(project, GateRecord.new(record.store))
         first = tracked.partition("\0")[0]
         cure = f"run `git rm -r --cached {FOLDER}`, then `perf init --adopt`, or delete {FOLDER}"
         raise Untrusted(f"git tracks `{first}`, and what comes with a commit is not trusted: {cure}")
@@ -103,7 +103,7 @@ def token_in(home: Path) -> str | None:
         raise Untrusted(f"cannot read {home / TOKEN} ({error.strerror}): make it readable for you") from None
 
 
-def check_place(project: Project, record: Record | None, home: Path) -> None:
+def check_place(project: Project, record: GateRecord | None, home: Path) -> None:
     """Raises Untrusted unless the folder itself is one, is yours, and is where the record says."""
     if is_elsewhere(record):
         link = beside(project)

@@ -19,11 +19,11 @@ HEX = re.compile(r"[0-9a-f]{64}")
 LARGEST = 1 << 16  # bytes
 
 
-class Unreadable(NoRepository):
+class UnreadableRecord(NoRepository):
     """The record in the git folder cannot be read, so that no ``.perf`` can be trusted."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class GateRecord(msgspec.Struct, frozen=True):
     """The token that ``.perf`` must have too, and its place.
 
     ``store`` is a path relative to the git folder, so that a repository can be moved as a whole; `perf init --store` makes it absolute.
@@ -38,31 +38,33 @@ class Record(msgspec.Struct, frozen=True):
         return self.store.startswith("/")
 
     @classmethod
-    def new(cls, store: str) -> Record:
+    def new(cls, store: str) -> GateRecord:
         """A record with a token that nobody can guess."""
         import secrets  # takes 3 ms, and most commands only read
 
         return cls(secrets.token_hex(32), store)
 
 
-def read(project: Project) -> Record | None:
+def read(project: Project) -> GateRecord | None:
     """The record of a repository; None where there is none. Raises Unreadable."""
     path = project.common_dir / NAME
     try:
         with open(plain(path, os.O_RDONLY), "rb") as file:
-            found = msgspec.json.decode(file.read(LARGEST), type=Record)
+            found = msgspec.json.decode(file.read(LARGEST), type=GateRecord)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Unreadable(f"cannot read {path} ({error.strerror}), which says whose .perf is: make it readable for you") from None
+        raise UnreadableRecord(
+            f"cannot read {path} ({error.strerror}), which says whose .perf is: make it readable for you"
+        ) from None
     except (NotPlain, *UNDECODABLE):
         found = None
     if found is None or not HEX.fullmatch(found.token) or not found.store or "\0" in found.store:
-        raise Unreadable(f"{path} is damaged: delete it, and run `perf init --adopt` if the profiles in .perf are yours")
+        raise UnreadableRecord(f"{path} is damaged: delete it, and run `perf init --adopt` if the profiles in .perf are yours")
     return found
 
 
-def write(project: Project, record: Record) -> None:
+def write(project: Project, record: GateRecord) -> None:
     """Keep a record, whole or not at all; raises UsageError where the git folder cannot be written, OSError where there is no space."""
     path = project.common_dir / NAME
     try:

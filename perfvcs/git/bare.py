@@ -29,7 +29,7 @@ class Fault(NamedTuple):
     reason: str
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """One line of a tree listing."""
 
     mode: str
@@ -70,12 +70,12 @@ class Bare:
             if process.returncode:
                 raise GitFailed(complaint(process, stderr))
 
-    def listing(self, tree: str, *folders: str) -> Iterator[Entry]:
+    def listing(self, tree: str, *folders: str) -> Iterator[TreeEntry]:
         """All blobs (and submodules) below a tree, or below some of its folders."""
         for field in self.fields("ls-tree", "-r", "-z", "--full-tree", tree, "--", *folders):
             properties, path = field.split(b"\t", 1)
             mode, _, blob = properties.decode().split(" ")
-            yield Entry(mode, blob, os.fsdecode(path))
+            yield TreeEntry(mode, blob, os.fsdecode(path))
 
     def objects(self, names: Iterable[str], limit: int) -> Iterator[bytes | Fault]:
         """The contents of blobs, in order of ``names`` (ids, or ``commit:path``), through one ``cat-file --batch``.

@@ -21,7 +21,7 @@ _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
 
 
 @dataclass(frozen=True)
-class Changes:
+class WorkingChanges:
     """What the working tree changes against HEAD: tracked files, and untracked ones that git does not ignore.
 
     ``ignore`` are patterns as in .gitignore: untracked files that fit are left out too. Repositories inside the tree that are not

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perfvcs import descriptors
 from perfvcs.errors import CURES, PerfError, disk_is_full
-from perfvcs.git.changes import LARGE, Changes
+from perfvcs.git.changes import LARGE, WorkingChanges
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import Project
 
@@ -28,7 +28,7 @@ class CheckoutError(PerfError):
 
 
 @contextmanager
-def checkout(project: Project, commit: str, folder: Path, *, changes: Changes | None = None) -> Iterator[Path]:
+def checkout(project: Project, commit: str, folder: Path, *, changes: WorkingChanges | None = None) -> Iterator[Path]:
     """A worktree of ``commit`` in ``folder``, with its submodules; ``changes`` of the working tree come on top.
 
     It is removed on the way out, whatever happened.
@@ -79,7 +79,7 @@ def _submodules(common_dir: Path, folder: Path) -> None:
         _submodules(copy, folder / path)
 
 
-def _copy(changes: Changes, folder: Path) -> None:
+def _copy(changes: WorkingChanges, folder: Path) -> None:
     """Make a checkout of HEAD what the working tree is."""
     names = changes.files()
     for name in names:  # all first: a file may have become a folder

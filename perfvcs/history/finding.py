@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.index.lines import Course, Line
-    from perfvcs.statistics.changepoints.steps import Step
+    from perfvcs.statistics.changepoints.steps import ChangePoint
 
 AROUND = 12  # commits shown on each side of a step
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
@@ -120,7 +120,7 @@ def direction(line: Line, effect: float) -> Direction:
     return "degradation" if (effect > 0) == (line.better == "lower") else "improvement"
 
 
-def described(line: Line, course: Course, step: Step, low: float, high: float, commits: Sequence[str]) -> Finding:
+def described(line: Line, course: Course, step: ChangePoint, low: float, high: float, commits: Sequence[str]) -> Finding:
     """A step of a line's course along ``commits``, with the ends of its interval."""
     places = course.places
     drift = step.word == "drift"

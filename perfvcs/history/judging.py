@@ -8,7 +8,7 @@ from math import isfinite, log1p
 from typing import TYPE_CHECKING
 
 from perfvcs.history.finding import Finding, Newest, Noisier, Switching, described, direction, level, relative
-from perfvcs.history.verdict import Pair, Verdict, Verdicts, of_line
+from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.index.findings import Found, Given
 from perfvcs.statistics.changepoints.judgement import TURNS
 from perfvcs.text.quantity import change
@@ -23,7 +23,7 @@ DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedLine:
     """What is known of one line: ``findings`` are steps and drifts, oldest first. ``found`` is the same for statistics.
 
     ``verdicts`` are those measured in turns, by the element of the course that was compared with the one before it.
@@ -40,7 +40,7 @@ class Judged:
 def judged(
     repository: Repository, known: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts,
     *, compute: bool = True,
-) -> dict[int, Judged]:  # fmt: skip
+) -> dict[int, JudgedLine]:  # fmt: skip
     """The judgement of each line that is long enough, or has evidence; ``commits`` are those along which its course was read.
 
     Without ``compute`` only those that are known already.
@@ -77,7 +77,7 @@ def _in_turns(
 ) -> dict[int, dict[int, Verdict]]:
     """By line and element, the settled verdicts on neighbours that were measured in turns."""
     asked = {
-        (number, element): Pair(
+        (number, element): CommitPair(
             commits[course.places[element - 1]], commits[course.places[element]], known[number].environment.fingerprint
         )
         for number, course in courses.items()
@@ -109,7 +109,7 @@ def _settled(in_turns: Mapping[int, Mapping[int, Verdict]]) -> dict[int, tuple[i
 
 def _described(
     line: Line, course: Course, found: Found, commits: Sequence[str], in_turns: Mapping[int, Verdict], *, is_newest: bool
-) -> Judged:
+) -> JudgedLine:
     findings = []
     for step, low, high in found.steps:
         finding = described(line, course, step, low, high, commits)
@@ -121,7 +121,7 @@ def _described(
             finding = replace(finding, contradiction=_denied(in_turns, range(step.first, step.last + 1)))
         findings.append(finding)
     newest = _newest(line, course, found, commits) if is_newest and len(course.levels) - 1 not in in_turns else None
-    return Judged(found, findings, in_turns, *_others(line, course, found, commits), newest)
+    return JudgedLine(found, findings, in_turns, *_others(line, course, found, commits), newest)
 
 
 def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Finding:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perfvcs.index.lines import Spreads
     from perfvcs.statistics.changepoints import level as statistics
-    from perfvcs.statistics.changepoints.steps import Step
+    from perfvcs.statistics.changepoints.steps import ChangePoint
 
 CONFIDENCE = 0.99
 
@@ -107,7 +107,7 @@ def _array(kind: str, values: NDArray[np.generic]) -> array:  # type: ignore[typ
     return found
 
 
-def between(course: Course, steps: Sequence[Step], commits: Sequence[str]) -> list[Level]:
+def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]) -> list[Level]:
     """The stretches before, between and after the steps; what lies in a drift is none.
 
     Their intervals take into account that neighbouring commits resemble each other, as those of the steps do.
@@ -137,7 +137,7 @@ def between(course: Course, steps: Sequence[Step], commits: Sequence[str]) -> li
     ]
 
 
-def _ends(found: statistics.Level, inflation: float) -> tuple[float, float | None, float | None]:
+def _ends(found: statistics.LevelEstimate, inflation: float) -> tuple[float, float | None, float | None]:
     """The centre of a level with its 99 % interval."""
     from perfvcs.statistics.student import point
 

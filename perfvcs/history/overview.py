@@ -17,13 +17,13 @@ from perfvcs.history.verdict import Verdicts
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Fixed
     from perfvcs.history.finding import Finding, Newest, Noisier, Switching
-    from perfvcs.history.judging import Judged
+    from perfvcs.history.judging import JudgedLine
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
 
 
 @dataclass(frozen=True)
-class Cut:
+class SeriesBreak:
     """Where ``lines`` series begin anew, since what they were measured with changed."""
 
     commit: str
@@ -48,7 +48,7 @@ class Overview:
     lines: int
     commits: int
     short: Sequence[tuple[str, str]]
-    cuts: Sequence[Cut]
+    cuts: Sequence[SeriesBreak]
     unusable: int
     aside: int
 
@@ -89,7 +89,7 @@ def _annals(repository: Repository, names: Sequence[str], metric: str) -> Overvi
     )  # fmt: skip
 
 
-def _is_short(course: Course, found: Judged | None) -> bool:
+def _is_short(course: Course, found: JudgedLine | None) -> bool:
     """Whether a series is too short to be looked at, and not measured in turns from end to end."""
     return len(course.levels) < SHORTEST and (not found or len(found.verdicts) < len(course.levels) - 1)
 
@@ -147,8 +147,8 @@ def _measuring(known: dict[int, Line], numbers: Sequence[int], metric: str) -> l
     return found
 
 
-def _cuts(known: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]) -> list[Cut]:
+def _cuts(known: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]) -> list[SeriesBreak]:
     found: dict[tuple[int, str], int] = defaultdict(int)
     for number, reason in successions(known, courses).items():
         found[courses[number].places[0], reason] += 1
-    return [Cut(commits[place], reason, count) for (place, reason), count in sorted(found.items(), reverse=True)]
+    return [SeriesBreak(commits[place], reason, count) for (place, reason), count in sorted(found.items(), reverse=True)]

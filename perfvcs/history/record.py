@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perfvcs.history import levels
 from perfvcs.history.judging import judged
 from perfvcs.history.successions import successions
-from perfvcs.history.verdict import Pair, Verdict, Verdicts, of_line
+from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ COMPARED = 5_000  # comparisons of neighbours; of more, the oldest of each serie
 
 
 @dataclass(frozen=True)
-class Trail:
+class SeriesRecord:
     """One line along the record's commits, one element per measured commit, ascending ``places``.
 
     ``levels`` are mean logarithms with half the width of their 99 % interval (``reach``, NaN: one execution). ``verdicts`` are those of
@@ -53,7 +53,7 @@ class Trail:
 
 
 @dataclass(frozen=True)
-class Record:
+class HistoryRecord:
     """All trails along ``commits`` (the first parents of a revision, oldest first); ``measured`` are the places that any has.
 
     ``unusable`` counts values without a logarithm, ``aside`` measured commits that are not on this line, ``unjudged`` commits that were
@@ -63,13 +63,13 @@ class Record:
     commits: list[str]
     measured: list[int]
     details: dict[str, Commit]
-    trails: list[Trail]
+    trails: list[SeriesRecord]
     unusable: int
     aside: int
     unjudged: int
 
 
-def read(repository: Repository, revision: str) -> Record:
+def read(repository: Repository, revision: str) -> HistoryRecord:
     """The record up to a revision; raises UnknownRevision."""
     revision = repository.project.fixed(revision)
     walk = repository.project.walk(revision, straight=True)
@@ -92,26 +92,26 @@ def read(repository: Repository, revision: str) -> Record:
         columns = [column[part] for column in (flat.place, flat.level, reach, flat.executions)]
         one = found.get(number)
         shown = (one.findings, one.switching, one.noisier, one.newest) if one else ([],)
-        trails.append(Trail(known[number], *columns, own.get(number, {}), began.get(number, ""), *shown))  # type: ignore[arg-type, call-arg]
+        trails.append(SeriesRecord(known[number], *columns, own.get(number, {}), began.get(number, ""), *shown))  # type: ignore[arg-type, call-arg]
     trails.sort(key=_order)
     measured = np.flatnonzero(np.bincount(flat.place)).tolist()
     unjudged = sum(len(trail.places) - 1 - len(trail.verdicts) for trail in trails)
     details = repository.project.describe(commits[place] for place in measured)
-    return Record(commits, measured, details, trails, spreads.unusable, aside, unjudged)
+    return HistoryRecord(commits, measured, details, trails, spreads.unusable, aside, unjudged)
 
 
 def _neighbours(
     known: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
 ) -> dict[int, dict[int, Verdict]]:
     """By line and element, the verdict on the commit before and this one, the newest of each line first, as many as there is time for."""
-    asked: dict[Pair, list[tuple[int, int]]] = {}
+    asked: dict[CommitPair, list[tuple[int, int]]] = {}
     longest, count = max((len(course.places) for course in courses.values()), default=0), 0
     where = {number: known[number].environment.fingerprint for number in courses}
     for back in range(1, longest):
         for number, course in courses.items():
             turn = len(course.places) - back
             if turn > 0:
-                pair = Pair(commits[course.places[turn - 1]], commits[course.places[turn]], where[number])
+                pair = CommitPair(commits[course.places[turn - 1]], commits[course.places[turn]], where[number])
                 asked.setdefault(pair, []).append((number, turn))
                 count += 1
         if count >= COMPARED:
@@ -124,7 +124,7 @@ def _neighbours(
     return found
 
 
-def _order(trail: Trail) -> tuple[object, ...]:
+def _order(trail: SeriesRecord) -> tuple[object, ...]:
     """The same order whatever numbers the index has given the lines."""
     line = trail.line
     size = -1.0 if line.size is None else line.size

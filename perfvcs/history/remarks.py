@@ -11,13 +11,13 @@ from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.history.finding import Newest, Noisier, Switching
-    from perfvcs.history.judging import Judged
-    from perfvcs.history.record import Trail
+    from perfvcs.history.judging import JudgedLine
+    from perfvcs.history.record import SeriesRecord
 
 SHORT = 10  # characters of a commit's id
 
 
-def remarks_of(one: Judged | Trail) -> list[str]:
+def remarks_of(one: JudgedLine | SeriesRecord) -> list[str]:
     """The remarks on one line, the newest value first."""
     found = [newest(one.newest)] if one.newest else []
     found += [switching(one.switching)] if one.switching else []

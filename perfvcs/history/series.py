@@ -14,7 +14,7 @@ from perfvcs.history.finding import LARGEST_EXPONENT
 from perfvcs.history.judging import judged
 from perfvcs.history.remarks import remarks_of
 from perfvcs.history.successions import successions
-from perfvcs.history.verdict import Pair, Verdict, Verdicts, of_line
+from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.subject import Point, Series, Step
 from perfvcs.text.words import counted, metric_rank
 
@@ -31,7 +31,7 @@ SERIES = 60  # units and metrics, wall time first
 TOLD = ("cpu", "kernel", "python")  # of an environment, with its fingerprint
 
 
-class Place(NamedTuple):
+class SeriesKey(NamedTuple):
     """One environment of one job: its key and the fingerprint."""
 
     key: str
@@ -42,7 +42,7 @@ Unit = tuple[str, float | None, str]  # uid, size, metric
 
 
 @dataclass(frozen=True)
-class Trail:
+class CommitOrder:
     """The commits up to HEAD in the order of ancestry, oldest first; ``straight`` are those along the first parents."""
 
     commits: list[str]
@@ -55,7 +55,7 @@ class Trail:
         return {commit: place for place, commit in enumerate(self.commits)}
 
     @classmethod
-    def of(cls, project: Project) -> Trail:
+    def of(cls, project: Project) -> CommitOrder:
         """That of a project, asked of git at once."""
         listed = [
             line.split() for line in project.git("rev-list", "--topo-order", "--parents", project.resolve("HEAD")).splitlines()
@@ -89,7 +89,7 @@ def gather(repository: Repository, keys: set[str], *, delta: float | None = None
 
 def _gather(repository: Repository, keys: set[str], delta: float | None) -> Gathered:
     known = {number: line for number, line in repository.index.lines().items() if line.job.key in keys}
-    trail = Trail.of(repository.project)
+    trail = CommitOrder.of(repository.project)
     courses = repository.index.courses(known, trail.commits)
     chosen = sorted(courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1]))[:SERIES]
     places = sorted(set().union(*(courses[number].places for number in chosen)))
@@ -106,7 +106,7 @@ def _gather(repository: Repository, keys: set[str], delta: float | None) -> Gath
     series, notes = [], _notes(len(places), len(courses), sum(course.unusable for course in courses.values()))
     for number in chosen:
         line, one = known[number], found.get(number)
-        place, unit = Place(line.job.key, line.environment.fingerprint), (line.uid, line.size, line.metric)
+        place, unit = SeriesKey(line.job.key, line.environment.fingerprint), (line.uid, line.size, line.metric)
         points = list(_points(centres[number], about, told[number], medians[place, unit]))
         shown = Series(
             line.job.label, *unit, line.unit, line.better, _named(line.environment), points, begins=begun.get(number, "")
@@ -176,14 +176,14 @@ def _centres(repository: Repository, commits: Sequence[str], numbers: Sequence[i
 
 def _medians(
     repository: Repository, keys: Iterable[str], commits: Sequence[str]
-) -> dict[tuple[Place, Unit], dict[str, list[float]]]:
+) -> dict[tuple[SeriesKey, Unit], dict[str, list[float]]]:
     """The medians of all executions on the newest commits."""
-    found: dict[tuple[Place, Unit], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple[SeriesKey, Unit], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for key in keys:
         for entry in repository.index.history(key, commits):
             one = entry.summary
             if entry.dirty is None:
-                found[Place(key, entry.environment), (one.uid, one.size, one.metric)][entry.commit] += one.medians
+                found[SeriesKey(key, entry.environment), (one.uid, one.size, one.metric)][entry.commit] += one.medians
     return found
 
 
@@ -205,15 +205,15 @@ def _points(
 
 
 def _verdicts(
-    trail: Trail, known: Mapping[int, Line], centres: Mapping[int, Sequence[_Centre]], verdicts: Verdicts
+    trail: CommitOrder, known: Mapping[int, Line], centres: Mapping[int, Sequence[_Centre]], verdicts: Verdicts
 ) -> dict[int, dict[str, Verdict]]:
     """By line and commit, the verdicts of the newest commits, each against the nearest before it along the first parents."""
-    asked: dict[Pair, list[tuple[int, str]]] = defaultdict(list)
+    asked: dict[CommitPair, list[tuple[int, str]]] = defaultdict(list)
     for number, found in centres.items():
         here = {centre.commit: None for centre in found}
         for centre in found[-JUDGED:]:
             if before := trail.nearest(centre.commit, here):
-                asked[Pair(before, centre.commit, known[number].environment.fingerprint)].append((number, centre.commit))
+                asked[CommitPair(before, centre.commit, known[number].environment.fingerprint)].append((number, centre.commit))
     told: dict[int, dict[str, Verdict]] = defaultdict(dict)
     newest = sorted(asked, key=lambda pair: -trail.places[pair.after])
     for pair, rows in verdicts.of(newest).items():

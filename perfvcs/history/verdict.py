@@ -27,7 +27,7 @@ TOGETHER = 64  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read, where a verdict needs them
 
 
-class Pair(NamedTuple):
+class CommitPair(NamedTuple):
     """Two commits, the older one first, and the fingerprint of the environment in which they are compared."""
 
     before: str
@@ -101,9 +101,9 @@ class Verdicts:
         self._compute = compute
         self._marks: dict[str, int] = {}
         self._windows: dict[str, list[str]] = {}
-        self._found: dict[Pair, Rows] = {}
+        self._found: dict[CommitPair, Rows] = {}
 
-    def of(self, pairs: Iterable[Pair]) -> dict[Pair, Rows]:
+    def of(self, pairs: Iterable[CommitPair]) -> dict[CommitPair, Rows]:
         """The verdicts by what they are about; a pair is missing where too many profiles would have to be opened."""
         wanted = dict.fromkeys(pairs)
         asked = [pair for pair in wanted if pair not in self._found]
@@ -111,7 +111,7 @@ class Verdicts:
             self._found |= self._asked(asked)
         return {pair: self._found[pair] for pair in wanted if pair in self._found}
 
-    def _asked(self, asked: Sequence[Pair]) -> dict[Pair, Rows]:
+    def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, Rows]:
         self._marks = self._repository.index.marks()
         key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.rules!r} {self._delta!r}")
         keys = {pair: key_of(*self._basis(pair)) for pair in asked}
@@ -126,10 +126,10 @@ class Verdicts:
             known |= computed
         return {pair: self._rows(pair, known[key]) for pair, key in keys.items() if key in known}
 
-    def _rows(self, pair: Pair, verdicts: Sequence[Verdict]) -> Rows:
+    def _rows(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> Rows:
         return {(one.series, one.uid, one.size, one.metric, one.unit, one.better): one for one in self._accepted(pair, verdicts)}
 
-    def _basis(self, pair: Pair) -> tuple[bytes, ...]:
+    def _basis(self, pair: CommitPair) -> tuple[bytes, ...]:
         """All that the verdicts on a pair are made from: its profiles, and those of the ancestors that tell how much sessions differ."""
         marks = [self._marks.get(commit, 0) for commit in (pair.before, *self._window(pair.after))]
         return (*(text.encode() for text in pair), b"".join(mark.to_bytes(8, "little") for mark in marks))
@@ -144,7 +144,7 @@ class Verdicts:
             self._windows[commit] = [*reversed(list(measured)), commit]
         return self._windows[commit]
 
-    def _computed(self, pairs: Sequence[Pair], reader: _Reader) -> dict[Pair, list[Verdict]]:
+    def _computed(self, pairs: Sequence[CommitPair], reader: _Reader) -> dict[CommitPair, list[Verdict]]:
         by_commit: dict[tuple[str, str], list[Measured]] = defaultdict(list)
         for environment in {pair.environment for pair in pairs}:
             needed = dict.fromkeys(
@@ -155,7 +155,7 @@ class Verdicts:
         centres: dict[int, Centres] = {}
         pasts: dict[tuple[str, str], dict[Unit, EarlierSessions]] = {}
 
-        def compared(pair: Pair, read: Read = _needed) -> list[Verdict] | None:
+        def compared(pair: CommitPair, read: Read = _needed) -> list[Verdict] | None:
             """The verdicts on one pair; None where profiles would have to be opened that ``read`` does not open."""
             here = (pair.after, pair.environment)
             if here not in pasts:
@@ -176,7 +176,7 @@ class Verdicts:
             found[pair] = compared(pair, reader.read)
         return {pair: verdicts for pair, verdicts in found.items() if verdicts is not None}
 
-    def _accepted(self, pair: Pair, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    def _accepted(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
         """The verdicts, with what the project has accepted on the way."""
         if not self._repository.acceptances or not any(one.word in ("degradation", "suspected") for one in verdicts):
             return verdicts

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs.index.database import Database, Result
-from perfvcs.index.entries import PATH, WITHIN, Entry, entries, order
+from perfvcs.index.entries import PATH, WITHIN, SeriesEntry, entries, order
 from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, Number, unpack
 from perfvcs.index.levels import RECORD
 from perfvcs.index.lines import Course, Line, Spreads, courses, lines, spreads
-from perfvcs.index.verdicts import Verdict, Verdicts
+from perfvcs.index.verdicts import LastVerdict, LastVerdicts
 from perfvcs.profile import Environment, Job, Metric
 from perfvcs.store.place import Damaged
 from perfvcs.summary import Header, Measured, Place, Summary
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from perfvcs.index.findings import Findings
-    from perfvcs.store import Moved, Store
+    from perfvcs.store import BlobChange, Store
 
 LEAST = 4  # characters of a prefix
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
@@ -59,7 +59,7 @@ class Index:
     def __init__(self, store: Store, path: Path) -> None:
         self._store = store
         self._database = Database(path, SCHEMA, VERSION)
-        self.memory = Verdicts(path.with_name("verdicts.db"))
+        self.memory = LastVerdicts(path.with_name("verdicts.db"))
         self._snapshot: sqlite3.Connection | None = None  # the connection with a read transaction
         self._head: str | None = None
 
@@ -125,7 +125,7 @@ class Index:
         if head is not None:
             self._apply(filling, self._store.changes(None, head))
 
-    def _apply(self, filling: Filling, changes: Iterator[Moved]) -> None:
+    def _apply(self, filling: Filling, changes: Iterator[BlobChange]) -> None:
         while batch := list(islice(changes, BATCH)):
             for moved in batch:
                 if moved.old:
@@ -229,7 +229,7 @@ class Index:
 
     def history(
         self, key: str, commits: Iterable[str] | None = None, *, uid: str | None = None, metric: str | None = None
-    ) -> list[Entry]:
+    ) -> list[SeriesEntry]:
         """The summaries of one series (its job's ``key``), of all commits or of some, of all units and metrics or of one."""
         asked = None if commits is None else list(commits)
         return self._database.attempt(lambda: entries(self._current(), key, asked, uid, metric))
@@ -263,7 +263,7 @@ class Index:
         """What is in the store and no profile: path -> reason."""
         return self._database.attempt(lambda: dict(self._rows("SELECT path, reason FROM damaged ORDER BY path")))
 
-    def verdicts(self, commits: Iterable[str]) -> dict[str, Verdict]:
+    def verdicts(self, commits: Iterable[str]) -> dict[str, LastVerdict]:
         """The last verdict of each of these commits that has one."""
         return self.memory.of(commits)
 

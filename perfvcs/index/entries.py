@@ -21,7 +21,7 @@ FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id
 JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
 
 
-class Entry(NamedTuple):
+class SeriesEntry(NamedTuple):
     """One summary in a series' history, with what it is compared by; ``environment`` is the fingerprint."""
 
     commit: str
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 def entries(
     connection: sqlite3.Connection, key: str, commits: list[str] | None, uid: str | None, metric: str | None
-) -> list[Entry]:
+) -> list[SeriesEntry]:
     """The entries of the job with this ``key``, by commit as they were asked for, then by time."""
     conditions, values = ["j.key = ?"], [key]
     asked = None if commits is None else msgspec.json.encode(commits).decode()
@@ -46,7 +46,7 @@ def entries(
     rows = connection.execute(f"{HISTORY} WHERE {' AND '.join(conditions)} ORDER BY p.started, p.id, s.number", values)
     details, environment = msgspec.json.Decoder(_Session).decode, msgspec.json.Decoder(_Fingerprint).decode
     found = [
-        Entry(
+        SeriesEntry(
             row[0], row[1], details(row[2]).collected.session, row[3], environment(row[4]).fingerprint, row[5], unpack(*row[6:])
         )
         for row in rows

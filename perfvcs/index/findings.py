@@ -11,7 +11,7 @@ import msgspec
 from perfvcs.index.database import Database
 from perfvcs.statistics.changepoints import judgement, steps
 from perfvcs.statistics.changepoints.judgement import Judgement
-from perfvcs.statistics.changepoints.steps import Step
+from perfvcs.statistics.changepoints.steps import ChangePoint
 
 if TYPE_CHECKING:
     from array import array
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     ends: list[tuple[float, float]]
 
     @property
-    def steps(self) -> list[tuple[Step, float, float]]:
+    def steps(self) -> list[tuple[ChangePoint, float, float]]:
         """The steps with the ends of their intervals."""
         return [(step, *ends) for step, ends in zip(self.judgement.steps, self.ends, strict=True)]
 

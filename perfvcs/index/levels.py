@@ -83,7 +83,7 @@ class Levels:
                 self._connection.execute("UPDATE levels SET packed = ? WHERE id = ?", (left, number))
 
 
-class Columns(NamedTuple):
+class LevelColumns(NamedTuple):
     """The records of a line as they came, by columns."""
 
     commit: array[int]
@@ -93,7 +93,7 @@ class Columns(NamedTuple):
     session: array[int]
 
 
-def of_line(connection: sqlite3.Connection, line: int) -> Columns:
+def of_line(connection: sqlite3.Connection, line: int) -> LevelColumns:
     """The records of a line. Without numpy, whose import takes longer; raises struct.error where they are damaged."""
     rows = connection.execute("SELECT packed FROM levels WHERE line = ? ORDER BY id", (line,)).fetchall()
     packed = b"".join(row[0] for row in rows)
@@ -103,10 +103,10 @@ def of_line(connection: sqlite3.Connection, line: int) -> Columns:
     if byteorder == "big":
         words.byteswap()
         numbers.byteswap()
-    return Columns(words[0::8], numbers[1::4], numbers[2::4], words[6::8], words[7::8])
+    return LevelColumns(words[0::8], numbers[1::4], numbers[2::4], words[6::8], words[7::8])
 
 
-class Table(NamedTuple):
+class LevelTable(NamedTuple):
     """One element per level of a commit, by ascending ``line``, with the commit's id in the index."""
 
     line: NDArray[np.int64]
@@ -117,7 +117,7 @@ class Table(NamedTuple):
     session: NDArray[np.int64]
 
 
-def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> Table:
+def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> LevelTable:
     """The levels of all lines, or of some; raises struct.error where they are damaged."""
     import numpy as np
 
@@ -133,7 +133,7 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
     counts = [len(packed) // RECORD.size for _, packed in rows]
     found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(FIELDS))
     lines = np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts)
-    return Table(
+    return LevelTable(
         lines, found["commit"].astype(np.int64), found["level"].astype(np.float64), found["deviation"].astype(np.float64),
         found["executions"].astype(np.int64), found["session"].astype(np.int64),
     )  # fmt: skip

@@ -81,7 +81,7 @@ def courses(connection: sqlite3.Connection, numbers: Iterable[int], commits: Seq
     return found
 
 
-def _course(columns: levels.Columns, turn_of: Sequence[int]) -> Course | None:
+def _course(columns: levels.LevelColumns, turn_of: Sequence[int]) -> Course | None:
     """The course of a line's records, the place of whose commits is given; None where none has one."""
     turns = list(map(turn_of.__getitem__, columns.commit))
     squares = map(mul, columns.deviation, columns.deviation)
@@ -106,7 +106,7 @@ def _course(columns: levels.Columns, turn_of: Sequence[int]) -> Course | None:
 
 
 def _of_several(
-    columns: levels.Columns, turns: Sequence[int], variances: Sequence[float], usable: Sequence[int], left_out: int
+    columns: levels.LevelColumns, turns: Sequence[int], variances: Sequence[float], usable: Sequence[int], left_out: int
 ) -> Course:
     """The same where some commits have several profiles, which count as their mean: each is a session of its own."""
     groups = [

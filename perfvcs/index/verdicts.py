@@ -24,7 +24,7 @@ CREATE TABLE verdicts (
 Kind = TypeVar("Kind")
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class LastVerdict(msgspec.Struct, frozen=True):
     """What the last ``check`` of ``target`` said: how often each word, against which baseline; ``made`` is UTC, ISO 8601."""
 
     baseline: str
@@ -55,7 +55,7 @@ class _Report(msgspec.Struct):
     changes: list[_Change]
 
 
-class Verdicts:
+class LastVerdicts:
     """The verdicts in the SQLite file at ``path``; one per pair of commits, the newer one stays."""
 
     def __init__(self, path: Path) -> None:
@@ -119,7 +119,7 @@ class Verdicts:
 
         return self._database.attempt(reports)
 
-    def of(self, commits: Iterable[str]) -> dict[str, Verdict]:
+    def of(self, commits: Iterable[str]) -> dict[str, LastVerdict]:
         """The last verdict of each of these commits that has one."""
         wanted = msgspec.json.encode(list(commits)).decode()
         sql = (
@@ -128,9 +128,9 @@ class Verdicts:
         )
         words = msgspec.json.Decoder(dict[str, int]).decode
 
-        def verdicts() -> dict[str, Verdict]:
+        def verdicts() -> dict[str, LastVerdict]:
             rows = self._database.connection.execute(sql, (wanted,))
-            return {row[1]: Verdict(row[0], row[1], row[2], words(row[3])) for row in rows}
+            return {row[1]: LastVerdict(row[0], row[1], row[2], words(row[3])) for row in rows}
 
         return self._database.attempt(verdicts)
 

@@ -36,7 +36,7 @@ timeout = "60s"       # for one execution
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProjectKind:
     """What a project is: how it is built and what could be measured."""
 
     found: str
@@ -73,15 +73,15 @@ def quoted(text: str) -> str:
     return msgspec.json.encode(text).decode()
 
 
-def detect(root: Path) -> Kind:
+def detect(root: Path) -> ProjectKind:
     """What the project in a folder is, by its files."""
     overlay, script = _benchmark(root)
     for look in LOOKS:
         if kind := look(root, script):
-            return Kind(kind.found, kind.cmd, kind.name, kind.build, kind.overlay or overlay, kind.python)
+            return ProjectKind(kind.found, kind.cmd, kind.name, kind.build, kind.overlay or overlay, kind.python)
     if script:
-        return Kind(f"found the benchmark {script}", _interpreted(script), Path(script).stem, overlay=overlay)
-    return Kind("no build system was recognised: name the command to measure below", "./benchmark", "benchmark")
+        return ProjectKind(f"found the benchmark {script}", _interpreted(script), Path(script).stem, overlay=overlay)
+    return ProjectKind("no build system was recognised: name the command to measure below", "./benchmark", "benchmark")
 
 
 def _benchmark(root: Path) -> tuple[str, str]:
@@ -107,15 +107,15 @@ def _named(root: Path) -> str:
     return root.name if root.name.isprintable() else "benchmark"
 
 
-def _python(root: Path, script: str) -> Kind | None:
+def _python(root: Path, script: str) -> ProjectKind | None:
     if not any((root / name).exists() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
         return None
     folders = [path.parent.name for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])]
     package = next((name for name in folders if name.isidentifier() and not re.match(r"(tests?|docs?|examples?)$", name)), "")
     if script:
-        return Kind("a Python project with a benchmark", _interpreted(script), Path(script).stem, python=True)
+        return ProjectKind("a Python project with a benchmark", _interpreted(script), Path(script).stem, python=True)
     words = f"import {package}" if package else "pass"
-    return Kind("a Python project: measure something better than its import", f'python -c "{words}"', words,
+    return ProjectKind("a Python project: measure something better than its import", f'python -c "{words}"', words,
                 python=True)  # fmt: skip
 
 
@@ -127,12 +127,12 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _rust(root: Path, script: str) -> Kind | None:
+def _rust(root: Path, script: str) -> ProjectKind | None:
     if not (root / "Cargo.toml").is_file():
         return None
     name = re.search(r'^name\s*=\s*"([^"]+)"', _text(root / "Cargo.toml"), re.M)
     binary = name[1] if name else _named(root)
-    return Kind(
+    return ProjectKind(
         "a Rust project",
         _interpreted(script) if script else shlex.quote(f"target/release/{binary}"),
         binary,
@@ -140,29 +140,33 @@ def _rust(root: Path, script: str) -> Kind | None:
     )
 
 
-def _go(root: Path, script: str) -> Kind | None:
+def _go(root: Path, script: str) -> ProjectKind | None:
     if not (root / "go.mod").exists():
         return None
-    return Kind("a Go project", _interpreted(script) if script else "./benchmark", _named(root), ("go build -o benchmark .",))
+    return ProjectKind(
+        "a Go project", _interpreted(script) if script else "./benchmark", _named(root), ("go build -o benchmark .",)
+    )
 
 
-def _cmake(root: Path, script: str) -> Kind | None:
+def _cmake(root: Path, script: str) -> ProjectKind | None:
     if not (root / "CMakeLists.txt").exists():
         return None
     build = ("cmake -S . -B build -DCMAKE_BUILD_TYPE=Release", "cmake --build build -j2")
-    return Kind("a CMake project", _interpreted(script) if script else "build/benchmark", "benchmark", build)
+    return ProjectKind("a CMake project", _interpreted(script) if script else "build/benchmark", "benchmark", build)
 
 
-def _make(root: Path, script: str) -> Kind | None:
+def _make(root: Path, script: str) -> ProjectKind | None:
     if not any((root / name).exists() for name in ("Makefile", "makefile", "GNUmakefile")):
         return None
-    return Kind("a project with a Makefile", _interpreted(script) if script else "./benchmark", "benchmark", ("make -j2",))
+    return ProjectKind("a project with a Makefile", _interpreted(script) if script else "./benchmark", "benchmark", ("make -j2",))
 
 
-def _node(root: Path, script: str) -> Kind | None:
+def _node(root: Path, script: str) -> ProjectKind | None:
     if not (root / "package.json").exists():
         return None
-    return Kind("a Node project", _interpreted(script) if script else "node benchmark.js", "benchmark", ("npm ci --no-audit",))
+    return ProjectKind(
+        "a Node project", _interpreted(script) if script else "node benchmark.js", "benchmark", ("npm ci --no-audit",)
+    )
 
 
-LOOKS: tuple[Callable[[Path, str], Kind | None], ...] = (_python, _rust, _go, _cmake, _make, _node)
+LOOKS: tuple[Callable[[Path, str], ProjectKind | None], ...] = (_python, _rust, _go, _cmake, _make, _node)

@@ -70,7 +70,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Number(Workload):
+class NumberWorkload(Workload):
     """An integer as text."""
 
     def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
@@ -103,7 +103,7 @@ class String(Workload):
 
 
 @dataclass(frozen=True)
-class File(Workload):
+class FileWorkload(Workload):
     """A generated file of exactly ``length`` bytes, the same on every machine; without a ``seed`` each block has its own."""
 
     length: int = 0
@@ -124,7 +124,7 @@ class File(Workload):
             _place(file, path)
         return str(path)
 
-    def drawn(self, seed: int) -> File | None:
+    def drawn(self, seed: int) -> FileWorkload | None:
         """The file of a block."""
         return replace(self, seed=seed) if self.seed is None else None
 
@@ -135,7 +135,7 @@ class File(Workload):
 
 
 @dataclass(frozen=True)
-class Output(Workload):
+class OutputWorkload(Workload):
     """The standard output of a command as a file.
 
     The command is run for every ``prepare``, since it may itself differ between revisions; equal outputs share one file. ``{seed}`` in
@@ -156,7 +156,7 @@ class Output(Workload):
             _place(file, path)
         return str(path)
 
-    def drawn(self, seed: int) -> Output | None:
+    def drawn(self, seed: int) -> OutputWorkload | None:
         """The output of a block."""
         filled = _filled(self.argv, seed)
         return None if filled == self.argv else replace(self, argv=filled)
@@ -185,7 +185,7 @@ def parse(entry: object) -> list[Workload]:
 
 
 def _numbers(entry: Mapping[str, object]) -> Iterable[Workload]:
-    return [Number(str(n), {"n": n}, float(n)) for n in values(entry["integers"], "integers", integer)]
+    return [NumberWorkload(str(n), {"n": n}, float(n)) for n in values(entry["integers"], "integers", integer)]
 
 
 def _strings(entry: Mapping[str, object]) -> Iterable[Workload]:
@@ -203,7 +203,7 @@ def _files(entry: Mapping[str, object]) -> Iterable[Workload]:
     if not isinstance(content, str) or content not in CONTENTS:
         raise UsageError(f"workloads: content = {content!r} is not known{nearest(str(content), CONTENTS)}")
     for n in values(entry["files"], "files", length_of):
-        yield File(f"{content}-{readable(n)}{_suffix(seed)}", {"n": n}, float(n), n, content, seed)
+        yield FileWorkload(f"{content}-{readable(n)}{_suffix(seed)}", {"n": n}, float(n), n, content, seed)
 
 
 def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
@@ -214,11 +214,13 @@ def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
     if "sizes" not in entry:
         if "{n}" in command:
             raise UsageError("workloads: the command has {n}, but there is no list of `sizes`: add sizes = [1000, 2000]")
-        return [Output(command, argv=tuple(argv), timeout=limit)]
+        return [OutputWorkload(command, argv=tuple(argv), timeout=limit)]
     if "{n}" not in command:
         raise UsageError("workloads: there are `sizes`, but the command has no {n} to put them in")
     return [
-        Output(command.replace("{n}", str(n)), {"n": n}, float(n), tuple(word.replace("{n}", str(n)) for word in argv), limit)
+        OutputWorkload(
+            command.replace("{n}", str(n)), {"n": n}, float(n), tuple(word.replace("{n}", str(n)) for word in argv), limit
+        )
         for n in values(entry["sizes"], "sizes", integer)
     ]
 

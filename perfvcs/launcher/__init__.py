@@ -19,7 +19,7 @@ from perfvcs.launcher.execution import (
     Execution,
     LaunchError,
     NotStarted,
-    Tail,
+    StreamTail,
     check_start,
     name_command,
     name_signal,
@@ -98,7 +98,7 @@ def launch(
             argv, cwd=cwd, env=env, timeout=timeout, grace=grace, cpus=cpus, aslr=aslr, output=output, started=started
         )
     check_start(argv, cwd)
-    tail = Tail()
+    tail = StreamTail()
     # A file and not a pipe takes the report: its first line comes while the command runs, and must not wake us up.
     report = os.memfd_create("perfvcs-report")
     environment = os.memfd_create("perfvcs-environment")
@@ -162,7 +162,7 @@ def _block(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
     return b"".join(variable + b"\0" for variable in variables)
 
 
-def _follow(process: subprocess.Popen[bytes], alive: int, stderr: int, tail: Tail, until: float) -> None:
+def _follow(process: subprocess.Popen[bytes], alive: int, stderr: int, tail: StreamTail, until: float) -> None:
     """Keep standard error flowing until the launcher ends, or until ``until`` (monotonic seconds), when it is killed."""
     poll = select.poll()
     poll.register(alive, select.POLLIN)

@@ -70,7 +70,7 @@ class Execution:
     pace: Pace | None = None
 
 
-class Tail:
+class StreamTail:
     """The end of a stream that may be endless."""
 
     def __init__(self) -> None:

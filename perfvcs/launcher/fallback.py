@@ -14,7 +14,7 @@ from pathlib import Path
 
 from perfvcs import keeper
 from perfvcs.keeper import MARKER
-from perfvcs.launcher.execution import Execution, LaunchError, NotStarted, Tail, check_start, name_command, not_started
+from perfvcs.launcher.execution import Execution, LaunchError, NotStarted, StreamTail, check_start, name_command, not_started
 from perfvcs.process import PATIENCE, stop
 
 ADDR_NO_RANDOMIZE = 0x0040000
@@ -43,7 +43,7 @@ def execute(
     marker = keeper.marker()
     reading, writing = os.pipe()
     process: subprocess.Popen[bytes] | None = None
-    tail = Tail()
+    tail = StreamTail()
     try:
         try:
             with _settings(cpus, aslr):
@@ -81,7 +81,7 @@ def execute(
 
 
 def _finished(
-    process: subprocess.Popen[bytes], wall: float, timed_out: bool, grace: float, marker: str, tail: Tail, reading: int
+    process: subprocess.Popen[bytes], wall: float, timed_out: bool, grace: float, marker: str, tail: StreamTail, reading: int
 ) -> Execution:
     pid = process.pid
     delay = _run_delay(pid)
@@ -136,7 +136,7 @@ def _ended(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _wait(pid: int, until: float, reading: int, tail: Tail) -> bool:
+def _wait(pid: int, until: float, reading: int, tail: StreamTail) -> bool:
     """Wait for the end of ``pid``, which stays a zombie, and keep its standard error flowing; False when ``until`` came first."""
     try:
         watch = os.pidfd_open(pid)

@@ -35,7 +35,7 @@ class MalformedSamples(PerfError):
 
 
 @dataclass
-class Samples:
+class ReportedSamples:
     """The samples as columns of equal length; ``metrics`` describes every key of ``values``."""
 
     uid: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Samples:
     metrics: dict[str, Metric] = field(default_factory=dict)
 
 
-def read_samples(path: Path, known: Mapping[str, Metric], taken: str) -> Samples:
+def read_samples(path: Path, known: Mapping[str, Metric], taken: str) -> ReportedSamples:
     """The samples in a file, none when it does not exist.
 
     ``known`` are the metrics whose unit and direction are fixed, ``taken`` is the one uid that samples may not have. Iterations
@@ -117,7 +117,7 @@ class _Reader:
     def __init__(self, known: Mapping[str, Metric], taken: str) -> None:
         self.known = known
         self.taken = taken
-        self.samples = Samples()
+        self.samples = ReportedSamples()
         self.declared: dict[str, Metric] = {}
         self.numbers: defaultdict[tuple[str, float | None], int] = defaultdict(int)
 
@@ -166,7 +166,7 @@ class _Reader:
         rows.iteration.append(self.numbers[uid, size])
         self.numbers[uid, size] += 1
 
-    def finish(self) -> Samples:
+    def finish(self) -> ReportedSamples:
         """The columns with their metrics; those that nobody declared have no unit, and lower is better."""
         metrics = {**self.declared, **self.known}
         self.samples.metrics = {name: metrics.get(name, Metric("")) for name in self.samples.values}

@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import Config, DirtyTable
-from perfvcs.measure.journal import Header, Identity, Journal, Planned
+from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.session import CollectFailed, Failure, Session
@@ -31,7 +31,7 @@ TOGETHER = 8  # versions of one session; more would stretch a block until its pa
 
 
 @dataclass
-class Outcome:
+class CampaignOutcome:
     """What a campaign did: the places of the stored profiles, what failed, and warnings about noise."""
 
     paths: list[str] = field(default_factory=list)
@@ -83,7 +83,7 @@ def collect(
     request: Request,
     progress: Progress,
     command: Sequence[str] = (),
-) -> Outcome:
+) -> CampaignOutcome:
     """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later.
 
     What is interrupted can be finished by ``resume``. ``command`` is what the configuration was made from, if not from perf.toml.
@@ -97,11 +97,11 @@ def collect(
         if request.missing:
             states = [state for state in states if not _complete(repository, state, cells)]
         if not states:
-            return Outcome()
+            return CampaignOutcome()
         cells = _planned(repository, cells, commits, progress)
         group, *waiting = groups(states)
         alone = versions(repository, group, committed=request.committed)[0] if len(group) == 1 else None
-        header = Header(
+        header = SessionHeader(
             **asdict(Identity.new(request.seed)), order=ORDER, config=digest(config), request=request, versions=group, waiting=waiting,
             jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
             here=alone is not None and alone.here, command=tuple(command),
@@ -111,7 +111,7 @@ def collect(
 
 def resume(
     repository: Repository, config: Config, progress: Progress, name: str = "", *, wait: bool = False, command: Sequence[str] = ()
-) -> Outcome:
+) -> CampaignOutcome:
     """Finish the newest interrupted session, or the one whose name begins with ``name``, and those that were to follow it.
 
     It goes on with the design and the seed that it began with. ``command`` is what the configuration was made from, if not from
@@ -123,9 +123,11 @@ def resume(
         return _measure(repository, measured, cells, header, progress)
 
 
-def _measure(repository: Repository, config: Config, cells: list[Cell], header: Header, progress: Progress) -> Outcome:
+def _measure(
+    repository: Repository, config: Config, cells: list[Cell], header: SessionHeader, progress: Progress
+) -> CampaignOutcome:
     """Run the session of a header, and those that wait behind it."""
-    outcome = Outcome()
+    outcome = CampaignOutcome()
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
     while True:
         found = versions(repository, header.versions, committed=header.request.committed)
@@ -152,7 +154,7 @@ def _sites(repository: Repository, config: Config, cells: Sequence[Cell], found:
 
 
 @contextmanager
-def _kept(repository: Repository, session: Session, outcome: Outcome) -> Iterator[None]:
+def _kept(repository: Repository, session: Session, outcome: CampaignOutcome) -> Iterator[None]:
     """Store what the session gave; where it is interrupted, what is complete."""
     try:
         yield
@@ -195,7 +197,7 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bo
 def settle(
     repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float | None,
     within: float | None = None,
-) -> tuple[Outcome, str]:  # fmt: skip
+) -> tuple[CampaignOutcome, str]:  # fmt: skip
     """Measure two revisions interleaved until every comparison is decided, looking after each of 5 to 30 pairs.
 
     The same revision twice is an A/A measurement. A number of executions in the request means that many pairs and one look. ``delta``
@@ -205,7 +207,7 @@ def settle(
     from perfvcs.statistics.interim import schedule
 
     cells, config = request.apply(config)
-    outcome = Outcome()
+    outcome = CampaignOutcome()
     looks = schedule() if request.executions is None else (request.executions,)
     with repository.measuring(wait=request.wait):
         both = versions(repository, pair)
@@ -233,7 +235,7 @@ def settle(
         return outcome, session.identity.session
 
 
-def _keep(repository: Repository, session: Session, outcome: Outcome) -> None:
+def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) -> None:
     """Store what the session gave, in the place of what was stored when it was interrupted."""
     profiles = session.profiles()
     commits = dict.fromkeys(version.commit for version in session.versions)

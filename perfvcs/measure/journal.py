@@ -58,7 +58,7 @@ class Planned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     executions: int
 
 
-class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SessionHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The design of a session. ``started`` is UTC, ISO 8601.
 
     ``here``: the working tree itself is measured. ``waiting``: the versions of the sessions that the same call was to run after this
@@ -128,7 +128,7 @@ class Lost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lost"):
 
 
 Entry = Block | Lost
-_header = msgspec.json.Decoder(Header)
+_header = msgspec.json.Decoder(SessionHeader)
 _entry = msgspec.json.Decoder(Entry)
 
 
@@ -140,7 +140,7 @@ def moment(when: datetime) -> str:
 class Journal:
     """The journal of one session; its file is made with the first entry. While it is open, its session is running."""
 
-    def __init__(self, home: Path, header: Header) -> None:
+    def __init__(self, home: Path, header: SessionHeader) -> None:
         self.header = header
         self.path = home / FOLDER / f"{header.session}.jsonl"
         self._file: IO[bytes] | None = None
@@ -195,7 +195,7 @@ class Journal:
                         yield entry
 
 
-def header_of(path: Path) -> Header | None:
+def header_of(path: Path) -> SessionHeader | None:
     """The header in a file; None where its session is running, or the file is not a journal of this version."""
     try:
         with _opened(path) as file:
@@ -220,7 +220,7 @@ def running(path: Path) -> bool:
     return False
 
 
-def _is_possible(header: Header) -> bool:
+def _is_possible(header: SessionHeader) -> bool:
     """Whether we could have written it: its words become paths and words of git's commands."""
     states = [state for states in (header.versions, *header.waiting) for state in states]
     return (

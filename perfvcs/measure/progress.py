@@ -61,7 +61,7 @@ class Silent:
         print(_failed(failure), file=sys.stderr, flush=True)
 
 
-class Lines:
+class PlainLines:
     """Plain lines on standard error: what is said, and every tenth of the way."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ def shown(*, quiet: bool = False, doing: str = "measuring") -> Iterator[Progress
     if quiet:
         yield Silent()
     elif not sys.stderr.isatty():
-        yield Lines()
+        yield PlainLines()
     else:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -15,7 +15,7 @@ class Changed(UsageError):
     """An interrupted session would go on to measure something else than it has measured."""
 
 
-class Series:
+class CellSeries:
     """The series of cells on versions, by their numbers: the key of the job and the fingerprint of the environment.
 
     ``before`` has those of the blocks from before the session was continued.

@@ -21,9 +21,9 @@ from perfvcs.measure.blocks import Blocks
 from perfvcs.measure.journal import Block, Identity, Journal, Lost, moment
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.recording import Recording
-from perfvcs.measure.series import Series
+from perfvcs.measure.series import CellSeries
 from perfvcs.measure.site import Version
-from perfvcs.measure.sites import Kind, Sites
+from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.measure.turns import draw, turns
 from perfvcs.profile import Collected, Design, Profile
 from perfvcs.text.words import counted, named, plural
@@ -77,7 +77,7 @@ class Session:
         self._begun = 0  # blocks that ``run`` was asked for
         self._stack = ExitStack()
         self._alive: set[tuple[int, int]] = set()
-        self._series = Series(sites, self.names, identity.session)
+        self._series = CellSeries(sites, self.names, identity.session)
         self._left: Counter[tuple[int, int]] = Counter()  # executions ahead
         self._unnoted: list[Block | Lost] = []
         self._runs = 0
@@ -101,7 +101,7 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
 
-    def _prepare(self, position: int, version: Version, kind: Kind) -> None:
+    def _prepare(self, position: int, version: Version, kind: SiteKind) -> None:
         """Make the sites of one version and kind; jobs whose site fails are given up."""
         config = self.sites.config
         if not self.sites.in_place(position, kind) or config.build or config.python is not None:

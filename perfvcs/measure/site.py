@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from perfvcs.descriptors import remove
 from perfvcs.environment import clean
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.git.changes import Changes
+from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import checkout
 from perfvcs.jobs.config import Config, PythonTable, seconds
@@ -76,7 +76,7 @@ def prepare(
     added by the C and C++ compilers during the build, and stand for ``{cflags}`` in its commands.
     Raises BuildError, CheckoutError or UsageError.
     """
-    folder, changes = project.root, None if version.dirty is None else Changes(project, config.dirty.ignore)
+    folder, changes = project.root, None if version.dirty is None else WorkingChanges(project, config.dirty.ignore)
     if not in_place:
         folder = stack.enter_context(checkout(project, version.commit, home / "worktrees" / place, changes=changes))
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}

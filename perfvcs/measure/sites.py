@@ -16,7 +16,7 @@ from perfvcs.collector import Run
 from perfvcs.environment import Knobs
 from perfvcs.environment.noise import Noise
 from perfvcs.environment.seeds import PLACEHOLDER, seeded
-from perfvcs.git.changes import Changes
+from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
@@ -30,7 +30,7 @@ from perfvcs.profile import Environment, Job
 Flags = tuple[str, ...]
 
 
-class Kind(NamedTuple):
+class SiteKind(NamedTuple):
     """Sites that are built alike: with these flags, as often as the jobs with these numbers need."""
 
     number: int
@@ -57,26 +57,26 @@ class Sites:
         self._sites: dict[tuple[int, int, Flags], Site] = {}
         self._texts: dict[tuple[Path, Workload | None], str] = {}
 
-    def kinds(self) -> Iterator[Kind]:
+    def kinds(self) -> Iterator[SiteKind]:
         """The kinds of sites that each version needs."""
         for kind, flags in enumerate(dict.fromkeys(self._flags)):
             jobs = [number for number, own in enumerate(self._flags) if own == flags]
-            yield Kind(kind, flags, jobs, max(self.cells[number].binaries for number in jobs))
+            yield SiteKind(kind, flags, jobs, max(self.cells[number].binaries for number in jobs))
 
-    def in_place(self, position: int, kind: Kind) -> bool:
+    def in_place(self, position: int, kind: SiteKind) -> bool:
         """Whether the working tree itself is the site.
 
         Several versions are measured on equal terms, each in a fresh checkout; a single one as it stands.
         """
         return self.versions[position].here and len(self.versions) == 1 and kind.binaries == 1 and not kind.flags
 
-    def changes(self) -> Changes | None:
+    def changes(self) -> WorkingChanges | None:
         """What the working tree changes; None where it is a site itself, into which a build may have written."""
         if self.project.root in {site.folder for site in self._sites.values()}:
             return None
-        return Changes(self.project, self.config.dirty.ignore)
+        return WorkingChanges(self.project, self.config.dirty.ignore)
 
-    def prepare(self, position: int, kind: Kind, stack: ExitStack) -> None:
+    def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
         """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError, CheckoutError and the like."""
         version = self.versions[position]
         for binary in range(kind.binaries):

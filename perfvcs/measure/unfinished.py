@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.descriptors import entries
 from perfvcs.errors import UsageError, nearest
-from perfvcs.measure.journal import FOLDER, Header, Journal, header_of, running
+from perfvcs.measure.journal import FOLDER, Journal, SessionHeader, header_of, running
 from perfvcs.measure.request import digest
 from perfvcs.measure.turns import ORDER
 from perfvcs.rules import FILE
@@ -24,13 +24,13 @@ LIKE = re.compile(r"\d{8}T\d{6}(-[0-9a-f]{0,6})?")  # the name of a session, or 
 MOST = 5  # sessions that a message lists
 
 
-def unfinished(home: Path) -> list[Header]:
+def unfinished(home: Path) -> list[SessionHeader]:
     """The sessions that are neither finished nor running, the newest first; files of others are left alone."""
     names = [name for name in reversed(entries(home / FOLDER)) if name.endswith(".jsonl")]
     return [header for name in names if (header := header_of(home / FOLDER / name)) is not None]
 
 
-def choose(home: Path, name: str = "") -> Header:
+def choose(home: Path, name: str = "") -> SessionHeader:
     """The newest unfinished session, or the one whose name begins so; raises UsageError."""
     found = unfinished(home)
     if not found:
@@ -41,7 +41,7 @@ def choose(home: Path, name: str = "") -> Header:
     return wanted[0]
 
 
-def named(home: Path, name: str) -> Header | None:
+def named(home: Path, name: str) -> SessionHeader | None:
     """The unfinished session that a name, or the beginning of one, stands for; None where it stands for none.
 
     Raises UsageError where it stands for several, or for one that is running.
@@ -61,12 +61,12 @@ def named(home: Path, name: str) -> Header | None:
     return None
 
 
-def forget(home: Path, header: Header) -> None:
+def forget(home: Path, header: SessionHeader) -> None:
     """Give up an unfinished session."""
     Journal(home, header).forget()
 
 
-def intact(repository: Repository, header: Header, config: Config, command: tuple[str, ...]) -> tuple[list[Cell], Config]:
+def intact(repository: Repository, header: SessionHeader, config: Config, command: tuple[str, ...]) -> tuple[list[Cell], Config]:
     """The cells of a session and the configuration with its knobs; raises UsageError where these are not as they were."""
     given_up = f"or give it up with `perf rm {header.session}` (its profiles stay) and measure anew"
     if header.command != command:

@@ -32,7 +32,7 @@ class InstallError(PerfError):
     exit_code = 5
 
 
-class Busy(InstallError):
+class EnvironmentBusy(InstallError):
     """Another process is making the same virtual environment."""
 
 
@@ -120,7 +120,7 @@ def prune(folder: Path, keep: int) -> list[Path]:
     old = [place for number, place in enumerate(newest) if number >= keep or not ages[place]]
     removed = []
     for place in old:
-        with suppress(Busy), _locked(place, 0):
+        with suppress(EnvironmentBusy), _locked(place, 0):
             if ages[place] or not (place / COMPLETE).exists():
                 _remove(place)
                 removed.append(place)
@@ -202,7 +202,7 @@ def _locked(place: Path, timeout: float) -> Iterator[int]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise Busy(f"another process is making {place}: wait for it, or end it") from None
+                    raise EnvironmentBusy(f"another process is making {place}: wait for it, or end it") from None
                 time.sleep(0.05)
                 continue
             # prune may have removed the file between opening and locking: then others lock a new one

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.plan.design import FEW, MOST, Rule, needed
+from perfvcs.plan.design import FEW, MOST, PlanRule, needed
 from perfvcs.plan.survey import newest_series, recent
 from perfvcs.plan.variation import Variation, spreads
 from perfvcs.text.characters import shorten
@@ -26,7 +26,7 @@ COMPUTING = 0.8  # share of CPU time in wall time, of the fastest executions, fr
 
 
 @dataclass(frozen=True)
-class Choice:
+class ExecutionChoice:
     """A number of executions, and why."""
 
     executions: int
@@ -53,7 +53,7 @@ def planned(repository: Repository, cells: Sequence[Cell], revision: str) -> tup
     return found, lines
 
 
-def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Choice:
+def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> ExecutionChoice:
     """The executions that find what ``auto`` asks for in every unit of a series, between its least and its most.
 
     A unit's wall time decides, or its CPU time where that is the steadier and nearly all of it; other metrics where it has neither.
@@ -65,19 +65,19 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Choi
         if one.difference is not None and one.df > FEW:
             units.setdefault((one.uid, one.size), []).append(one)
     if not units and any(one.exact for one in found):
-        return Choice(auto.least, "since what is stored repeats exactly")
+        return ExecutionChoice(auto.least, "since what is stored repeats exactly")
     if not units:
-        return Choice(unknown, "since too little is stored to plan from")
+        return ExecutionChoice(unknown, "since too little is stored to plan from")
     decisive = [_steadiest(members) for members in units.values()]
-    counts = [(needed(one, auto.effect, Rule(one.delta, family).below(auto.effect))[0] or MOST, one) for one in decisive]
+    counts = [(needed(one, auto.effect, PlanRule(one.delta, family).below(auto.effect))[0] or MOST, one) for one in decisive]
     count, one = max(counts, key=lambda pair: pair[0])
-    judged = Rule(one.delta, family).below(auto.effect)
+    judged = PlanRule(one.delta, family).below(auto.effect)
     unit = "" if one.uid == series[-1].header.job.name else f"{shorten(one.uid, 20)}: "
     varies = f"{unit}{metric_name(one.metric)} varies by {number(float(f'{100 * (one.deviation or 0):.2g}'))} %"
     effect = f"{100 * auto.effect:g} %{'' if judged.delta == one.delta else f' with --delta {100 * judged.delta:g}'}"
     if count > auto.most:
-        return Choice(auto.most, f"the most allowed: {effect} would need {'over ' * (count >= MOST)}{count} ({varies})")
-    return Choice(max(count, auto.least), f"which find {effect} ({varies})")
+        return ExecutionChoice(auto.most, f"the most allowed: {effect} would need {'over ' * (count >= MOST)}{count} ({varies})")
+    return ExecutionChoice(max(count, auto.least), f"which find {effect} ({varies})")
 
 
 def _steadiest(members: Sequence[Variation]) -> Variation:

@@ -27,7 +27,7 @@ Interval = tuple[float, float, float]  # what to plan with, and from where to wh
 
 
 @dataclass(frozen=True)
-class Rule:
+class PlanRule:
     """The rule that a plan is for: the smallest change that counts, and how many comparisons a check makes at once."""
 
     delta: float = 0.01
@@ -38,9 +38,9 @@ class Rule:
         """The p-value that a lone change needs: 1 %, or less where Benjamini and Hochberg's correction asks for it."""
         return min(ALPHA, DISCOVERIES / max(1, self.family))
 
-    def below(self, effect: float) -> Rule:
+    def below(self, effect: float) -> PlanRule:
         """The rule for finding ``effect``: an effect that is not well above delta is found only with a smaller one."""
-        return self if self.delta <= effect * CLEAR else Rule(effect / 2, self.family)
+        return self if self.delta <= effect * CLEAR else PlanRule(effect / 2, self.family)
 
     def bar(self) -> float:
         """Delta on the logarithmic scale."""
@@ -48,7 +48,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Finding:
+class DetectableEffect:
     """The smallest effect that is found with a power of 80 %; ``low`` and ``high`` as the noise is known to 80 %."""
 
     effect: float
@@ -76,7 +76,7 @@ class Option:
     best_seconds: float | None = None
 
 
-def finding(one: Variation, count: int, rule: Rule) -> Finding | None:
+def finding(one: Variation, count: int, rule: PlanRule) -> DetectableEffect | None:
     """What ``count`` pairs find of a unit; None where that is unknown, and for fewer than ``LEAST``, which find nothing."""
     from perfvcs.statistics.power import detectable
 
@@ -86,7 +86,7 @@ def finding(one: Variation, count: int, rule: Rule) -> Finding | None:
     known = drawn if count >= FEWEST else whole
     found = [detectable(deviation, count, rule.alpha, rule.bar(), POWER) for deviation in known]
     effect, low, high = (expm1(min(value or 0.0, 700.0)) for value in found)
-    return Finding(effect, low, high)
+    return DetectableEffect(effect, low, high)
 
 
 def reachable(one: Variation, count: int) -> float | None:
@@ -100,7 +100,7 @@ def reachable(one: Variation, count: int) -> float | None:
     return None if found is None else expm1(min(found, 700.0))
 
 
-def needed(one: Variation, effect: float, rule: Rule, most: int = MOST) -> tuple[int | None, int | None, int | None]:
+def needed(one: Variation, effect: float, rule: PlanRule, most: int = MOST) -> tuple[int | None, int | None, int | None]:
     """The pairs that find ``effect``, and the fewest and most that it may really take, the noise known to 80 %.
 
     Fewer than ``FEWEST`` pairs keep their outliers; of more, a check draws them in.
@@ -115,7 +115,7 @@ def needed(one: Variation, effect: float, rule: Rule, most: int = MOST) -> tuple
     return count, low, high
 
 
-def options(one: Variation, survey: Survey, rule: Rule, effects: Sequence[float] = EFFECTS) -> list[Option]:
+def options(one: Variation, survey: Survey, rule: PlanRule, effects: Sequence[float] = EFFECTS) -> list[Option]:
     """One option per effect; none where nothing can be planned."""
     if one.difference is None:
         return []

@@ -38,7 +38,7 @@ DIGITS = 6  # of an effect in the file
 
 
 @dataclass(frozen=True)
-class Candidate:
+class AcceptableChange:
     """One reported change, with the full ids of the two commits; ``committed`` is False where uncommitted changes are meant."""
 
     id: str
@@ -94,12 +94,12 @@ def accepted(repository: Repository) -> list[Acceptance]:
     return register.load(_path(repository))
 
 
-def find(repository: Repository, name: str) -> Candidate:
+def find(repository: Repository, name: str) -> AcceptableChange:
     """The degradation of that id, in any report that is remembered, or of that benchmark (``:metric``), in the last one.
 
     Raises UsageError where there is none, or more than one; NothingToCompare where no report is remembered.
     """
-    newest: list[Candidate] | None = None
+    newest: list[AcceptableChange] | None = None
     for candidates in _reported(repository):
         newest = candidates if newest is None else newest
         if PREFIX.fullmatch(name) and (found := [one for one in candidates if one.id.startswith(name)]):
@@ -151,14 +151,14 @@ def _path(repository: Repository) -> Path:
     return repository.project.root / register.FILE
 
 
-def _reported(repository: Repository) -> Iterator[list[Candidate]]:
+def _reported(repository: Repository) -> Iterator[list[AcceptableChange]]:
     """The changes of each remembered report that is readable, the newest first."""
     for one in repository.index.memory.all():
         with suppress(Malformed):
             report = decode(one.report)
             whole = is_committed(report)
             yield [
-                Candidate(identity(report, change), change, one.baseline, one.target, whole)
+                AcceptableChange(identity(report, change), change, one.baseline, one.target, whole)
                 for change in report.changes
                 if change.word not in ("new", "missing", "not comparable")
             ]
@@ -168,9 +168,9 @@ def _acceptable(change: Change) -> bool:
     return change.word == "degradation" and change.accepted is None
 
 
-def _only(name: str, found: Sequence[Candidate]) -> Candidate:
+def _only(name: str, found: Sequence[AcceptableChange]) -> AcceptableChange:
     """The one degradation among what a name means; several methods may have judged the same one."""
-    wanted: dict[str, Candidate] = {}
+    wanted: dict[str, AcceptableChange] = {}
     for one in found:
         if _acceptable(one.change) and (one.id not in wanted or _size(one) > _size(wanted[one.id])):
             wanted[one.id] = one
@@ -191,11 +191,11 @@ def _only(name: str, found: Sequence[Candidate]) -> Candidate:
     return candidate
 
 
-def _size(one: Candidate) -> float:
+def _size(one: AcceptableChange) -> float:
     return -1.0 if one.change.effect is None else abs(one.change.effect)
 
 
-def _acceptance(repository: Repository, candidate: Candidate, reason: str, until: date | None) -> Acceptance:
+def _acceptance(repository: Repository, candidate: AcceptableChange, reason: str, until: date | None) -> Acceptance:
     change = candidate.change
     numbers = [None if value is None else float(f"{value:.{DIGITS}g}") for value in (change.effect, change.shift)]
     who = ""

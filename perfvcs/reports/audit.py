@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.check import NothingToCompare
 from perfvcs.errors import UsageError
-from perfvcs.reports.replay import FEWEST, JUDGED, Record, records
+from perfvcs.reports.replay import FEWEST, JUDGED, ReplayRecord, records
 from perfvcs.repository import HISTORY, Repository, State
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
@@ -22,7 +22,7 @@ from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.measure.campaign import Outcome
+    from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
 
@@ -35,7 +35,7 @@ LISTED = 5
 CURE = "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check --audit` again."
 
 
-class Untrusted(UsageError):
+class UntrustedGate(UsageError):
     """The gate of a project that raises too many false alarms."""
 
 
@@ -62,7 +62,7 @@ class Audit:
     rate: float
     low: float
     high: float
-    suspects: Sequence[Record]
+    suspects: Sequence[ReplayRecord]
 
     @property
     def refused(self) -> bool:
@@ -111,7 +111,7 @@ class Audit:
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def measure(repository: Repository, revision: str, request: Request, progress: Progress, delta: float | None) -> Outcome:
+def measure(repository: Repository, revision: str, request: Request, progress: Progress, delta: float | None) -> CampaignOutcome:
     """Measure a revision against itself, by default 30 pairs or twice what a check takes, and store it.
 
     Raises UsageError where fewer pairs are asked for than say anything.
@@ -151,7 +151,7 @@ def require(repository: Repository, target: State, changes: Sequence[Change], *,
     judged = {change.series for change in changes if change.word in JUDGED}
     found = _audit(repository, target, delta=delta, method=method, series=judged)
     if found is not None and found.refused:
-        raise Untrusted(
+        raise UntrustedGate(
             f"the gate is refused: a revision against itself was called changed in {100 * found.rate:.1f} % of the comparisons "
             f"(at least {100 * found.low:.1f} %, over {100 * LIMIT:g} %): take more executions (see `perf plan`) or a larger --delta, "
             "then run `perf check --audit`"
@@ -168,7 +168,7 @@ def _audit(
     if not found:
         return None
     checks: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    metrics: dict[str, list[Record]] = defaultdict(list)
+    metrics: dict[str, list[ReplayRecord]] = defaultdict(list)
     for one in found:
         checks[one.session, one.job, one.series].append(one.rate)
         metrics[one.metric].append(one)
@@ -180,7 +180,7 @@ def _audit(
     return Audit(state.name, sessions, len(checks), [*tallies, _tally("all", found)], rate, low, high, suspects)
 
 
-def _tally(name: str, found: Sequence[Record]) -> Tally:
+def _tally(name: str, found: Sequence[ReplayRecord]) -> Tally:
     return Tally(name, len(found), sum(one.called for one in found), fmean(one.rate for one in found))
 
 

@@ -23,7 +23,7 @@ from perfvcs.rules import FILE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from perfvcs.measure.campaign import Outcome
+    from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
 
@@ -39,7 +39,7 @@ class Check:
     baseline: State
     target: State
     report: Report
-    outcome: Outcome | None = None
+    outcome: CampaignOutcome | None = None
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
         """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4 where nothing was comparable, where

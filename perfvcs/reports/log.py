@@ -19,7 +19,7 @@ from perfvcs.text.words import counted, metric_name, metric_rank, named, tallied
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
-    from perfvcs.index.verdicts import Verdict
+    from perfvcs.index.verdicts import LastVerdict
     from perfvcs.repository import Repository
     from perfvcs.summary import Measured, Summary
 
@@ -31,7 +31,7 @@ MARKS = 3  # lasting changes of a commit
 
 
 @dataclass(frozen=True)
-class Trend:
+class MetricTrend:
     """One benchmark's metric along the commits, oldest first; None where it was not measured."""
 
     label: str
@@ -57,8 +57,8 @@ class Log:
 
     commits: Sequence[Commit]
     counts: dict[str, int]
-    verdicts: dict[str, Verdict]
-    trends: Sequence[Trend]
+    verdicts: dict[str, LastVerdict]
+    trends: Sequence[MetricTrend]
     marks: Mapping[str, Sequence[Finding]]
 
     def lines(self) -> Iterator[str]:
@@ -98,7 +98,7 @@ class Log:
         return escaped(msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode())
 
 
-def described(verdict: Verdict) -> str:
+def described(verdict: LastVerdict) -> str:
     """The words of a verdict with their numbers, and the baseline."""
     return f"{tallied(verdict.words.items()) or 'nothing to compare'} against {verdict.baseline[:10]}"
 
@@ -139,7 +139,7 @@ def _fields(finding: Finding) -> dict[str, object]:
     }  # fmt: skip
 
 
-def trends(repository: Repository, commits: Sequence[str]) -> list[Trend]:
+def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
     """The trends of the benchmarks of the newest of these commits that has any, along all of them (newest first)."""
     measured = repository.index.measured(reversed(commits))
     if not measured:
@@ -160,7 +160,7 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[Trend]:
     keys = [key for key, values in found.items() if newest in values]
     keys.sort(key=lambda key: (key[0], key[1] != FIRST, key[1], metric_rank(key[2])))
     order = list(reversed(commits))
-    return [Trend(*key, units[key], [found[key].get(commit) for commit in order]) for key in keys]
+    return [MetricTrend(*key, units[key], [found[key].get(commit) for commit in order]) for key in keys]
 
 
 def leading(measured: Measured) -> list[tuple[str, Summary]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perfvcs.plan.design import EFFECTS, LEAST, Finding, Option, Rule, builds, finding, options, reachable
+from perfvcs.plan.design import EFFECTS, LEAST, DetectableEffect, Option, PlanRule, builds, finding, options, reachable
 from perfvcs.plan.inside import NOTABLE
 from perfvcs.plan.survey import Survey, surveys
 from perfvcs.text.characters import escaped, shorten
@@ -35,12 +35,12 @@ SAVING = 0.8  # share of the cost below which another number of measurements is 
 
 
 @dataclass(frozen=True)
-class Row:
+class PlanRow:
     """One unit and metric: its delta, what its present design finds, the delta that it settles, and what would find the ``EFFECTS``."""
 
     variation: Variation
     delta: float
-    finds: Finding | None
+    finds: DetectableEffect | None
     settles: float | None
     options: Sequence[Option]
 
@@ -52,7 +52,7 @@ class Plan:
     revision: str
     asked: float | None
     family: int
-    jobs: Sequence[tuple[Survey, Sequence[Row]]]
+    jobs: Sequence[tuple[Survey, Sequence[PlanRow]]]
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """The listing for a terminal of 80 columns; ``verbose`` lists all units and metrics, and the levels of variance."""
@@ -86,7 +86,7 @@ class Plan:
                 COLUMNS,
             )
         if self.family > 5:
-            alpha = Rule(family=self.family).alpha
+            alpha = PlanRule(family=self.family).alpha
             yield from wrap(f"A check makes {self.family} comparisons at once, so each needs p < {alpha:.2g}.", COLUMNS)
 
     def json(self) -> str:
@@ -100,7 +100,7 @@ class Plan:
             }
             for survey, rows in self.jobs
         ]  # fmt: skip
-        found = {"revision": self.revision, "delta": self.asked, "alpha": Rule(family=self.family).alpha, "comparisons": self.family,
+        found = {"revision": self.revision, "delta": self.asked, "alpha": PlanRule(family=self.family).alpha, "comparisons": self.family,
                  "power": 0.8, "jobs": jobs}  # fmt: skip
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
@@ -110,15 +110,15 @@ def plan(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = (
     found = surveys(repository, revision, jobs)
     family = sum(one.difference is not None for survey in found for one in survey.variations)
     rows = [
-        (survey, [_row(one, survey, Rule(one.delta if delta is None else delta, family)) for one in _ordered(survey)])
+        (survey, [_row(one, survey, PlanRule(one.delta if delta is None else delta, family)) for one in _ordered(survey)])
         for survey in found
     ]
     return Plan(revision, delta, family, rows)
 
 
-def _row(one: Variation, survey: Survey, rule: Rule) -> Row:
+def _row(one: Variation, survey: Survey, rule: PlanRule) -> PlanRow:
     replicates = survey.binaries if survey.binaries > 1 else survey.executions
-    return Row(one, rule.delta, finding(one, replicates, rule), reachable(one, replicates), options(one, survey, rule))
+    return PlanRow(one, rule.delta, finding(one, replicates, rule), reachable(one, replicates), options(one, survey, rule))
 
 
 def _ordered(survey: Survey) -> list[Variation]:
@@ -127,7 +127,7 @@ def _ordered(survey: Survey) -> list[Variation]:
     return sorted(survey.variations, key=lambda one: (order[one.uid, one.size], metric_rank(one.metric)))
 
 
-def _unit(row: Row) -> dict[str, Any]:
+def _unit(row: PlanRow) -> dict[str, Any]:
     one = row.variation
     return {
         "uid": one.uid, "size": one.size, "metric": one.metric, "unit": one.unit, "mean": one.mean, "delta": row.delta,
@@ -154,7 +154,7 @@ def _design(survey: Survey) -> str:
     return f"{text}; {counted(survey.sessions, 'session')} of it stored"
 
 
-def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[str]:
+def _table(survey: Survey, rows: Sequence[PlanRow], *, verbose: bool) -> Iterator[str]:
     if not rows:
         yield "  no execution has a value"
     shown = _shown(rows, verbose=verbose)
@@ -188,12 +188,12 @@ def _table(survey: Survey, rows: Sequence[Row], *, verbose: bool) -> Iterator[st
         yield from _indented(note)
 
 
-def _shown(rows: Sequence[Row], *, verbose: bool) -> Sequence[Row]:
+def _shown(rows: Sequence[PlanRow], *, verbose: bool) -> Sequence[PlanRow]:
     """All rows, or without ``verbose`` the times where there are any."""
     return rows if verbose else [row for row in rows if row.variation.metric in TIMES] or rows
 
 
-def _metric(row: Row) -> Iterator[str]:
+def _metric(row: PlanRow) -> Iterator[str]:
     one = row.variation
     mean = "" if one.mean is None else quantity(one.mean, one.unit)
     head = f"  {shorten(metric_name(one.metric), NAME - 1):<{NAME}}{shorten(mean, MEAN - 1):<{MEAN}}"
@@ -212,7 +212,7 @@ def _metric(row: Row) -> Iterator[str]:
         yield f"  {'':{NAME + MEAN + VARIES + FINDS}}{spent}"
 
 
-def _reach(rows: Sequence[Row]) -> Iterator[str]:
+def _reach(rows: Sequence[PlanRow]) -> Iterator[str]:
     """The delta that the present design reaches, where that is not the one that counts."""
     known = [row for row in rows if row.variation.metric in TIMES] or rows
     reached = max((row.settles for row in known if row.settles is not None and row.settles > row.delta), default=0.0)
@@ -223,7 +223,7 @@ def _reach(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _notes(row: Row, survey: Survey, name: str) -> Iterator[str]:
+def _notes(row: PlanRow, survey: Survey, name: str) -> Iterator[str]:
     """What the numbers mean, in words."""
     one = row.variation
     if one.difference is None:
@@ -262,7 +262,7 @@ def _rounded(value: float) -> str:
     return f"{floor(100 * value)}"
 
 
-def _levels(row: Row, inside: Inside, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
+def _levels(row: PlanRow, inside: Inside, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
     """What the measurements inside executions show, in words."""
     one = row.variation
     if one.difference is None or one.deviation == 0:

@@ -28,7 +28,7 @@ ROUNDING = 1e-12  # an intercept below this share of the slope is what computing
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProcessOutcome:
     """What became of one profile: where it was and is (paths in the store, or one file), and what the postprocessor left in it.
 
     ``refused`` is why it could not be applied, empty where it could; ``models`` are its entries of the profile's, ``columns`` the metrics
@@ -48,7 +48,7 @@ class Outcome:
     workloads: int = 0
 
 
-def apply(profile: Profile, member: Postprocessor, name: str, origin: str, place: str) -> tuple[Profile, Outcome]:
+def apply(profile: Profile, member: Postprocessor, name: str, origin: str, place: str) -> tuple[Profile, ProcessOutcome]:
     """A profile with a postprocessor applied, and its outcome; ``origin`` is the SHA-256 of its document, ``place`` where that is.
 
     The profile itself where nothing changes. Raises UsageError where it has not what is needed.
@@ -58,7 +58,7 @@ def apply(profile: Profile, member: Postprocessor, name: str, origin: str, place
     if changed and new.origin is None:
         new = msgspec.structs.replace(new, origin=origin)
     before, after = profile.resources.metrics, new.resources.metrics
-    outcome = Outcome(
+    outcome = ProcessOutcome(
         place, place, profile.commit, profile.job.label, changed=changed,
         models=[entry for entry in new.models if entry.get("postprocessor") == name],
         columns=[metric for metric in after if metric not in before or after[metric] != before[metric]],
@@ -67,14 +67,14 @@ def apply(profile: Profile, member: Postprocessor, name: str, origin: str, place
     return (new if changed else profile), outcome
 
 
-def process(repository: Repository, target: str, jobs: Sequence[str], member: Postprocessor, name: str) -> list[Outcome]:
+def process(repository: Repository, target: str, jobs: Sequence[str], member: Postprocessor, name: str) -> list[ProcessOutcome]:
     """Apply a postprocessor to the profiles of a revision, or to one by its path or id, and store new versions in one commit.
 
     Each new version takes the place of the old one, and names the document that the first of them was made from. Profiles that have
     not what is needed stay as they are; raises UsageError where that are all of them. Also raises Damaged, and what the store raises;
     then nothing is stored. Outcomes over the sizes of workloads come last.
     """
-    found: list[Outcome] = []
+    found: list[ProcessOutcome] = []
     sized: list[Profile] = []
     with repository.replacing():
         paths = list(dict.fromkeys(repository.select(target, jobs)))
@@ -87,7 +87,7 @@ def process(repository: Repository, target: str, jobs: Sequence[str], member: Po
     return [*after, *_over_workloads(sized, member, name)]
 
 
-def _over_workloads(profiles: Sequence[Profile], member: Postprocessor, name: str) -> Iterator[Outcome]:
+def _over_workloads(profiles: Sequence[Profile], member: Postprocessor, name: str) -> Iterator[ProcessOutcome]:
     """What a postprocessor finds over the sizes of workloads, each of which is a profile of its own; nothing of one that needs no sizes."""
     for whole in joined(profiles):
         try:
@@ -101,7 +101,12 @@ def _over_workloads(profiles: Sequence[Profile], member: Postprocessor, name: st
 
 
 def _versions(
-    repository: Repository, paths: Sequence[str], member: Postprocessor, name: str, found: list[Outcome], sized: list[Profile]
+    repository: Repository,
+    paths: Sequence[str],
+    member: Postprocessor,
+    name: str,
+    found: list[ProcessOutcome],
+    sized: list[Profile],
 ) -> Iterator[tuple[str, Profile]]:
     """What did change, with the paths of the old versions, one in memory at a time.
 
@@ -113,7 +118,7 @@ def _versions(
         try:
             new, outcome = apply(old, member, name, hashlib.sha256(bytes(document)).hexdigest(), path)  # type: ignore[arg-type]
         except UsageError as error:
-            found.append(Outcome(path, path, old.commit, old.job.label, refused=str(error)))
+            found.append(ProcessOutcome(path, path, old.commit, old.job.label, refused=str(error)))
         else:
             found.append(outcome)
             if outcome.changed:
@@ -122,12 +127,12 @@ def _versions(
             sized.append(at_workload(new))
 
 
-def document(outcomes: Sequence[Outcome]) -> str:
+def document(outcomes: Sequence[ProcessOutcome]) -> str:
     """The outcomes as JSON."""
     return escaped(msgspec.json.format(msgspec.json.encode([asdict(outcome) for outcome in outcomes])).decode())
 
 
-def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def lines(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
     """What was found, in lines of 80 columns: a table per profile, then how many were stored."""
     for outcome in outcomes:
         if outcome.refused:
@@ -147,7 +152,7 @@ def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield from (f"  column {shorten(column, LABEL)}" for column in outcome.columns)
 
 
-def notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def notes(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
     """Why profiles were left as they are, in lines of 80 columns."""
     for outcome in outcomes:
         if outcome.refused:

@@ -33,7 +33,7 @@ CACHE = "audits.json"
 KEPT = 8  # replays that the cache holds
 
 
-class Record(msgspec.Struct, frozen=True):
+class ReplayRecord(msgspec.Struct, frozen=True):
     """One unit and metric in one session: whether all of it was ``called`` changed, its effect, and the share of its parts called so."""
 
     session: str
@@ -47,7 +47,7 @@ class Record(msgspec.Struct, frozen=True):
     rate: float
 
 
-def records(repository: Repository, commits: Sequence[str], *, delta: float | None, method: str) -> list[Record]:
+def records(repository: Repository, commits: Sequence[str], *, delta: float | None, method: str) -> list[ReplayRecord]:
     """What the newest A/A sessions on some commits show, compared like `perf check` does with as many executions as perf.toml says.
 
     Replaying takes seconds, so that the newest results are kept in ``.perf/audits.json``, which can be deleted at any time.
@@ -65,7 +65,7 @@ def records(repository: Repository, commits: Sequence[str], *, delta: float | No
         return known
     measured = repository.index.measured(commits)
     by_path = {one.header.path: one for one in measured}
-    found: list[Record] = []
+    found: list[ReplayRecord] = []
     for session, pairs in twins.items():
         # a session must not vouch for itself: what it shows raises the smallest change that counts
         rest = earlier_sessions(one for one in measured if one.header.collected.session != session)
@@ -82,16 +82,16 @@ class _Cache:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def _read(self) -> dict[str, list[Record]]:
+    def _read(self) -> dict[str, list[ReplayRecord]]:
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=dict[str, list[Record]])
+            return msgspec.json.decode(self.path.read_bytes(), type=dict[str, list[ReplayRecord]])
         except (OSError, *UNDECODABLE):
             return {}
 
-    def get(self, key: str) -> list[Record] | None:
+    def get(self, key: str) -> list[ReplayRecord] | None:
         return self._read().get(key)
 
-    def put(self, key: str, found: list[Record]) -> None:
+    def put(self, key: str, found: list[ReplayRecord]) -> None:
         kept = list(self._read().items())[1 - KEPT :]
         with suppress(OSError):
             wholefile.write(self.path, msgspec.json.encode(dict([*kept, (key, found)])))
@@ -162,13 +162,13 @@ def replayed(
     return whole, subsets
 
 
-def _records(session: str, whole: Sequence[Change], subsets: Sequence[Sequence[Change]]) -> list[Record]:
+def _records(session: str, whole: Sequence[Change], subsets: Sequence[Sequence[Change]]) -> list[ReplayRecord]:
     called: dict[tuple[str, str, str, float | None, str], list[bool]] = defaultdict(list)
     for changes in subsets:
         for change in changes:
             called[_unit(change)].append(change.word in CALLED)
     return [
-        Record(session, *_unit(change), change.word in CALLED, change.effect, fmean(called[_unit(change)]))
+        ReplayRecord(session, *_unit(change), change.word in CALLED, change.effect, fmean(called[_unit(change)]))
         for change in whole if called[_unit(change)]
     ]  # fmt: skip
 

@@ -13,7 +13,7 @@ from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.measure.unfinished import unfinished
-from perfvcs.reports.log import Trend, described, trends
+from perfvcs.reports.log import MetricTrend, described, trends
 from perfvcs.rules import FILE
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.quantity import quantity
@@ -21,8 +21,8 @@ from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    from perfvcs.index.verdicts import Verdict
-    from perfvcs.measure.journal import Header
+    from perfvcs.index.verdicts import LastVerdict
+    from perfvcs.measure.journal import SessionHeader
     from perfvcs.repository import Repository
 
 BACK = 24  # commits back that a sparkline looks
@@ -32,13 +32,13 @@ SESSIONS = 3  # interrupted ones listed one by one
 
 
 @dataclass(frozen=True)
-class Row:
+class JobRow:
     """One job at HEAD: how many executions are stored, with its trend; none when it is missing."""
 
     label: str
     collector: str
     executions: int
-    trend: Trend | None
+    trend: MetricTrend | None
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Status:
     commit: str
     title: str
     dirty: bool
-    rows: Sequence[Row]
-    verdict: Verdict | None
+    rows: Sequence[JobRow]
+    verdict: LastVerdict | None
     profiles: int
     damaged: int
     problem: str
-    unfinished: Sequence[Header] = ()
+    unfinished: Sequence[SessionHeader] = ()
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
@@ -131,7 +131,7 @@ def status_of(repository: Repository) -> Status:
     drawn = {
         (trend.label, trend.collector): trend for trend in reversed(trends(repository, ids))
     }  # the first metric of each wins
-    rows = [Row(*key, executions.get(key, 0), drawn.get(key)) for key in dict.fromkeys([*wanted, *executions])]
+    rows = [JobRow(*key, executions.get(key, 0), drawn.get(key)) for key in dict.fromkeys([*wanted, *executions])]
     head = project.describe([state.commit])[state.commit]
     verdict = index.verdicts([state.commit]).get(state.commit)
     return Status(

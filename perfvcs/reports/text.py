@@ -14,14 +14,14 @@ from perfvcs.text.quantity import quantity
 from perfvcs.text.words import counted, metric_name, metric_rank, named
 
 if TYPE_CHECKING:
-    from perfvcs.measure.campaign import Outcome
+    from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.profile import Profile
 
 LABEL = 34  # characters of a benchmark's name
 UNITS = 8  # functions of one profile that are told
 
 
-def stored(outcome: Outcome) -> Iterator[str]:
+def stored(outcome: CampaignOutcome) -> Iterator[str]:
     """What a campaign stored: per version and job the centres of the judged metrics; then warnings."""
     names = named([(profile.job.label, profile.job.collector) for profile in outcome.profiles])
     width = max((len(shorten(name, LABEL)) for name in names), default=0)

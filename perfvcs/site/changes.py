@@ -21,7 +21,7 @@ def key(contents: Contents) -> str:
     return digest(packed(found))
 
 
-def page(contents: Contents) -> model.Changes:
+def page(contents: Contents) -> model.ChangesData:
     """The page of all changes, the newest commits first."""
     found = {
         "open": contents.having("open"),
@@ -33,4 +33,4 @@ def page(contents: Contents) -> model.Changes:
         found[name] = pairs[:room]
         left_out += len(pairs) - len(found[name])
         room -= len(found[name])
-    return model.Changes(**{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out)
+    return model.ChangesData(**{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out)

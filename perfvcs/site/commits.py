@@ -126,9 +126,9 @@ class Commits:
             left_out=left_out, same=same, alone=alone, before=around[0], after=around[1],
         )  # fmt: skip
 
-    def _row(self, number: int, turn: int) -> model.Moved:
+    def _row(self, number: int, turn: int) -> model.MovedData:
         contents, trail = self.contents, self.contents.record.trails[number]
-        return model.Moved(
+        return model.MovedData(
             benchmark=contents.benchmark(trail), metric=metric(trail), environment=contents.environment(trail).name,
             url=contents.urls[number], since=contents.commit(int(trail.places[turn - 1])), before=contents.value(trail, turn - 1),
             after=contents.value(trail, turn), cell=contents.cell(number, turn),

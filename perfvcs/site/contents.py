@@ -15,8 +15,8 @@ from perfvcs.check.text import step as levels_text
 from perfvcs.history.finding import shaped
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
-from perfvcs.site.drawing import LARGEST, Drawing, drawings
-from perfvcs.site.status import Status, statuses
+from perfvcs.site.drawing import LARGEST, SeriesDrawing, drawings
+from perfvcs.site.status import ChangeStatus, statuses
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT, change, percent, quantity
 from perfvcs.text.words import ambiguous, metric_name, metric_rank
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.history.finding import Finding
-    from perfvcs.history.record import Record, Trail
+    from perfvcs.history.record import HistoryRecord, SeriesRecord
     from perfvcs.repository import Repository
 
 GROUPED = 8  # files of a commit among others
@@ -39,7 +39,7 @@ REASON = 200
 TEXTS = {"inconclusive": "?", "not comparable": "✕"}
 
 
-class Columns(NamedTuple):
+class CommitColumns(NamedTuple):
     """Of each commit its short id, day, title, and the number of its author among ``authors``; empty for those without profiles."""
 
     ids: NDArray[np.object_]
@@ -52,9 +52,9 @@ class Columns(NamedTuple):
 class Contents:
     """The record of a site, and what its pages need to say of it; changes are named by trail and turn."""
 
-    def __init__(self, repository: Repository, record: Record) -> None:
+    def __init__(self, repository: Repository, record: HistoryRecord) -> None:
         self.record = record
-        self.statuses: list[list[Status]] = statuses(repository, record)
+        self.statuses: list[list[ChangeStatus]] = statuses(repository, record)
         self.diffs = Diffs(repository.project)
         self.shallow = repository.project.shallow
         measured = [record.commits[place] for place in record.measured]
@@ -62,8 +62,8 @@ class Contents:
         self._shorts = names.shorts(measured)
         self.environments = names.environments(trail.line.environment for trail in record.trails)
         self.urls = [names.series_url(trail.line) for trail in record.trails]
-        self._commits: dict[str, model.Commit] = {}
-        self._steps: dict[tuple[int, int], model.Step] = {}
+        self._commits: dict[str, model.CommitData] = {}
+        self._steps: dict[tuple[int, int], model.StepData] = {}
         self._possible: dict[tuple[int, int], model.Possible] = {}
 
     @cached_property
@@ -79,7 +79,7 @@ class Contents:
         return np.array(self.record.commits, dtype=np.bytes_)
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> CommitColumns:
         """The commits of the record by columns, for pages that have thousands."""
         import numpy as np
 
@@ -92,17 +92,17 @@ class Contents:
         days[self.record.measured] = [commit.when[:10] for commit in measured]
         titles[self.record.measured] = [shorten(commit.title, TITLE) for commit in measured]
         author[self.record.measured] = [number[commit.author] for commit in measured]
-        return Columns(ids, days, titles, author, authors)
+        return CommitColumns(ids, days, titles, author, authors)
 
     @cached_property
-    def drawings(self) -> list[Drawing]:
+    def drawings(self) -> list[SeriesDrawing]:
         """What figures draw of each trail."""
         return drawings(self.record.trails)
 
     @cached_property
-    def related(self) -> dict[tuple[str, str], list[tuple[str, Trail]]]:
+    def related(self) -> dict[tuple[str, str], list[tuple[str, SeriesRecord]]]:
         """The pages of each unit of a benchmark, wall time first, each with its first trail."""
-        found: dict[tuple[str, str], list[tuple[str, Trail]]] = defaultdict(list)
+        found: dict[tuple[str, str], list[tuple[str, SeriesRecord]]] = defaultdict(list)
         for url, numbers in self.pages.items():
             trail = self.record.trails[numbers[0]]
             found[trail.line.job.label, trail.line.uid].append((url, trail))
@@ -141,7 +141,7 @@ class Contents:
         commit = self.record.commits[place]
         return self._shorts.get(commit, commit[: names.SHORT])
 
-    def commit(self, place: int) -> model.Commit:
+    def commit(self, place: int) -> model.CommitData:
         """A commit of the record."""
         commit = self.record.commits[place]
         if commit not in self._commits:
@@ -155,30 +155,30 @@ class Contents:
         """Metrics of benchmarks that several collectors measured, so that pages say which."""
         return ambiguous((names.what(trail.line), trail.line.job.collector) for trail in self.record.trails)
 
-    def benchmark(self, trail: Trail) -> str:
+    def benchmark(self, trail: SeriesRecord) -> str:
         """What the benchmark is called, with its collector where several have measured the same of it."""
         line = trail.line
         name = shorten(labelled(line.job.label, line.uid, line.size), names.NAME)
         return f"{name} ({line.job.collector})" if names.what(line) in self.ambiguous else name
 
-    def environment(self, trail: Trail) -> model.Environment:
+    def environment(self, trail: SeriesRecord) -> model.EnvironmentData:
         """Where it was measured."""
         return self.environments[trail.line.environment.fingerprint]
 
-    def value(self, trail: Trail, turn: int) -> str:
+    def value(self, trail: SeriesRecord, turn: int) -> str:
         """The level at one of a trail's places, with its unit."""
         return quantity(level(trail, turn), trail.line.unit)
 
-    def step(self, number: int, turn: int) -> model.Step:
+    def step(self, number: int, turn: int) -> model.StepData:
         """A change as pages show it."""
         if (number, turn) not in self._steps:
             self._steps[number, turn] = self._step(number, turn)
         return self._steps[number, turn]
 
-    def _step(self, number: int, turn: int) -> model.Step:
+    def _step(self, number: int, turn: int) -> model.StepData:
         trail, finding, status = self.record.trails[number], self.finding(number, turn), self.statuses[number][turn]
         told = figures(finding)
-        return model.Step(
+        return model.StepData(
             word=finding.word, direction=finding.direction, state=status.state, reason=status.reason,
             benchmark=self.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT),
             environment=self.environment(trail).name, url=self.urls[number], commit=self.commit(finding.turn),
@@ -199,7 +199,7 @@ class Contents:
             )  # fmt: skip
         return self._possible[number, turn]
 
-    def cell(self, number: int, turn: int) -> model.Cell:
+    def cell(self, number: int, turn: int) -> model.CellData:
         """What `perf check` says of a commit and the measured one before it; the detail names a lasting change that is laid to it."""
         trail = self.record.trails[number]
         place = int(trail.places[turn])
@@ -211,13 +211,13 @@ class Contents:
                 return msgspec.structs.replace(found, detail=f"{found.detail}; {lasting}: {one.levels}, {one.change}")
         return found
 
-    def groups(self, pairs: Iterable[tuple[int, int]]) -> list[model.Group]:
+    def groups(self, pairs: Iterable[tuple[int, int]]) -> list[model.GroupData]:
         """Changes by their commits, with the files of these."""
         pairs, found = list(pairs), []
         self.diffs.fetch(self.record.commits[self.finding(*pair).turn] for pair in pairs)
         for place, same in groupby(pairs, key=lambda pair: self.finding(*pair).turn):
             diff = self.diffs.of(self.record.commits[place]).first(GROUPED)
-            found.append(model.Group(self.commit(place), diff.files, diff.more, [self.step(*pair) for pair in same]))
+            found.append(model.GroupData(self.commit(place), diff.files, diff.more, [self.step(*pair) for pair in same]))
         return found
 
 
@@ -249,12 +249,12 @@ def _shown(effect: float) -> float:
     return round(effect, 3) if abs(effect) >= 0.01 else float(f"{effect:.2g}")
 
 
-def level(trail: Trail, turn: int) -> float:
+def level(trail: SeriesRecord, turn: int) -> float:
     """The level at one of a trail's places, in the metric's unit."""
     return exp(float(trail.levels[turn]))
 
 
-def metric(trail: Trail) -> str:
+def metric(trail: SeriesRecord) -> str:
     """What the metric is called."""
     return shorten(metric_name(trail.line.metric), METRIC)
 
@@ -264,15 +264,15 @@ def effect(difference: float) -> float | None:
     return exp(difference) - 1 if abs(difference) < LARGEST else None  # not of NaN either
 
 
-def _cell(trail: Trail, turn: int, value: str, before: str) -> model.Cell:
+def _cell(trail: SeriesRecord, turn: int, value: str, before: str) -> model.CellData:
     word, verdict = trail.word(turn), trail.verdicts.get(turn)
     if word == "new":
-        return model.Cell("new", "new", value, f"{value}, the first of this series")
+        return model.CellData("new", "new", value, f"{value}, the first of this series")
     if verdict is None:
-        return model.Cell("", "", value, f"{value}, not compared with {before}: perf check does")
+        return model.CellData("", "", value, f"{value}, not compared with {before}: perf check does")
     size, low, high = verdict.effect, verdict.low, verdict.high
     told = "" if size is None else f" {change(size, low, high)}"
     reason = "" if not verdict.reason or verdict.accepted is not None else f" ({shorten(verdict.reason, REASON)})"
     detail = f"{value}, {word}{told} against {before}{reason}"
     text = "=" if word == "same" else TEXTS.get(word) or (word if size is None else percent(size))
-    return model.Cell(word, text, value, detail, size, low, high)
+    return model.CellData(word, text, value, detail, size, low, high)

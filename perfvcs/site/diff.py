@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from perfvcs.git.project import Project
-from perfvcs.site.model import File
+from perfvcs.site.model import FileData
 from perfvcs.text.characters import shorten
 
 PATH = 160  # characters
@@ -23,7 +23,7 @@ LOG = (
 class Diff(NamedTuple):
     """The first files that a commit changes, and how many ``more`` there are."""
 
-    files: list[File]
+    files: list[FileData]
     more: int = 0
 
     def first(self, most: int) -> Diff:
@@ -64,6 +64,6 @@ def _diffs(listed: str) -> dict[str, Diff]:
         elif status := token.strip("\n"):
             files.append((status[:1], next(tokens)))
     return {
-        commit: Diff([File(status, shorten(path, PATH)) for status, path in files[:MOST]], max(0, len(files) - MOST))
+        commit: Diff([FileData(status, shorten(path, PATH)) for status, path in files[:MOST]], max(0, len(files) - MOST))
         for commit, files in found.items()
     }

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.history.record import Trail
+    from perfvcs.history.record import SeriesRecord
 
 DIGITS = 6  # significant ones
 LARGEST = 700.0  # exp of more is beyond a float
 LIMIT = 300  # the largest power of ten
 
 
-class Drawing(NamedTuple):
+class SeriesDrawing(NamedTuple):
     """One trail as a figure draws it, one element per commit: levels with their intervals, changes to the one before, and their words."""
 
     levels: NDArray[np.float64]
@@ -28,7 +28,7 @@ class Drawing(NamedTuple):
     words: list[str]
 
 
-def drawings(trails: Sequence[Trail]) -> list[Drawing]:
+def drawings(trails: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
     """The drawings of trails, in their order."""
     import numpy as np
 
@@ -36,10 +36,10 @@ def drawings(trails: Sequence[Trail]) -> list[Drawing]:
     bounds = np.exp(levels - reach), np.exp(np.minimum(levels + reach, LARGEST))
     ends = np.cumsum([len(trail.places) for trail in trails])[:-1]
     columns = zip(*(np.split(rounded(column), ends) for column in (np.exp(levels), *bounds)), strict=True)
-    return [Drawing(level, low, high, *_compared(trail)) for (level, low, high), trail in zip(columns, trails, strict=True)]
+    return [SeriesDrawing(level, low, high, *_compared(trail)) for (level, low, high), trail in zip(columns, trails, strict=True)]
 
 
-def _compared(trail: Trail) -> tuple[NDArray[np.float64], list[str]]:
+def _compared(trail: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
     """The effects of a trail's commits against the one before (NaN: unknown), and the words."""
     import numpy as np
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from perfvcs.errors import UsageError
 from perfvcs.site.contents import Contents
-from perfvcs.site.model import Group, Step
+from perfvcs.site.model import GroupData, StepData
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import tallied
 
@@ -61,7 +61,7 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
-def _entry(group: Group, home: str, root: str) -> str:
+def _entry(group: GroupData, home: str, root: str) -> str:
     commit = group.commit
     words = {word: sum(step.word == word for step in group.steps) for word in ("degradation", "improvement", "drift")}
     told = tallied((word, count) for word, count in words.items() if count)
@@ -77,7 +77,7 @@ def _entry(group: Group, home: str, root: str) -> str:
     )
 
 
-def _told(step: Step) -> str:
+def _told(step: StepData) -> str:
     return f"{step.word} {step.benchmark}, {step.metric}, {step.environment}: {step.change}, {step.levels} ({step.state})"
 
 

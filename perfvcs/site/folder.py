@@ -37,13 +37,13 @@ class Foreign(UsageError):
     """The folder has files that are not the site's, where the site would have to write."""
 
 
-class Busy(PerfError):
+class SiteBusy(PerfError):
     """Another process writes the same site."""
 
     exit_code = 11
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
     """A written file: the digest of what it was made from, its bytes, and their digest."""
 
     key: str
@@ -56,7 +56,7 @@ class Manifest(msgspec.Struct):
 
     format: str
     generator: str
-    files: dict[str, Entry] = {}
+    files: dict[str, ManifestEntry] = {}
     pending: list[str] = []
 
 
@@ -109,13 +109,13 @@ class Folder:
         for path, content in last.items():
             self._put(path, content)
 
-    def _written(self, output: Output) -> tuple[dict[str, Entry], dict[str, bytes]]:
+    def _written(self, output: Output) -> tuple[dict[str, ManifestEntry], dict[str, bytes]]:
         """The files of a output as they were written, or are to be when all others are."""
         files = dict(zip(output.paths, output.make(), strict=True))
         if not output.last:
             for path, content in files.items():
                 self._put(path, content)
-        entries = {path: Entry(output.key, len(content), digest(content)) for path, content in files.items()}
+        entries = {path: ManifestEntry(output.key, len(content), digest(content)) for path, content in files.items()}
         return entries, files if output.last else {}
 
     def end(self, outputs: Iterable[Output]) -> tuple[int, int]:
@@ -176,7 +176,7 @@ def opened(path: Path) -> Iterator[Folder]:
         try:
             fcntl.flock(top, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Busy(f"another process is publishing to {path}: run the command again when it has finished") from None
+            raise SiteBusy(f"another process is publishing to {path}: run the command again when it has finished") from None
         manifest = _manifest(path, top)
         _sweep(top)
         if manifest is None:  # noted before anything else is made: what a full disk or a kill outputs is known as ours

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.history.record import Trail
+    from perfvcs.history.record import SeriesRecord
 
 CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
 TRACE = 32  # commits of a row's line
 GROUPS = 8  # commits with open degradations that are listed
 GRAVITY: dict[model.State, int] = {"open": 0, "accepted": 1, "improvement": 2, "over": 3}
-MISSING = model.Cell("missing", "N/A", "", "not measured")
+MISSING = model.CellData("missing", "N/A", "", "not measured")
 
 
 def key(contents: Contents, newest: int) -> str:
@@ -119,13 +119,13 @@ def _gravity(contents: Contents, number: int) -> int:
     return min((GRAVITY[one.state] for one in contents.statuses[number]), default=len(GRAVITY))
 
 
-def _row(contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]) -> model.Row:
+def _row(contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]) -> model.RowData:
     trail = contents.record.trails[number]
     own = trail.places[-len(versions[0]) :].tolist()  # among the newest of its environment are none but its own newest
     turns = {place: len(trail.places) - len(own) + turn for turn, place in enumerate(own)}
     statuses = [one.state for one in contents.statuses[number]]
     environment = environments[trail.line.environment.fingerprint]
-    return model.Row(
+    return model.RowData(
         benchmark=contents.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT), better=trail.line.better,
         environment=environment, url=contents.urls[number],
         level=contents.value(trail, len(trail.places) - 1), state=min(statuses, key=lambda state: GRAVITY[state], default=""),
@@ -133,7 +133,7 @@ def _row(contents: Contents, number: int, versions: list[list[int | None]], envi
     )  # fmt: skip
 
 
-def _trace(trail: Trail) -> list[float]:
+def _trace(trail: SeriesRecord) -> list[float]:
     """The newest levels relative to their mean."""
     import numpy as np
 

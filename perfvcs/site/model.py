@@ -15,7 +15,7 @@ FORMAT = "perfvcs-site/1"
 State = Literal["open", "accepted", "over", "improvement"]
 
 
-class Site(msgspec.Struct, frozen=True):
+class SiteData(msgspec.Struct, frozen=True):
     """What all pages share: the project's title, the program that made them, and the way ``root`` from a page to the top (``../``)."""
 
     title: str
@@ -23,7 +23,7 @@ class Site(msgspec.Struct, frozen=True):
     root: str = ""
 
 
-class Commit(msgspec.Struct, frozen=True):
+class CommitData(msgspec.Struct, frozen=True):
     """One commit; ``when`` is the author date, ISO 8601."""
 
     id: str
@@ -34,14 +34,14 @@ class Commit(msgspec.Struct, frozen=True):
     url: str | None = None
 
 
-class File(msgspec.Struct, frozen=True):
+class FileData(msgspec.Struct, frozen=True):
     """One file of a commit's diff: ``status`` is git's letter (A added, M modified, D deleted, T type changed)."""
 
     status: str
     path: str
 
 
-class Environment(msgspec.Struct, frozen=True):
+class EnvironmentData(msgspec.Struct, frozen=True):
     """Where something was measured: a short name that tells it from the others, and its facts."""
 
     name: str
@@ -49,7 +49,7 @@ class Environment(msgspec.Struct, frozen=True):
     fields: dict[str, str]
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class StepData(msgspec.Struct, frozen=True, kw_only=True):
     """A lasting change of one series in one environment.
 
     ``word`` is degradation, improvement or drift, ``direction`` the first or the second. ``state``: ``open`` is a degradation that is
@@ -66,7 +66,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     environment: str
     url: str
-    commit: Commit
+    commit: CommitData
     first: str
     last: str
     commits: int
@@ -90,7 +90,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class Possible(msgspec.Struct, frozen=True, kw_only=True):
     """A lasting change, named where it may be as well: without its numbers, which every new commit at the level after it moves a little.
 
-    ``commit`` is the likeliest one, the others are as in ``Step``; ``rises``: values are larger after it.
+    ``commit`` is the likeliest one, the others are as in ``StepData``; ``rises``: values are larger after it.
     """
 
     word: str
@@ -101,19 +101,19 @@ class Possible(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     environment: str
     url: str
-    commit: Commit
+    commit: CommitData
 
 
-class Group(msgspec.Struct, frozen=True):
+class GroupData(msgspec.Struct, frozen=True):
     """A commit with its diff's files (``more`` of them are not listed) and the changes that are laid to it, the largest first."""
 
-    commit: Commit
-    files: list[File]
+    commit: CommitData
+    files: list[FileData]
     more: int
-    steps: list[Step]
+    steps: list[StepData]
 
 
-class Cell(msgspec.Struct, frozen=True):
+class CellData(msgspec.Struct, frozen=True):
     """A version of one series against the measured version before: ``text`` is ``=``, ``?``, ``+1.2 %``, ``-1.2 %``, ``N/A`` or ``new``.
 
     ``word`` is one of `perf check`, accepted, new, missing (not measured), or empty (not compared); ``value`` the level with its unit,
@@ -129,7 +129,7 @@ class Cell(msgspec.Struct, frozen=True):
     high: float | None = None
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class RowData(msgspec.Struct, frozen=True, kw_only=True):
     """One series in one environment (a number in the front page's list) with a cell per version, newest first.
 
     ``metric`` is what it is called, ``level`` the newest value with its unit, ``state`` the gravest of its changes (or empty); ``trace``
@@ -145,7 +145,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     level: str
     state: str
     trace: list[float]
-    cells: list[Cell]
+    cells: list[CellData]
 
     @property
     def words(self) -> str:
@@ -165,30 +165,30 @@ class Front(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int
     over: int
     improvements: int
-    newest: Commit
-    versions: list[list[Commit | None]]
+    newest: CommitData
+    versions: list[list[CommitData | None]]
     shared: bool
-    environments: list[Environment]
-    rows: list[Row]
+    environments: list[EnvironmentData]
+    rows: list[RowData]
     left_out: int
-    groups: list[Group]
+    groups: list[GroupData]
     series: int
     commits: int
     values: int
     notes: list[str]
 
 
-class Changes(msgspec.Struct, frozen=True):
+class ChangesData(msgspec.Struct, frozen=True):
     """All changes by commit, newest commit first: open ones, accepted ones, and what is past; ``left_out`` of these are not drawn."""
 
-    open: list[Group]
-    accepted: list[Group]
-    past: list[Group]
+    open: list[GroupData]
+    accepted: list[GroupData]
+    past: list[GroupData]
     left_out: int = 0
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """A step as a figure draws it: the same as ``Step``, with numbers of the page's list of commits.
+    """A step as a figure draws it: the same as ``StepData``, with numbers of the page's list of commits.
 
     A ``drift`` takes its commits from ``first`` to ``last``; a step is at ``place``, and may be at any of them.
     """
@@ -215,7 +215,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     says why the series of the same benchmark before it could not go on (empty: there was none).
     """
 
-    environment: Environment
+    environment: EnvironmentData
     command: str
     places: list[int]
     levels: list[float]
@@ -232,12 +232,12 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 class Value(msgspec.Struct, frozen=True):
     """One commit's level for the table of the newest ones, in words."""
 
-    commit: Commit
+    commit: CommitData
     environment: str
     value: str
     interval: str
     executions: int
-    cell: Cell
+    cell: CellData
 
 
 class Remark(msgspec.Struct, frozen=True):
@@ -247,7 +247,7 @@ class Remark(msgspec.Struct, frozen=True):
     text: str
 
 
-class Series(msgspec.Struct, frozen=True, kw_only=True):
+class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
     """The page of one benchmark's one metric in all environments; ``factor`` and ``scaled`` bring values to a readable unit.
 
     The commits that any of its tracks has come as columns, oldest first by ancestry: short id (its page is ``commits/ID.html``), day,
@@ -267,7 +267,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     author: list[int]
     titles: list[str]
     tracks: list[Track]
-    steps: list[Step]
+    steps: list[StepData]
     remarks: list[Remark]
     newest: list[Value]
     siblings: list[Link]
@@ -281,17 +281,17 @@ class Link(msgspec.Struct, frozen=True):
     url: str
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class MovedData(msgspec.Struct, frozen=True, kw_only=True):
     """One series in one environment that differs at a commit from the measured commit before it (``since``)."""
 
     benchmark: str
     metric: str
     environment: str
     url: str
-    since: Commit
+    since: CommitData
     before: str
     after: str
-    cell: Cell
+    cell: CellData
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
@@ -300,18 +300,18 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     ``same`` and ``alone`` count series that did not move, and that have nothing before to compare with.
     """
 
-    commit: Commit
+    commit: CommitData
     parents: list[str]
-    files: list[File]
+    files: list[FileData]
     more: int
-    steps: list[Step]
+    steps: list[StepData]
     may: list[Possible]
-    moved: list[Moved]
+    moved: list[MovedData]
     left_out: int
     same: int
     alone: int
-    before: Commit | None
-    after: Commit | None
+    before: CommitData | None
+    after: CommitData | None
 
 
 class Benchmark(msgspec.Struct, frozen=True):
@@ -326,6 +326,6 @@ class Benchmark(msgspec.Struct, frozen=True):
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """How the site was made: environments, benchmarks, and what could not be looked at, in words."""
 
-    environments: list[Environment]
+    environments: list[EnvironmentData]
     benchmarks: list[Benchmark]
     notes: list[str]

@@ -56,12 +56,14 @@ def shorts(commits: Iterable[str]) -> dict[str, str]:
     return {commit: commit[:SHORT] if counts[commit[:SHORT]] == 1 else commit for commit in listed}
 
 
-def commit(about: Commit, short: str, url: str | None) -> model.Commit:
+def commit(about: Commit, short: str, url: str | None) -> model.CommitData:
     """A commit as pages show it."""
-    return model.Commit(about.id, short, shorten(about.title, TITLE), shorten(about.author, NAME), shorten(about.when, 40), url)
+    return model.CommitData(
+        about.id, short, shorten(about.title, TITLE), shorten(about.author, NAME), shorten(about.when, 40), url
+    )
 
 
-def environments(found: Iterable[Environment]) -> dict[str, model.Environment]:
+def environments(found: Iterable[Environment]) -> dict[str, model.EnvironmentData]:
     """The environments by fingerprint, each with a name that no other has: the values in which they differ."""
     known: dict[str, Environment] = {one.fingerprint: one for one in found}
     order = [*FIRST, *sorted({name for one in known.values() for name in one.fields} - {*FIRST})]
@@ -71,7 +73,7 @@ def environments(found: Iterable[Environment]) -> dict[str, model.Environment]:
     names = {mark: _named(one.fields, telling[:2]) or mark[:SHORT] or "unknown" for mark, one in known.items()}
     counts = Counter(names.values())
     return {
-        mark: model.Environment(
+        mark: model.EnvironmentData(
             names[mark] if counts[names[mark]] == 1 else f"{names[mark]} {mark[:6]}".strip(),
             shorten(mark, WORDS),
             {shorten(name, WORDS): shorten(value, VALUE) for name, value in list(one.fields.items())[:FIELDS]},

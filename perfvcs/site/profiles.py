@@ -12,7 +12,7 @@ from perfvcs.site.output import Output, digest, packed
 from perfvcs.subject import Subject
 
 if TYPE_CHECKING:
-    from perfvcs.history.record import Trail
+    from perfvcs.history.record import SeriesRecord
     from perfvcs.repository import Repository
     from perfvcs.site.template import Templates
 
@@ -53,7 +53,7 @@ def outputs(repository: Repository, contents: Contents, most: int, templates: Te
         yield Output((url, beside), key, partial(_page, repository, path, title, links))
 
 
-def _job(trail: Trail) -> tuple[str, str]:
+def _job(trail: SeriesRecord) -> tuple[str, str]:
     return trail.line.job.key, trail.line.environment.fingerprint
 
 

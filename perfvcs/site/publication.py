@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.history.record import Record, read
+from perfvcs.history.record import HistoryRecord, read
 from perfvcs.site import about, changes, front, profiles, series
 from perfvcs.site.badge import badge
 from perfvcs.site.commits import Commits
@@ -35,7 +35,7 @@ TITLE = 120  # characters
 
 
 @dataclass(frozen=True)
-class Choice:
+class SiteOptions:
     """How a site is made: the address of its feed, the versions of its front page, and how many profiles have pages."""
 
     base_url: str = ""
@@ -72,11 +72,11 @@ class Published:
 
 
 def publish(
-    repository: Repository, folder: Path, *, revision: str = "HEAD", title: str = "", choice: Choice | None = None
+    repository: Repository, folder: Path, *, revision: str = "HEAD", title: str = "", choice: SiteOptions | None = None
 ) -> Published:
     """Write the site of the history up to a revision into a folder; raises Foreign, Busy, UnknownRevision, NothingToCompare."""
     with _unwatched():
-        return _publish(repository, folder, revision, title, choice or Choice())
+        return _publish(repository, folder, revision, title, choice or SiteOptions())
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def _unwatched() -> Iterator[None]:
             gc.enable()
 
 
-def _publish(repository: Repository, folder: Path, revision: str, title: str, choice: Choice) -> Published:
+def _publish(repository: Repository, folder: Path, revision: str, title: str, choice: SiteOptions) -> Published:
     record = read(repository, revision)
     if not record.trails:
         raise NothingToCompare(f"no commit on the way to {revision} has {_missing(repository, record)}")
@@ -108,7 +108,7 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
     return Published(folder, sum(map(_is_page, stale)), sum(map(_is_page, outputs)), removed, left, visible)
 
 
-def _missing(repository: Repository, record: Record) -> str:
+def _missing(repository: Repository, record: HistoryRecord) -> str:
     """What there would have to be, and the cure."""
     if record.unusable:
         return "values above 0, of which a history is drawn: `perf show` tells of the others"
@@ -129,7 +129,7 @@ def _is_visible(project: Project, folder: Path) -> bool:
     return bool(project.git("ls-files", "--others", "--exclude-standard", "--directory", "--", str(where)))
 
 
-def _outputs(repository: Repository, contents: Contents, templates: Templates, choice: Choice) -> Iterator[Output]:
+def _outputs(repository: Repository, contents: Contents, templates: Templates, choice: SiteOptions) -> Iterator[Output]:
     """All files of the site, those that others link to before them, and what takes longest before what two processes still share."""
     record = contents.record
     for name, content in templates.assets.items():

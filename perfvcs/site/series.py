@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.history.record import Trail
+from perfvcs.history.record import SeriesRecord
 from perfvcs.history.remarks import remarks_of
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, effect, figures, level, metric
@@ -54,7 +54,7 @@ def siblings(contents: Contents, url: str) -> list[model.Link]:
     return links[:SIBLINGS]
 
 
-def page(contents: Contents, url: str) -> model.Series:
+def page(contents: Contents, url: str) -> model.SeriesData:
     """The page at ``url``."""
     import numpy as np
 
@@ -73,7 +73,7 @@ def page(contents: Contents, url: str) -> model.Series:
     everything = np.concatenate([trail.levels for trail in trails])
     chosen = scale(float(np.exp(np.median(everything))), line.unit)
     steps = contents.ordered(contents.pages[url])
-    return model.Series(
+    return model.SeriesData(
         benchmark=contents.benchmark(trails[0]), metric=metric(trails[0]), unit=shorten(line.unit, UNIT), better=line.better,
         factor=chosen.factor, scaled=shorten(chosen.unit, UNIT), span=_span(everything, len(whole), line.unit),
         authors=[columns.authors[number] for number in authors.tolist()], ids=columns.ids[places].tolist(),
@@ -94,7 +94,7 @@ def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]
     return sorted(newest), [f"Of {len(numbers):,} environments those {TRACKS} are shown that were measured last."]
 
 
-def _start(trails: list[Trail], places: NDArray[np.int64]) -> int:
+def _start(trails: list[SeriesRecord], places: NDArray[np.int64]) -> int:
     """The first place that a page has room for."""
     import numpy as np
 
@@ -133,7 +133,7 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     )  # fmt: skip
 
 
-def command(trail: Trail) -> str:
+def command(trail: SeriesRecord) -> str:
     """What the job runs."""
     job = trail.line.job
     return " ".join(filter(None, (job.cmd, job.args, job.workload)))
@@ -169,7 +169,7 @@ def _value(contents: Contents, number: int, turn: int) -> model.Value:
     )  # fmt: skip
 
 
-def _notes(trails: list[Trail]) -> list[str]:
+def _notes(trails: list[SeriesRecord]) -> list[str]:
     """What kept a figure or a verdict from saying more."""
     from perfvcs.history.judging import SHORTEST
 

@@ -12,7 +12,7 @@ from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
-    from perfvcs.history.record import Record, Trail
+    from perfvcs.history.record import HistoryRecord, SeriesRecord
     from perfvcs.repository import Repository
     from perfvcs.site.model import State
 
@@ -22,14 +22,14 @@ REASON = 300  # characters
 
 
 @dataclass(frozen=True)
-class Status:
+class ChangeStatus:
     """What became of a change, and why it is accepted or over."""
 
     state: State
     reason: str = ""
 
 
-def statuses(repository: Repository, record: Record) -> list[list[Status]]:
+def statuses(repository: Repository, record: HistoryRecord) -> list[list[ChangeStatus]]:
     """The status of every finding of every trail of the record, in their order."""
     ended = _ended(record)
     accepted = Allowance(repository, record.commits)
@@ -39,19 +39,19 @@ def statuses(repository: Repository, record: Record) -> list[list[Status]]:
     ]
 
 
-def _status(trail: Trail, turn: int, ended: str, accepted: Allowance) -> Status:
+def _status(trail: SeriesRecord, turn: int, ended: str, accepted: Allowance) -> ChangeStatus:
     finding = trail.findings[turn]
     if finding.direction == "improvement":
-        return Status("improvement")
+        return ChangeStatus("improvement")
     if finding.denied:
-        return Status("over", shorten(finding.contradiction, REASON))
+        return ChangeStatus("over", shorten(finding.contradiction, REASON))
     if ended:
-        return Status("over", shorten(f"its series has ended: {ended}", REASON))
+        return ChangeStatus("over", shorten(f"its series has ended: {ended}", REASON))
     for later in trail.findings[turn + 1 :]:
         if _share(finding, later.after) <= HALF:
-            return Status("over", f"undone by {later.commit[:10]}")
+            return ChangeStatus("over", f"undone by {later.commit[:10]}")
     reason = accepted.reason(finding)
-    return Status("open") if reason is None else Status("accepted", shorten(reason, REASON))
+    return ChangeStatus("open") if reason is None else ChangeStatus("accepted", shorten(reason, REASON))
 
 
 def _share(finding: Finding, level: float) -> float:
@@ -60,7 +60,7 @@ def _share(finding: Finding, level: float) -> float:
     return (now - before) / (after - before) if after != before else 0.0
 
 
-def _ended(record: Record) -> dict[int, str]:
+def _ended(record: HistoryRecord) -> dict[int, str]:
     """The trails, by number, that others of the same benchmark and metric have followed, and why."""
     same: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, trail in enumerate(record.trails):

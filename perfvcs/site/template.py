@@ -67,7 +67,7 @@ class Templates:
     def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:
         from markupsafe import Markup
 
-        site = model.Site(self.title, GENERATOR, "../" * path.count("/"))
+        site = model.SiteData(self.title, GENERATOR, "../" * path.count("/"))
         beside = _beside(path).rpartition("/")[2]
         # No name has a NUL. The data, most of a page, comes in as bytes: as text it would be copied five times.
         made = self._environment.get_template(template).render(site=site, page=page, data=Markup("\0"), json=beside).encode()

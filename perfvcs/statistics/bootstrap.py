@@ -19,7 +19,7 @@ LARGEST = 1e300
 
 
 @dataclass(frozen=True)
-class Ratio:
+class MeanRatio:
     """Mean of the second version over that of the first, with its interval ``low``..``high``; 1 is no change.
 
     With a single execution on a side the interval is infinite. All NaN where a mean is not positive.
@@ -32,7 +32,7 @@ class Ratio:
 
 def ratio(
     first: Sequence[ArrayLike], second: Sequence[ArrayLike], confidence: float = 0.99, draws: int = DRAWS, seed: int = 0
-) -> Ratio:
+) -> MeanRatio:
     """Percentile interval of the ratio of the mean execution means, by a bootstrap at two levels.
 
     Each draw takes, with replacement, as many executions as there are, and of each as many measurements as it has. Either side is a
@@ -44,16 +44,16 @@ def ratio(
     old, new = stack(first), stack(second)
     means = [float(side.means().mean()) for side in (old, new)]
     if min(means) <= 0:
-        return Ratio(np.nan, np.nan, np.nan)
+        return MeanRatio(np.nan, np.nan, np.nan)
     if min(len(side.counts) for side in (old, new)) < 2:
-        return Ratio(means[1] / means[0], -np.inf, np.inf)
+        return MeanRatio(means[1] / means[0], -np.inf, np.inf)
     rng = np.random.default_rng(seed)
     under, over = _means(rng, old, draws), _means(rng, new, draws)
     known = under > 0
     with np.errstate(over="ignore"):  # a mean next to 0 makes a ratio beyond a float, which as an infinity has no quantile
         ratios = np.clip(over[known] / under[known], -LARGEST, LARGEST)
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Ratio(means[1] / means[0], float(low), float(high))
+    return MeanRatio(means[1] / means[0], float(low), float(high))
 
 
 def _means(rng: np.random.Generator, runs: Runs, draws: int) -> NDArray[np.float64]:

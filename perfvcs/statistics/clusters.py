@@ -22,7 +22,7 @@ RAREST = 0.02  # smallest share of a cluster: rarer ones are outliers
 
 
 @dataclass(frozen=True)
-class Clusters:
+class Mixture:
     """Normal components in ascending order of their ``centres``, with ``spreads`` (standard deviations) and ``shares``, shape (k,).
 
     ``labels``, shape (n,), is the likeliest component of each value, and ``bic`` that of the mixture (smaller is better).
@@ -44,29 +44,29 @@ class Matched:
     (k, executions).
     """
 
-    old: Clusters
-    new: Clusters
+    old: Mixture
+    new: Mixture
     alike: bool
     means: tuple[NDArray[np.float64], NDArray[np.float64]]
     shares: tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ClusterDifferences:
     """Two versions cluster by cluster: ``difference`` has one group per cluster.
 
     ``shares`` (2, k) are the shares of the measurements; ``alike`` is False when the versions have different numbers of clusters, of which
     the smaller one was then taken for both.
     """
 
-    old: Clusters
-    new: Clusters
+    old: Mixture
+    new: Mixture
     alike: bool
     shares: NDArray[np.float64]
     difference: Difference
 
 
-def clusters(values: ArrayLike, most: int = MOST) -> Clusters:
+def clusters(values: ArrayLike, most: int = MOST) -> Mixture:
     """Clusters of values (n,), as many, up to ``most``, as give the smallest BIC. Give logarithms of what is skewed.
 
     Mixtures of normal distributions of different variances by expectation maximisation from an even start; BIC = -2 ln L + (3 k - 1) ln n.
@@ -81,7 +81,7 @@ def clusters(values: ArrayLike, most: int = MOST) -> Clusters:
     return best
 
 
-def fit(values: ArrayLike, k: int) -> Clusters:
+def fit(values: ArrayLike, k: int) -> Mixture:
     """The mixture of ``k`` components, or of as many as there are distinct values if these are fewer; see ``clusters``."""
     import numpy as np
 
@@ -90,10 +90,10 @@ def fit(values: ArrayLike, k: int) -> Clusters:
         raise ValueError("clusters need finite values")
     n, spread = len(y), float(y.std())
     if spread <= 8 * np.finfo(np.float64).eps * np.abs(y).max():
-        return Clusters(y[:1].copy(), np.zeros(1), np.ones(1), np.zeros(n, dtype=np.int64), -np.inf)
+        return Mixture(y[:1].copy(), np.zeros(1), np.ones(1), np.zeros(n, dtype=np.int64), -np.inf)
     if k == 1:
         bic = n * (1 + log(2 * pi) + 2 * log(spread)) + 2 * log(n)
-        return Clusters(np.array([y.mean()]), np.array([spread]), np.ones(1), np.zeros(n, dtype=np.int64), bic)
+        return Mixture(np.array([y.mean()]), np.array([spread]), np.ones(1), np.zeros(n, dtype=np.int64), bic)
     k = min(k, len(np.unique(y)))
     z = (y - y.mean()) / spread
     chance = np.zeros((n, k))
@@ -115,7 +115,7 @@ def fit(values: ArrayLike, k: int) -> Clusters:
     rank[order] = np.arange(k)
     bic = -2 * (likelihood - n * log(spread)) + (3 * k - 1) * log(n)
     centres, variances, shares = centres[order], variances[order], shares[order] / n
-    return Clusters(y.mean() + spread * centres, spread * np.sqrt(variances), shares, rank[chance.argmax(axis=1)], bic)
+    return Mixture(y.mean() + spread * centres, spread * np.sqrt(variances), shares, rank[chance.argmax(axis=1)], bic)
 
 
 def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST, visited: float = 0.0) -> Matched:
@@ -153,7 +153,7 @@ def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST, 
     return Matched(found[0], found[1], counts[0] == counts[1], (means[0], means[1]), (shares[0], shares[1]))
 
 
-def compare(old: Sequence[ArrayLike], new: Sequence[ArrayLike], confidence: float = 0.99, most: int = MOST) -> Compared:
+def compare(old: Sequence[ArrayLike], new: Sequence[ArrayLike], confidence: float = 0.99, most: int = MOST) -> ClusterDifferences:
     """Compare two versions cluster by cluster; either is a sequence of executions with their measurements, or logarithms of these.
 
     Each version is clustered by itself, so that a shifted cluster stays one, and clusters are matched in ascending order. Per cluster,
@@ -169,7 +169,7 @@ def compare(old: Sequence[ArrayLike], new: Sequence[ArrayLike], confidence: floa
     )
     labels = [one.labels for one in (found.old, found.new)]
     shares = np.array([np.bincount(label, minlength=len(parts)) / len(label) for label in labels])
-    return Compared(found.old, found.new, found.alike, shares, difference)
+    return ClusterDifferences(found.old, found.new, found.alike, shares, difference)
 
 
 def _known(row: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -56,7 +56,7 @@ class Contended(PerfError):
     exit_code = 11
 
 
-class Moved(NamedTuple):
+class BlobChange(NamedTuple):
     """A path with its blob before and after; None where there is none."""
 
     path: str
@@ -264,16 +264,16 @@ class Store:
         within = [f"{commit[:2]}/{commit}/"] if commit else []
         return [moved.path for moved in self.entries(*within, at=at) if PLACE.fullmatch(moved.path)]
 
-    def entries(self, *within: str, at: str | None = None) -> Iterator[Moved]:
+    def entries(self, *within: str, at: str | None = None) -> Iterator[BlobChange]:
         """Everything that is in the store now, or at one of its commits, foreign files too, as if it had just come."""
         tip = at or self.head()
         if tip is not None:
             try:
-                yield from (Moved(path, None, blob) for _, blob, path in self._git.listing(tip, *within) if path != "format")
+                yield from (BlobChange(path, None, blob) for _, blob, path in self._git.listing(tip, *within) if path != "format")
             except GitFailed as error:
                 self._explain(error)
 
-    def changes(self, old: str | None, new: str) -> Iterator[Moved]:
+    def changes(self, old: str | None, new: str) -> Iterator[BlobChange]:
         """What differs between two commits of the store, without reading it; all that is in ``new`` when ``old`` is None.
 
         Raises Damaged where a commit (``old`` after a gc, say) is not there.
@@ -284,7 +284,7 @@ class Store:
                 _, _, before, after, _ = properties.decode().split(" ")
                 path = os.fsdecode(next(fields))
                 if path != "format":
-                    yield Moved(path, *(None if set(blob) == {"0"} else blob for blob in (before, after)))
+                    yield BlobChange(path, *(None if set(blob) == {"0"} else blob for blob in (before, after)))
         except GitFailed as error:
             self._explain(error)
 

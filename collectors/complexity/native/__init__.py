@@ -9,7 +9,7 @@ from perfvcs.collectors.complexity.native.reading import FLAGS
 
 if TYPE_CHECKING:
     from perfvcs.collector import Run
-    from perfvcs.collectors.complexity.calls import Calls, Request
+    from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 
 Tracer = Literal["fentry", "uftrace"]
 
@@ -19,7 +19,7 @@ def flags(tracer: Tracer) -> tuple[str, ...]:
     return FLAGS if tracer == "fentry" and platform.machine() == "x86_64" else ()
 
 
-def record(run: Run, request: Request, tracer: Tracer) -> Calls:
+def record(run: Run, request: RecordingRequest, tracer: Tracer) -> Calls:
     """Execute once and record the calls of the functions; raises CollectError, with what there is when the program failed half way."""
     if tracer == "uftrace":
         from perfvcs.collectors.complexity.native import uftrace

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from perfvcs.collectors.complexity.native.functions import Function, Parameter
+from perfvcs.collectors.complexity.native.functions import BinaryFunction, Parameter
 from perfvcs.collectors.complexity.native.types import DEEPEST, Type, number, tag, text
 
 REGISTERS = 6  # rdi rsi rdx rcx r8 r9
@@ -31,7 +31,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Place:
+class ArgumentLocation:
     """An argument: in registers, on the stack (``stack`` bytes above the return address), or, with ``pointer``, where these lead.
 
     ``constant``: what the compiler replaced it by in a copy of the function.
@@ -43,7 +43,7 @@ class Place:
     constant: int | None = None
 
 
-def places(function: Function) -> list[Place | None]:
+def places(function: BinaryFunction) -> list[ArgumentLocation | None]:
     """Where each parameter is when the function begins; None for those that the compiler removed or hid.
 
     What the debug information says of the first instruction goes before the convention, which has corners that types do not tell.
@@ -53,26 +53,26 @@ def places(function: Function) -> list[Place | None]:
     return [_listed(function, one) or rule for one, rule in zip(function.parameters, _conventional(function), strict=True)]
 
 
-def _listed(function: Function, parameter: Parameter) -> Place | None:
+def _listed(function: BinaryFunction, parameter: Parameter) -> ArgumentLocation | None:
     """What a list of places says of the first instruction; a single place is often one that the function fills only later."""
     single = parameter.place is None or parameter.place.form == "DW_FORM_exprloc" or parameter.constant is not None
     return None if single else _described(function, parameter)
 
 
-def _conventional(function: Function) -> list[Place]:
+def _conventional(function: BinaryFunction) -> list[ArgumentLocation]:
     integers, vectors, stack = int(_hidden_result(function.result)), 0, 0
-    found: list[Place] = []
+    found: list[ArgumentLocation] = []
     for one in function.parameters:
         by_pointer = one.type.kind == "struct" and one.type.by_reference
         classes = ["integer"] if by_pointer else _classify(one.type)
         if classes == ["none"]:
-            found.append(Place())
+            found.append(ArgumentLocation())
             continue
         need_integers, need_vectors = classes.count("integer"), classes.count("vector")
         if "memory" in classes or integers + need_integers > REGISTERS or vectors + need_vectors > VECTORS:
             size = 8 if by_pointer else max(8, -(-one.type.width // 8) * 8)
             stack += -stack % (8 if by_pointer else _alignment(one.type))
-            found.append(Place(stack=stack, pointer=by_pointer))
+            found.append(ArgumentLocation(stack=stack, pointer=by_pointer))
             stack += size
             continue
         pieces = []
@@ -85,7 +85,7 @@ def _conventional(function: Function) -> list[Place]:
                 vectors += 1
             else:
                 pieces.append(Piece("none", 0))  # eight bytes of padding take no register
-        found.append(Place(tuple(pieces), pointer=by_pointer))
+        found.append(ArgumentLocation(tuple(pieces), pointer=by_pointer))
     return found
 
 
@@ -209,10 +209,10 @@ def _classify_width(type_: Type) -> int:
     return 8 if die is not None and number(die, "DW_AT_encoding") == 0x03 else 16
 
 
-def _described(function: Function, parameter: Parameter) -> Place | None:
+def _described(function: BinaryFunction, parameter: Parameter) -> ArgumentLocation | None:
     """The place that the debug information gives a parameter at the function's first instruction."""
     if parameter.constant is not None:
-        return Place(constant=parameter.constant)
+        return ArgumentLocation(constant=parameter.constant)
     attribute = parameter.place
     debug = function.elf.debug
     if attribute is None or debug is None:
@@ -236,14 +236,14 @@ def _described(function: Function, parameter: Parameter) -> Place | None:
     return decode(bytes(expression or ()), by_pointer, _frame_base(function))
 
 
-def _frame_base(function: Function) -> int | None:
+def _frame_base(function: BinaryFunction) -> int | None:
     """What the stack's operations count from: 0 for the place behind the return address, 8 less for the stack pointer; None for others."""
     attribute = function.die.attributes.get("DW_AT_frame_base")
     value = bytes(attribute.value) if attribute is not None and attribute.form == "DW_FORM_exprloc" else b""
     return {b"\x9c": 0, b"\x57": -8}.get(value)
 
 
-def decode(expression: bytes, by_pointer: bool, frame_base: int | None) -> Place | None:
+def decode(expression: bytes, by_pointer: bool, frame_base: int | None) -> ArgumentLocation | None:
     """Registers, one or one for each eight bytes, or what the caller put on the stack; other places are filled only later."""
     pieces: list[Piece] = []
     rest = expression
@@ -265,10 +265,10 @@ def decode(expression: bytes, by_pointer: bool, frame_base: int | None) -> Place
         if rest and (rest[0] != 0x93 or rest[1:2] != b"\x08"):  # DW_OP_piece 8
             return None
         rest = rest[2:]
-    return Place(tuple(pieces), pointer=by_pointer) if pieces else None
+    return ArgumentLocation(tuple(pieces), pointer=by_pointer) if pieces else None
 
 
-def _on_stack(expression: bytes, by_pointer: bool, frame_base: int | None) -> Place | None:
+def _on_stack(expression: bytes, by_pointer: bool, frame_base: int | None) -> ArgumentLocation | None:
     bases = {0x91: frame_base, 0x77: -8}  # DW_OP_fbreg, DW_OP_breg7 (the stack pointer)
     if not expression or (base := bases.get(expression[0])) is None:
         return None
@@ -279,5 +279,5 @@ def _on_stack(expression: bytes, by_pointer: bool, frame_base: int | None) -> Pl
         if not byte & 0x80:
             offset -= (1 << shift) if byte & 0x40 else 0
             whole = at == len(expression) or (by_pointer and expression[at:] == b"\x06")
-            return Place(stack=base + offset, pointer=by_pointer) if whole and base + offset >= 0 else None
+            return ArgumentLocation(stack=base + offset, pointer=by_pointer) if whole and base + offset >= 0 else None
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from perfvcs.collectors.complexity.native.program import Step, Steps
+from perfvcs.collectors.complexity.native.program import Instruction, Steps
 from perfvcs.collectors.complexity.native.selection import Selection
 
 MAGIC, VERSION = b"PVCSFECF", 1
@@ -19,7 +19,7 @@ def write(path: Path, selection: Selection, *, outermost: bool, keep: int) -> No
     sites: list[bytes] = []
     nops: list[bytes] = []
     programs: dict[Steps, int] = {(): NONE}
-    steps: list[Step] = []
+    steps: list[Instruction] = []
     for one in selection.objects:
         objects.append(struct.pack("<QQIIII", one.device, one.inode, len(sites), len(one.sites), len(nops), len(one.others)))
         for site in one.sites:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from perfvcs.collectors.complexity.native.program import (
     Address,
     Code,
-    Number,
+    Instruction,
     Operand,
-    Pointer,
     Registers,
-    Step,
+    StackNumber,
+    StackPointer,
     arithmetic,
     as_number,
     constant,
@@ -59,18 +59,18 @@ def _standard(type_: Type) -> str | None:
 
 def pointee(operand: Operand) -> Address:
     """What a pointer leads to, also one of std; raises Unresolved."""
-    if not isinstance(operand, Number) and (held := POINTERS.get(_standard(operand.type) or "")):
+    if not isinstance(operand, StackNumber) and (held := POINTERS.get(_standard(operand.type) or "")):
         for name in held:
             for found in _all_inside(operand, name, 0):  # a deleter may be held under the same name
                 stored = _unpaired(found)
-                if not isinstance(stored, Number) and stored.type.kind == "pointer":
+                if not isinstance(stored, StackNumber) and stored.type.kind == "pointer":
                     return dereference(stored)
         raise Unresolved(f"{operand.type.name} is not laid out as in libstdc++ or libc++: name members instead of ->")
     return dereference(operand)
 
 
 def _all_inside(operand: Operand, name: str, depth: int) -> Iterator[Operand]:
-    if isinstance(operand, Number | Pointer) or operand.type.kind != "struct" or depth > DEEPEST:
+    if isinstance(operand, StackNumber | StackPointer) or operand.type.kind != "struct" or depth > DEEPEST:
         return
     for one in operand.type.members:
         if one.name == name:
@@ -86,7 +86,7 @@ def inside(operand: Operand, name: str) -> Operand | None:
 
 def _unpaired(operand: Operand) -> Operand:
     """The first of a pair of libc++; any other value as it is."""
-    paired = not isinstance(operand, Number) and operand.type.kind == "struct" and _standard(operand.type) == PAIR
+    paired = not isinstance(operand, StackNumber) and operand.type.kind == "struct" and _standard(operand.type) == PAIR
     return (inside(operand, PAIRED) or operand) if paired else operand
 
 
@@ -96,10 +96,10 @@ def _first(operand: Operand, *names: str) -> Operand | None:
     return None if found is None else _unpaired(found)
 
 
-def size(operand: Operand) -> Number:
+def size(operand: Operand) -> StackNumber:
     """The number of elements; raises Unresolved for what has no such, or does not store it."""
-    if isinstance(operand, Number) or (name := container(operand.type)) is None:
-        shown = "a number" if isinstance(operand, Number) else operand.type.name
+    if isinstance(operand, StackNumber) or (name := container(operand.type)) is None:
+        shown = "a number" if isinstance(operand, StackNumber) else operand.type.name
         raise Unresolved(f"{shown} is no container of std whose size is known: name a member instead, such as ->count")
     if name in ADAPTERS:
         return size(_need(operand, "c"))
@@ -116,33 +116,33 @@ def size(operand: Operand) -> Number:
 def _need(operand: Operand, *names: str) -> Operand:
     found = _first(operand, *names)
     if found is None:
-        shown = "" if isinstance(operand, Number) else operand.type.name
+        shown = "" if isinstance(operand, StackNumber) else operand.type.name
         raise Unresolved(f"{shown} is not laid out as in libstdc++ or libc++: name members instead of size()")
     return found
 
 
-def _difference(last: Operand, first: Operand, width: int) -> Number:
+def _difference(last: Operand, first: Operand, width: int) -> StackNumber:
     if width < 1:
         raise Unresolved("its elements have no known size: name members instead of size()")
-    bytes_ = Number((*load(last), *load(first), Step(Code.SUBTRACT)), "signed")
+    bytes_ = StackNumber((*load(last), *load(first), Instruction(Code.SUBTRACT)), "signed")
     return arithmetic(bytes_, "/", constant(width)) if width > 1 else bytes_
 
 
 def _element(pointer: Operand) -> int:
-    return 0 if isinstance(pointer, Number) else pointer.type.plain.target.width
+    return 0 if isinstance(pointer, StackNumber) else pointer.type.plain.target.width
 
 
-def _vector(operand: Operand) -> Number:
+def _vector(operand: Operand) -> StackNumber:
     if (stored := inside(operand, "__size_")) is not None:  # libc++'s vector<bool>
         return as_number(_unpaired(stored))
     first, last = _need(operand, "_M_start", "__begin_"), _need(operand, "_M_finish", "__end_")
-    if not isinstance(first, Number) and first.type.kind == "struct":  # vector<bool>: iterators of words and bits
+    if not isinstance(first, StackNumber) and first.type.kind == "struct":  # vector<bool>: iterators of words and bits
         words = _difference(_need(last, "_M_p"), _need(first, "_M_p"), 1)
         return arithmetic(arithmetic(words, "*", constant(8)), "+", as_number(_need(last, "_M_offset")))
     return _difference(last, first, _element(first))
 
 
-def _deque(operand: Operand) -> Number:
+def _deque(operand: Operand) -> StackNumber:
     if (stored := inside(operand, "__size_")) is not None:  # libc++
         return as_number(_unpaired(stored))
     first, last = _need(operand, "_M_start"), _need(operand, "_M_finish")
@@ -158,7 +158,7 @@ def _deque(operand: Operand) -> Number:
     return arithmetic(whole, "+", ends)
 
 
-def _string(operand: Operand) -> Number:
+def _string(operand: Operand) -> StackNumber:
     stored = inside(operand, "_M_string_length")
     if stored is not None:
         return as_number(stored)
@@ -166,31 +166,31 @@ def _string(operand: Operand) -> Number:
     if short is not None:
         return _short_or_long(short, _need(operand, "__l"))
     # before C++11 a string is a pointer to characters, behind a head of length, capacity and references
-    return Number((*load(_need(operand, "_M_p")), Step(Code.LOAD, 0, 8, -24)), "unsigned")
+    return StackNumber((*load(_need(operand, "_M_p")), Instruction(Code.LOAD, 0, 8, -24)), "unsigned")
 
 
-def _short_or_long(short: Operand, long: Operand) -> Number:
+def _short_or_long(short: Operand, long: Operand) -> StackNumber:
     """libc++'s string: a bit tells where the length is, and the length of a short one stands above it."""
     marked, length = inside(short, "__is_long_"), as_number(_need(short, "__size_"))
     if marked is None:  # before LLVM 15
-        which = Number((*length.steps, Step(Code.BITS, 0, 1)), "signed")
-        length = Number((*length.steps, Step(Code.SHIFT, value=1)), "signed")
+        which = StackNumber((*length.steps, Instruction(Code.BITS, 0, 1)), "signed")
+        length = StackNumber((*length.steps, Instruction(Code.SHIFT, value=1)), "signed")
     else:
         which = as_number(marked)
     other = arithmetic(constant(1), "-", which)
     return arithmetic(arithmetic(which, "*", as_number(_need(long, "__size_"))), "+", arithmetic(other, "*", length))
 
 
-def _array(operand: Operand) -> Number:
+def _array(operand: Operand) -> StackNumber:
     elements = _first(operand, "_M_elems", "__elems_")
     return constant(elements.type.count if isinstance(elements, Address | Registers) and elements.type.kind == "array" else 0)
 
 
-def _span(operand: Operand) -> Number:
+def _span(operand: Operand) -> StackNumber:
     stored = _first(operand, "_M_extent_value", "__size", "__size_")
     if stored is not None:
         return as_number(stored)
-    name = "" if isinstance(operand, Number) else operand.type.plain.name
+    name = "" if isinstance(operand, StackNumber) else operand.type.plain.name
     extent = re.search(r", *(\d+)[uUlL]*>$", name)
     if extent is None:
         raise Unresolved(f"{name} is not laid out as in libstdc++ or libc++: name members instead of size()")

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from perfvcs.collectors.complexity.native.abi import places
 from perfvcs.collectors.complexity.native.containers import pointee, size
-from perfvcs.collectors.complexity.native.functions import Function
+from perfvcs.collectors.complexity.native.functions import BinaryFunction
 from perfvcs.collectors.complexity.native.program import (
-    Number,
+    Instruction,
     Operand,
-    Step,
+    StackNumber,
     argument,
     arithmetic,
     as_number,
@@ -31,7 +31,7 @@ DEEPEST = 12  # nested brackets
 SIZES = ("size", "length")
 
 
-def compile_size(function: Function, expression: str) -> tuple[Step, ...]:
+def compile_size(function: BinaryFunction, expression: str) -> tuple[Instruction, ...]:
     """The program that computes a size from a function's arguments; raises Unresolved, naming what is there."""
     try:
         return finished(_Parser(function, expression).parse())
@@ -39,7 +39,7 @@ def compile_size(function: Function, expression: str) -> tuple[Step, ...]:
         raise Unresolved(f"complexity: {function.name}={expression}: {error}") from None
 
 
-def scope_of(function: Function) -> dict[str, Operand | None]:
+def scope_of(function: BinaryFunction) -> dict[str, Operand | None]:
     """What an expression may name: parameters, and members of ``this``; None for what the compiler removed."""
     found: dict[str, Operand | None] = {}
     for parameter, place in zip(function.parameters, places(function), strict=True):
@@ -50,9 +50,9 @@ def scope_of(function: Function) -> dict[str, Operand | None]:
 
 def member_of(operand: Operand, name: str) -> Operand:
     """A member, of the struct itself or of its bases; raises Unresolved."""
-    if isinstance(operand, Number) or operand.type.kind != "struct":
-        shown = "a number" if isinstance(operand, Number) else operand.type.name
-        hint = ": write -> instead of ." if not isinstance(operand, Number) and operand.type.kind == "pointer" else ""
+    if isinstance(operand, StackNumber) or operand.type.kind != "struct":
+        shown = "a number" if isinstance(operand, StackNumber) else operand.type.name
+        hint = ": write -> instead of ." if not isinstance(operand, StackNumber) and operand.type.kind == "pointer" else ""
         raise Unresolved(f"{shown} has no members{hint}")
     found = _search(operand, name, 0)
     if found is None:
@@ -63,7 +63,7 @@ def member_of(operand: Operand, name: str) -> Operand:
 
 
 def _search(operand: Operand, name: str, depth: int) -> Operand | None:
-    if isinstance(operand, Number) or depth > DEEPEST:
+    if isinstance(operand, StackNumber) or depth > DEEPEST:
         return None
     for one in operand.type.members:
         if one.name == name:
@@ -77,13 +77,13 @@ def _search(operand: Operand, name: str, depth: int) -> Operand | None:
 
 
 def _all(operand: Operand) -> list[Member]:
-    return [] if isinstance(operand, Number) else operand.type.members
+    return [] if isinstance(operand, StackNumber) else operand.type.members
 
 
 class _Parser:
     """Recursive descent over C's expressions of names, members, indices and arithmetic."""
 
-    def __init__(self, function: Function, expression: str) -> None:
+    def __init__(self, function: BinaryFunction, expression: str) -> None:
         self.expression = expression
         self.tokens = _tokens(expression)
         self.at = 0
@@ -172,7 +172,7 @@ class _Parser:
     @staticmethod
     def plain(operand: Operand) -> Operand:
         """A member that is a reference stands for what it refers to."""
-        return dereference(operand) if not isinstance(operand, Number) and operand.type.reference else operand
+        return dereference(operand) if not isinstance(operand, StackNumber) and operand.type.reference else operand
 
     def primary(self) -> Operand:
         token = self.take()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.complexity import inside
-from perfvcs.collectors.complexity.calls import Calls, Function, Request
+from perfvcs.collectors.complexity.calls import Calls, Function, RecordingRequest
 from perfvcs.collectors.complexity.native.reading import Unresolved, reading
 from perfvcs.collectors.complexity.recording import Interrupted
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
@@ -24,8 +24,8 @@ from perfvcs.launcher.pace import Pace
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
 if TYPE_CHECKING:
-    from perfvcs.collectors.complexity.native.functions import Functions
-    from perfvcs.collectors.complexity.native.records import Losses, Rows
+    from perfvcs.collectors.complexity.native.functions import BinaryFunctions
+    from perfvcs.collectors.complexity.native.records import CallRows, Losses
     from perfvcs.collectors.complexity.native.selection import Selection
 
 ENGINE = "fentry/1"
@@ -38,7 +38,7 @@ SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
 Identity = tuple[str, int, int, int, int]
 
 
-def record(run: Run, request: Request) -> Calls:
+def record(run: Run, request: RecordingRequest) -> Calls:
     """Execute once and record the calls of the functions; raises CollectError, with what there is when the program failed half way."""
     preloaded = runtime()
     files = tuple(_identity(path) for path in _files(run))
@@ -70,13 +70,13 @@ def _files(run: Run) -> list[Path]:
 
 
 @cache
-def _functions(identity: Identity) -> Functions:
+def _functions(identity: Identity) -> BinaryFunctions:
     from perfvcs.collectors.complexity.native.elf import Elf
-    from perfvcs.collectors.complexity.native.functions import Functions
+    from perfvcs.collectors.complexity.native.functions import BinaryFunctions
 
     path = Path(identity[0])
     with reading(path):
-        return Functions.read(Elf.read(path))
+        return BinaryFunctions.read(Elf.read(path))
 
 
 @cache
@@ -88,7 +88,7 @@ def _select(files: tuple[Identity, ...], functions: tuple[Function, ...]) -> Sel
         return select(functions, everything)
 
 
-def _selected(files: tuple[Identity, ...], run: Run, request: Request) -> Selection:
+def _selected(files: tuple[Identity, ...], run: Run, request: RecordingRequest) -> Selection:
     from perfvcs.collectors.complexity.native.search import plugins
 
     try:
@@ -103,7 +103,7 @@ def _selected(files: tuple[Identity, ...], run: Run, request: Request) -> Select
 _found: dict[tuple[object, ...], Selection] = {}
 
 
-def _discovered(files: tuple[Identity, ...], run: Run, request: Request, preloaded: Path) -> Selection:
+def _discovered(files: tuple[Identity, ...], run: Run, request: RecordingRequest, preloaded: Path) -> Selection:
     """The functions that take the most time of those with a size, found by one execution that records all of these."""
     import numpy as np
 
@@ -132,7 +132,7 @@ def _discovered(files: tuple[Identity, ...], run: Run, request: Request, preload
     return _found[key]
 
 
-def _calls(run: Run, request: Request, selection: Selection, preloaded: Path) -> Calls:
+def _calls(run: Run, request: RecordingRequest, selection: Selection, preloaded: Path) -> Calls:
     from perfvcs.collectors.complexity.native import configuration
     from perfvcs.collectors.complexity.native.records import read
 
@@ -191,7 +191,7 @@ def _check_loaded(run: Run, folder: Path) -> None:
         )
 
 
-def _remarks(selection: Selection, rows: Rows) -> list[str]:
+def _remarks(selection: Selection, rows: CallRows) -> list[str]:
     import numpy as np
 
     found = []
@@ -209,7 +209,7 @@ def _remarks(selection: Selection, rows: Rows) -> list[str]:
     return found + _rough(selection.names, rows) + _losses(rows.losses)
 
 
-def _rough(names: list[str], rows: Rows) -> list[str]:
+def _rough(names: list[str], rows: CallRows) -> list[str]:
     import numpy as np
 
     net, gross = (

@@ -27,7 +27,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Function:
+class BinaryFunction:
     """One place in a program where a function begins. ``symbol`` tells clones apart; ``file`` is the source's path as compiled."""
 
     elf: Elf = field(repr=False)
@@ -112,17 +112,17 @@ class Function:
 
 
 @dataclass
-class Functions:
+class BinaryFunctions:
     """All of one file: ``found`` are those that begin with a hook, or all where hooks are not asked for."""
 
     elf: Elf
     hooked: bool = True
-    found: list[Function] = field(default_factory=list)
+    found: list[BinaryFunction] = field(default_factory=list)
     _inlined: list[Any] = field(default_factory=list, repr=False)
     _unhooked: list[Any] = field(default_factory=list, repr=False)
 
     @classmethod
-    def read(cls, elf: Elf, *, hooked: bool = True) -> Functions:
+    def read(cls, elf: Elf, *, hooked: bool = True) -> BinaryFunctions:
         """From the debug information; with ``hooked=False`` also those that do not begin with a hook."""
         functions = cls(elf, hooked)
         if elf.debug is None:
@@ -171,7 +171,7 @@ class Functions:
             self._unhooked.append(die)
             return
         self.found.append(
-            Function(self.elf, die, address, _name(die), _declared(die) or file, symbols.get(address), self.definition)
+            BinaryFunction(self.elf, die, address, _name(die), _declared(die) or file, symbols.get(address), self.definition)
         )
 
     def _begin(self, die: Any) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from perfvcs.collectors.complexity.native.containers import container
 from perfvcs.collectors.complexity.native.expression import compile_size
-from perfvcs.collectors.complexity.native.functions import Function, Parameter
+from perfvcs.collectors.complexity.native.functions import BinaryFunction, Parameter
 from perfvcs.collectors.complexity.native.program import Steps
 from perfvcs.collectors.complexity.native.reading import Unresolved
 from perfvcs.collectors.complexity.native.types import Member, Type
@@ -22,7 +22,7 @@ NAMES = [
 CAPACITIES = re.compile(r"cap|alloc|max|elem_?size|item_?size|type_?size|obj_?size|stride|bytes_per", re.IGNORECASE)
 
 
-def guess(function: Function, fits: Callable[[Steps], bool] = bool) -> str | None:
+def guess(function: BinaryFunction, fits: Callable[[Steps], bool] = bool) -> str | None:
     """An expression for the size, the likeliest first; None where nothing looks like one.
 
     In this order: an integer parameter named like a size; a container of std, or a struct with a member named like a size or one that
@@ -32,14 +32,14 @@ def guess(function: Function, fits: Callable[[Steps], bool] = bool) -> str | Non
     return next((one for one in _candidates(function) if _works(function, one, fits)), None)
 
 
-def _works(function: Function, expression: str, fits: Callable[[Steps], bool]) -> bool:
+def _works(function: BinaryFunction, expression: str, fits: Callable[[Steps], bool]) -> bool:
     try:
         return fits(compile_size(function, expression))
     except Unresolved:
         return False
 
 
-def _candidates(function: Function) -> list[str]:
+def _candidates(function: BinaryFunction) -> list[str]:
     parameters = [one for one in function.parameters if one.name and not one.artificial]
     this = [one for one in function.parameters if one.artificial and one.name == "this"]
     found = [name for pattern in NAMES[:3] for name in _integers(parameters, pattern)]

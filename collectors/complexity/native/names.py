@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from perfvcs.collectors._shared.frames import without_arguments
-from perfvcs.collectors.complexity.native.functions import Function, Functions
+from perfvcs.collectors.complexity.native.functions import BinaryFunction, BinaryFunctions
 from perfvcs.collectors.complexity.native.reading import FLAGS, Unresolved
 from perfvcs.errors import nearest
 
@@ -15,7 +15,7 @@ IN_FILE = re.compile(r"(?P<file>[^:()<>]+\.[A-Za-z+]{1,4}):(?!:)(?P<name>.+)")
 BESIDE_FILE = re.compile(r"(?P<name>.+?)\s+\((?P<file>[^:()<>]+\.[A-Za-z+]{1,4})\)")
 
 
-def chosen(name: str, everything: Sequence[Functions]) -> list[Function]:
+def chosen(name: str, everything: Sequence[BinaryFunctions]) -> list[BinaryFunction]:
     """The functions that a name means: all overloads and all of that name in several files, unless it says which; raises Unresolved.
 
     ``name`` is qualified or the end of a qualified name, with or without parameters' types and template arguments; ``file.c:name`` or
@@ -38,17 +38,17 @@ def _tight(name: str) -> str:
     return re.sub(r" ?([^\w\s]) ?", r"\1", " ".join(name.split())).replace(" const&", "const&")
 
 
-def _exact(one: Function) -> tuple[str, ...]:
+def _exact(one: BinaryFunction) -> tuple[str, ...]:
     full = _tight(one.name)
     return full, full + _tight(one.signature), one.symbol.name if one.symbol else full
 
 
-def _bare(one: Function) -> tuple[str, ...]:
+def _bare(one: BinaryFunction) -> tuple[str, ...]:
     bare = _tight(without_arguments(one.name))
     return bare, bare + _tight(one.signature)
 
 
-def _ends(one: Function) -> tuple[str, ...]:
+def _ends(one: BinaryFunction) -> tuple[str, ...]:
     found: list[str] = []
     for full in (one.name, without_arguments(one.name)):
         for match in re.finditer("::", full):
@@ -57,7 +57,7 @@ def _ends(one: Function) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _missing(name: str, wanted: str, known: Sequence[Function], everything: Sequence[Functions]) -> str:
+def _missing(name: str, wanted: str, known: Sequence[BinaryFunction], everything: Sequence[BinaryFunctions]) -> str:
     where = ", ".join(str(functions.elf.path) for functions in everything) or "the program"
     inlined = {one for functions in everything for one in functions.inlined}
     unhooked = {one for functions in everything for one in functions.unhooked}
@@ -81,7 +81,7 @@ def _among(wanted: str, names: Iterable[str]) -> bool:
     return any(_tight(one) == wanted or _tight(one).endswith("::" + wanted) for one in names)
 
 
-def uids(functions: Sequence[Function]) -> list[str]:
+def uids(functions: Sequence[BinaryFunction]) -> list[str]:
     """What each is called: its name, with its parameters' types or its file behind it where the name alone is not unique.
 
     Copies of one function that the compiler made share a name.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from perfvcs.collectors.complexity.native.abi import Piece, Place
+from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece
 from perfvcs.collectors.complexity.native.reading import Unresolved
 from perfvcs.collectors.complexity.native.types import Member, Type
 
@@ -42,7 +42,7 @@ class Code(IntEnum):
     COPY = 21
 
 
-class Step(NamedTuple):
+class Instruction(NamedTuple):
     """One instruction."""
 
     code: Code
@@ -51,14 +51,14 @@ class Step(NamedTuple):
     value: int = 0
 
 
-Steps = tuple[Step, ...]
+Steps = tuple[Instruction, ...]
 PUSHES = {Code.REGISTER: 1, Code.VECTOR: 1, Code.STACK: 1, Code.CONSTANT: 1, Code.COPY: 1, Code.IF_ZERO: -1} | dict.fromkeys(
     (Code.ADD, Code.SUBTRACT, Code.MULTIPLY, Code.DIVIDE, Code.DIVIDE_UNSIGNED), -1
 ) | dict.fromkeys((Code.ADD_REAL, Code.SUBTRACT_REAL, Code.MULTIPLY_REAL, Code.DIVIDE_REAL), -1)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Number:
+class StackNumber:
     """A number on the stack: an integer with or without a sign, or a double."""
 
     steps: Steps
@@ -86,26 +86,26 @@ class Registers:
 
 
 @dataclass(frozen=True)
-class Pointer:
+class StackPointer:
     """An address on the stack that is a value itself: the result of arithmetic."""
 
     type: Type
     steps: Steps
 
 
-Operand = Number | Address | Registers | Pointer
+Operand = StackNumber | Address | Registers | StackPointer
 
 
-def argument(type_: Type, place: Place) -> Operand:
+def argument(type_: Type, place: ArgumentLocation) -> Operand:
     """The operand of a parameter; a reference is what it refers to."""
     if place.constant is not None and type_.kind == "integer":
         return constant(place.constant)
     if place.stack is not None:
-        here: Operand = Address(type_, (Step(Code.STACK, value=place.stack),))
+        here: Operand = Address(type_, (Instruction(Code.STACK, value=place.stack),))
         if place.pointer:
-            here = Address(type_, (Step(Code.STACK, value=place.stack), Step(Code.LOAD, width=8)))
+            here = Address(type_, (Instruction(Code.STACK, value=place.stack), Instruction(Code.LOAD, width=8)))
     elif place.pointer:
-        here = Address(type_, (Step(Code.REGISTER, place.pieces[0].register, 8),))
+        here = Address(type_, (Instruction(Code.REGISTER, place.pieces[0].register, 8),))
     else:
         here = Registers(type_, place.pieces)
     return dereference(here) if type_.reference else here
@@ -113,7 +113,7 @@ def argument(type_: Type, place: Place) -> Operand:
 
 def dereference(operand: Operand) -> Address:
     """What a pointer or reference leads to, or an array's first element."""
-    type_ = operand.type if not isinstance(operand, Number) else None
+    type_ = operand.type if not isinstance(operand, StackNumber) else None
     if type_ is not None and isinstance(operand, Address) and type_.kind == "array":
         return Address(type_.target, operand.steps, operand.offset)
     if type_ is None or type_.kind != "pointer":
@@ -123,16 +123,19 @@ def dereference(operand: Operand) -> Address:
 
 def load(operand: Operand) -> Steps:
     """Steps that push the value of a number or pointer."""
-    if isinstance(operand, Number | Pointer):
+    if isinstance(operand, StackNumber | StackPointer):
         return operand.steps
     type_ = operand.type
     if isinstance(operand, Address) and type_.kind == "array":
-        return (*operand.steps, *((Step(Code.CONSTANT, value=operand.offset), Step(Code.ADD)) if operand.offset else ()))
+        return (
+            *operand.steps,
+            *((Instruction(Code.CONSTANT, value=operand.offset), Instruction(Code.ADD)) if operand.offset else ()),
+        )
     width = _width(type_)
     if operand.bits is not None:
         return _load_bits(operand, operand.bits, type_.signed)
     if isinstance(operand, Address):
-        return (*operand.steps, Step(Code.LOAD, 0, width, operand.offset))
+        return (*operand.steps, Instruction(Code.LOAD, 0, width, operand.offset))
     which, inside = divmod(operand.offset, 8)
     if which >= len(operand.pieces):
         raise Unresolved(f"{type_.name} is in no register that can be read: choose another expression")
@@ -142,12 +145,16 @@ def load(operand: Operand) -> Steps:
     if piece.kind == "vector":
         if inside or not width & REAL_FLAG:
             raise Unresolved("the second half of a vector register cannot be read: choose another expression")
-        return (Step(Code.VECTOR, piece.register, width),)
+        return (Instruction(Code.VECTOR, piece.register, width),)
     if width & REAL_FLAG:
         raise Unresolved("a floating-point number inside an integer register cannot be read: choose another expression")
     if not inside:
-        return (Step(Code.REGISTER, piece.register, width),)
-    return (Step(Code.REGISTER, piece.register, 8), Step(Code.SHIFT, value=8 * inside), Step(Code.BITS, 0, _bits(type_)))
+        return (Instruction(Code.REGISTER, piece.register, width),)
+    return (
+        Instruction(Code.REGISTER, piece.register, 8),
+        Instruction(Code.SHIFT, value=8 * inside),
+        Instruction(Code.BITS, 0, _bits(type_)),
+    )
 
 
 def _load_bits(operand: Address | Registers, bits: tuple[int, int], signed: bool) -> Steps:
@@ -155,12 +162,12 @@ def _load_bits(operand: Address | Registers, bits: tuple[int, int], signed: bool
     flag = SIGNED_FLAG if signed else 0
     if isinstance(operand, Address):
         bytes_ = next(size for size in (1, 2, 4, 8) if 8 * size >= place + width)
-        steps: Steps = (*operand.steps, Step(Code.LOAD, 0, bytes_, operand.offset))
+        steps: Steps = (*operand.steps, Instruction(Code.LOAD, 0, bytes_, operand.offset))
     else:
         piece = operand.pieces[operand.offset // 8]
         place += 8 * (operand.offset % 8)
-        steps = (Step(Code.REGISTER, piece.register, 8),)
-    return (*steps, Step(Code.SHIFT, value=place), Step(Code.BITS, 0, width | flag))
+        steps = (Instruction(Code.REGISTER, piece.register, 8),)
+    return (*steps, Instruction(Code.SHIFT, value=place), Instruction(Code.BITS, 0, width | flag))
 
 
 def _bits(type_: Type) -> int:
@@ -178,7 +185,7 @@ def _width(type_: Type) -> int:
 
 
 def _name(operand: Operand) -> str:
-    return "a number" if isinstance(operand, Number) else operand.type.name
+    return "a number" if isinstance(operand, StackNumber) else operand.type.name
 
 
 def member(operand: Operand, found: Member) -> Operand:
@@ -190,11 +197,11 @@ def member(operand: Operand, found: Member) -> Operand:
     raise Unresolved(f"{_name(operand)} has no members: leave . and -> out")
 
 
-def as_number(operand: Operand) -> Number:
+def as_number(operand: Operand) -> StackNumber:
     """A number for arithmetic; raises Unresolved for structs and pointers."""
-    if isinstance(operand, Number):
+    if isinstance(operand, StackNumber):
         return operand
-    if isinstance(operand, Pointer) or operand.type.kind == "pointer":
+    if isinstance(operand, StackPointer) or operand.type.kind == "pointer":
         if operand.type.reference:
             return as_number(dereference(operand))
         raise Unresolved("a pointer is no size: add a member such as ->n, or a * in front of it")
@@ -204,39 +211,39 @@ def as_number(operand: Operand) -> Number:
     type_ = operand.type
     kind = "real" if type_.kind == "float" else "signed" if type_.signed else "unsigned"
     # as in C, what is narrower than int becomes an int
-    return Number(steps, "signed" if kind == "unsigned" and type_.width < 4 else kind)
+    return StackNumber(steps, "signed" if kind == "unsigned" and type_.width < 4 else kind)
 
 
-def constant(value: float) -> Number:
+def constant(value: float) -> StackNumber:
     """A literal."""
     if isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 64:
             raise Unresolved(f"{value} is too large")
         wrapped = value - (1 << 64) if value >= 1 << 63 else value
-        return Number((Step(Code.CONSTANT, value=wrapped),), "signed" if value < 1 << 63 else "unsigned")
+        return StackNumber((Instruction(Code.CONSTANT, value=wrapped),), "signed" if value < 1 << 63 else "unsigned")
     import struct
 
-    return Number((Step(Code.CONSTANT, value=struct.unpack("<q", struct.pack("<d", value))[0]),), "real")
+    return StackNumber((Instruction(Code.CONSTANT, value=struct.unpack("<q", struct.pack("<d", value))[0]),), "real")
 
 
 INTEGER = {"+": Code.ADD, "-": Code.SUBTRACT, "*": Code.MULTIPLY}
 REAL = {"+": Code.ADD_REAL, "-": Code.SUBTRACT_REAL, "*": Code.MULTIPLY_REAL, "/": Code.DIVIDE_REAL}
 
 
-def arithmetic(left: Number, sign: str, right: Number) -> Number:
+def arithmetic(left: StackNumber, sign: str, right: StackNumber) -> StackNumber:
     """``left sign right`` by C's rules, with all integers 64 bits wide: division cuts off, and one double makes both doubles."""
     if "real" in (left.kind, right.kind):
-        steps = (*left.steps, *right.steps, *_to_real(left, 1), *_to_real(right, 0), Step(REAL[sign]))
-        return Number(steps, "real")
+        steps = (*left.steps, *right.steps, *_to_real(left, 1), *_to_real(right, 0), Instruction(REAL[sign]))
+        return StackNumber(steps, "real")
     kind = "unsigned" if "unsigned" in (left.kind, right.kind) and sign != "-" else "signed"
     code = INTEGER.get(sign) or (Code.DIVIDE if kind == "signed" else Code.DIVIDE_UNSIGNED)
-    return Number((*left.steps, *right.steps, Step(code)), kind)
+    return StackNumber((*left.steps, *right.steps, Instruction(code)), kind)
 
 
-def _to_real(one: Number, below: int) -> Steps:
+def _to_real(one: StackNumber, below: int) -> Steps:
     if one.kind == "real":
         return ()
-    return (Step(Code.TO_REAL_UNSIGNED if one.kind == "unsigned" else Code.TO_REAL, below),)
+    return (Instruction(Code.TO_REAL_UNSIGNED if one.kind == "unsigned" else Code.TO_REAL, below),)
 
 
 def finished(size: Operand) -> Steps:
@@ -250,4 +257,4 @@ def finished(size: Operand) -> Steps:
             raise Unresolved("its size has too many brackets: write a simpler expression")
     if len(found.steps) > LONGEST:
         raise Unresolved("its size is too long: write a simpler expression")
-    return (*found.steps, Step(Code.END, kind))
+    return (*found.steps, Instruction(Code.END, kind))

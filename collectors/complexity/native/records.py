@@ -48,7 +48,7 @@ class Losses:
 
 
 @dataclass(frozen=True)
-class Rows:
+class CallRows:
     """Columns of all processes, by function and in order; ``start`` by CLOCK_MONOTONIC in ns, durations (net) and costs in seconds."""
 
     function: NDArray[np.int64]
@@ -94,7 +94,7 @@ class _Reservoir:
     parts: list[tuple[int, NDArray[np.void]]] = field(default_factory=list)
 
 
-def read(folder: Path, functions: int, keep: int) -> Rows:
+def read(folder: Path, functions: int, keep: int) -> CallRows:
     """The rows of functions 0 to ``functions`` - 1; raises CollectError for files that are not as the runtime writes them.
 
     Of each function and bucket of sizes they are one uniform sample of at most ``keep``, whichever threads and processes they ran in. Calls
@@ -117,7 +117,7 @@ def read(folder: Path, functions: int, keep: int) -> Rows:
     return _columns(parts, keep, losses)
 
 
-def _columns(parts: list[_Part], keep: int, losses: Losses) -> Rows:
+def _columns(parts: list[_Part], keep: int, losses: Losses) -> CallRows:
     import numpy as np
 
     lengths = [len(part.rows) for part in parts]
@@ -130,7 +130,7 @@ def _columns(parts: list[_Part], keep: int, losses: Losses) -> Rows:
     kept, rate = one_sample(function[order] * BUCKETS + _buckets(rows[order]), rate[order], keep)
     order, rate = order[kept], rate[kept]
     rows, function, scale = rows[order], function[order], scale[order]
-    return Rows(
+    return CallRows(
         function, numbers(function, rate), starts[order], _sizes(rows), rows["ticks"] * scale, rows["cost"] * scale, rate, losses
     )
 

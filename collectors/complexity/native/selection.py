@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfvcs.collectors.complexity.calls import Function as Entry
+from perfvcs.collectors.complexity.calls import Function
 from perfvcs.collectors.complexity.native.expression import compile_size
-from perfvcs.collectors.complexity.native.functions import Function, Functions
+from perfvcs.collectors.complexity.native.functions import BinaryFunction, BinaryFunctions
 from perfvcs.collectors.complexity.native.guess import guess
 from perfvcs.collectors.complexity.native.names import chosen, uids
 from perfvcs.collectors.complexity.native.program import Steps
@@ -19,7 +19,7 @@ MOST_AUTOMATIC = 20_000  # functions of a program that are looked at
 
 
 @dataclass(frozen=True)
-class Site:
+class HookSite:
     """A hook of a chosen function: where it returns to, the function's number, and the program of its size."""
 
     offset: int
@@ -34,7 +34,7 @@ class Object:
     path: Path
     device: int
     inode: int
-    sites: tuple[Site, ...]
+    sites: tuple[HookSite, ...]
     others: tuple[int, ...]
 
 
@@ -50,13 +50,13 @@ class Selection:
 
 @dataclass
 class _Choice:
-    function: Function
+    function: BinaryFunction
     size: str | None
     steps: Steps
     guessed: bool
 
 
-def select(entries: Sequence[Entry], everything: Sequence[Functions]) -> Selection:
+def select(entries: Sequence[Function], everything: Sequence[BinaryFunctions]) -> Selection:
     """The functions that entries name, with their sizes; raises Unresolved."""
     choices: dict[tuple[Path, int], _Choice] = {}
     warnings: list[str] = []
@@ -78,7 +78,7 @@ def select(entries: Sequence[Entry], everything: Sequence[Functions]) -> Selecti
     return _selection(list(choices.values()), everything, warnings)
 
 
-def automatic(everything: Sequence[Functions], folder: Path) -> Selection:
+def automatic(everything: Sequence[BinaryFunctions], folder: Path) -> Selection:
     """All functions of sources below a folder for which a size can be guessed; raises Unresolved when there are none."""
     top = os.path.realpath(folder) + os.sep
     found = []
@@ -92,18 +92,18 @@ def automatic(everything: Sequence[Functions], folder: Path) -> Selection:
     return _selection(found, everything, [])
 
 
-def _choose(function: Function, size: str | None) -> _Choice:
+def _choose(function: BinaryFunction, size: str | None) -> _Choice:
     if size is not None:
         return _Choice(function, size, compile_size(function, size), guessed=False)
     guessed = guess(function)
     return _Choice(function, guessed, compile_size(function, guessed) if guessed else (), guessed=guessed is not None)
 
 
-def _selection(choices: list[_Choice], everything: Sequence[Functions], warnings: list[str]) -> Selection:
+def _selection(choices: list[_Choice], everything: Sequence[BinaryFunctions], warnings: list[str]) -> Selection:
     names: list[str] = []
     sizes: list[str | None] = []
     numbers: dict[str, int] = {}
-    sites: dict[Path, list[Site]] = {}
+    sites: dict[Path, list[HookSite]] = {}
     for uid, one in zip(uids([one.function for one in choices]), choices, strict=True):
         if uid not in numbers:
             numbers[uid] = len(names)
@@ -112,7 +112,7 @@ def _selection(choices: list[_Choice], everything: Sequence[Functions], warnings
         elif sizes[numbers[uid]] is None:
             sizes[numbers[uid]] = one.size
         function = one.function
-        sites.setdefault(function.elf.path, []).append(Site(function.elf.hooks[function.address][1], numbers[uid], one.steps))
+        sites.setdefault(function.elf.path, []).append(HookSite(function.elf.hooks[function.address][1], numbers[uid], one.steps))
     objects = []
     for functions in everything:
         elf = functions.elf

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.recording import read_at_most
-from perfvcs.collectors.complexity.calls import Calls, Request
+from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.native.reading import Unresolved
 from perfvcs.collectors.complexity.recording import Interrupted
 from perfvcs.collectors.complexity.sampling import one_sample
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.collectors.complexity.native.functions import Function
+    from perfvcs.collectors.complexity.native.functions import BinaryFunction
     from perfvcs.collectors.complexity.native.program import Steps
 
 ENGINE = "uftrace/1"
@@ -48,7 +48,7 @@ class Target:
     steps: Steps
 
 
-def record(run: Run, request: Request) -> Calls:
+def record(run: Run, request: RecordingRequest) -> Calls:
     """Execute once under uftrace; raises CollectError, with what there is when the program failed half way."""
     program = shutil.which("uftrace", path=run.env.get("PATH"))
     if program is None:
@@ -79,17 +79,17 @@ def record(run: Run, request: Request) -> Calls:
     return calls
 
 
-def _targets(run: Run, request: Request) -> tuple[list[Target], list[str]]:
+def _targets(run: Run, request: RecordingRequest) -> tuple[list[Target], list[str]]:
     """The functions by their entries; raises CollectError."""
     from perfvcs.collectors.complexity.native.elf import Elf
-    from perfvcs.collectors.complexity.native.functions import Functions
+    from perfvcs.collectors.complexity.native.functions import BinaryFunctions
     from perfvcs.collectors.complexity.native.names import chosen, uids
     from perfvcs.collectors.complexity.native.search import named
 
-    everything = [Functions.read(Elf.read(path), hooked=False) for path in named(run)]
+    everything = [BinaryFunctions.read(Elf.read(path), hooked=False) for path in named(run)]
     if all(one.elf.debug is None for one in everything):
         raise Unresolved(f"complexity: {Path(run.argv[0]).name} has no debug information: compile it with -g")
-    found: list[tuple[Function, str | None, Steps]] = []
+    found: list[tuple[BinaryFunction, str | None, Steps]] = []
     for entry in request.functions:
         for function in chosen(entry.name, everything):
             if function.symbol is not None:
@@ -105,7 +105,7 @@ def _targets(run: Run, request: Request) -> tuple[list[Target], list[str]]:
     return targets, warnings + [f"complexity: {uid} has no argument that is a size: it is recorded without" for uid in missing]
 
 
-def _size(function: Function, size: str | None) -> tuple[str | None, Steps]:
+def _size(function: BinaryFunction, size: str | None) -> tuple[str | None, Steps]:
     from perfvcs.collectors.complexity.native.expression import compile_size
     from perfvcs.collectors.complexity.native.guess import guess
 
@@ -137,7 +137,7 @@ def _argument(steps: Steps) -> str:
     return f"arg{place}/{'i' if steps[0].width & SIGNED_FLAG else 'u'}{width}"
 
 
-def _read(folder: Path, targets: list[Target], request: Request, warnings: list[str], run: Run, pace: Pace) -> Calls:
+def _read(folder: Path, targets: list[Target], request: RecordingRequest, warnings: list[str], run: Run, pace: Pace) -> Calls:
     import numpy as np
 
     paths = sorted(folder.glob("*.dat"), key=lambda path: (len(path.name), path.name))

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.complexity import inside
-from perfvcs.collectors.complexity.calls import Calls, Request
+from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.python.discovery import discover, entries
 from perfvcs.collectors.complexity.python.extension import SLOW, compiled_recorder
-from perfvcs.collectors.complexity.python.notes import Notes, Timed, read_notes
-from perfvcs.collectors.complexity.python.place import Place
+from perfvcs.collectors.complexity.python.notes import RecorderNotes, Timed, read_notes
+from perfvcs.collectors.complexity.python.place import FunctionLocation
 from perfvcs.collectors.complexity.python.questions import check_defined, remarks
 from perfvcs.collectors.complexity.recording import Interrupted, Records, read
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
@@ -30,9 +30,9 @@ VARIABLE = "PERFVCS_TRACING"
 SEPARATOR, END = "\x1f", "\x1e"  # as perfvcs_hook has them
 
 
-def record(run: Run, request: Request) -> Calls:
+def record(run: Run, request: RecordingRequest) -> Calls:
     """Execute once and record the calls of the functions; raises CollectError, with what there is when the program failed half way."""
-    places, lines = [Place.of(function) for function in request.functions], list[str]()
+    places, lines = [FunctionLocation.of(function) for function in request.functions], list[str]()
     if not places:
         places = discover(run, request.most, lambda: _timed(run), lambda some: _sizes(run, request, some))
         lines.append(entries(places))
@@ -41,7 +41,9 @@ def record(run: Run, request: Request) -> Calls:
     return calls
 
 
-def _recorded(run: Run, request: Request, places: Sequence[Place], folder: Path) -> tuple[Calls, Notes]:
+def _recorded(
+    run: Run, request: RecordingRequest, places: Sequence[FunctionLocation], folder: Path
+) -> tuple[Calls, RecorderNotes]:
     modules, reason_for_none = compiled_recorder(run)
     ask(folder, places, request, modules)
     execution = execute(run, folder)
@@ -74,7 +76,7 @@ def _timed(run: Run) -> list[Timed]:
     return notes.timed
 
 
-def _sizes(run: Run, request: Request, places: list[Place]) -> dict[Place, tuple[int, str]]:
+def _sizes(run: Run, request: RecordingRequest, places: list[FunctionLocation]) -> dict[FunctionLocation, tuple[int, str]]:
     """How many different sizes calls of these functions had in one execution, and what is their size."""
     import numpy as np
 
@@ -102,7 +104,7 @@ def execute(run: Run, folder: Path) -> Execution:
         raise CollectError(str(error), lasting=error.lasting) from None
 
 
-def check_started(run: Run, notes: Notes) -> None:
+def check_started(run: Run, notes: RecorderNotes) -> None:
     """Raises CollectError when no interpreter loaded the recorder."""
     if not notes.interpreters:
         raise CollectError(
@@ -112,7 +114,7 @@ def check_started(run: Run, notes: Notes) -> None:
         )
 
 
-def ask(folder: Path, places: Sequence[Place], request: Request, modules: Sequence[tuple[str, Path]]) -> None:
+def ask(folder: Path, places: Sequence[FunctionLocation], request: RecordingRequest, modules: Sequence[tuple[str, Path]]) -> None:
     """Write what the interpreters are to record."""
     folder.mkdir()
     lines: list[Sequence[object]] = [(request.keep, int(request.outermost), *(part for pair in modules for part in pair))]
@@ -121,7 +123,9 @@ def ask(folder: Path, places: Sequence[Place], request: Request, modules: Sequen
     (folder / "request").write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
-def _calls(places: Sequence[Place], notes: Notes, records: Records, pace: Pace | None, lines: list[str]) -> Calls:
+def _calls(
+    places: Sequence[FunctionLocation], notes: RecorderNotes, records: Records, pace: Pace | None, lines: list[str]
+) -> Calls:
     return Calls(
         names=[place.uid for place in places],
         function=records.function,

@@ -8,19 +8,22 @@ from pathlib import Path
 
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.complexity.python.notes import Timed
-from perfvcs.collectors.complexity.python.place import Place
+from perfvcs.collectors.complexity.python.place import FunctionLocation
 from perfvcs.collectors.complexity.python.questions import MAIN, definitions
 from perfvcs.launcher.execution import name_command
 
 MORE = 3  # times as many functions are tried as are wanted, since some have no size
 
 # What was found in this process, by folder and command: the executions of one job record the same functions.
-_found: dict[tuple[Path, tuple[str, ...], int], list[Place]] = {}
+_found: dict[tuple[Path, tuple[str, ...], int], list[FunctionLocation]] = {}
 
 
 def discover(
-    run: Run, most: int, timed: Callable[[], list[Timed]], sizes: Callable[[list[Place]], dict[Place, tuple[int, str]]]
-) -> list[Place]:
+    run: Run,
+    most: int,
+    timed: Callable[[], list[Timed]],
+    sizes: Callable[[list[FunctionLocation]], dict[FunctionLocation, tuple[int, str]]],
+) -> list[FunctionLocation]:
     """At most ``most`` functions, with their sizes as expressions; raises CollectError when there are none.
 
     ``timed`` executes once and times all functions, ``sizes`` executes once and records some: how many sizes each had, and what these are.
@@ -43,15 +46,15 @@ def discover(
     return _found[key]
 
 
-def entries(places: list[Place]) -> str:
+def entries(places: list[FunctionLocation]) -> str:
     """A line that names functions as they can be written into perf.toml."""
     named = ", ".join(f'"{place.uid}={place.size}"' for place in places)
     return f"recorded were the slowest functions with a size; to keep to these, write functions = [{named}]"
 
 
-def _places(timed: list[Timed]) -> list[Place]:
+def _places(timed: list[Timed]) -> list[FunctionLocation]:
     """The functions as places, slowest first."""
-    total: dict[Place, int] = {}
+    total: dict[FunctionLocation, int] = {}
     known: dict[str, dict[int, str]] = {}
     for one in timed:
         if one.path not in known:
@@ -59,6 +62,6 @@ def _places(timed: list[Timed]) -> list[Place]:
         name = known[one.path].get(one.line)
         module = Path(one.path).stem if one.module in (MAIN, "__mp_main__", "") else one.module
         if name is not None:
-            place = Place(module, name)
+            place = FunctionLocation(module, name)
             total[place] = total.get(place, 0) + one.nanoseconds
     return sorted(total, key=lambda place: -total[place])

@@ -26,7 +26,7 @@ class Timed:
 
 
 @dataclass
-class Notes:
+class RecorderNotes:
     """``modules``: the files of those that were instrumented. ``defined``, ``errors`` and ``guesses`` are by the functions' numbers.
 
     ``untouched`` has modules that were loaded another way, with that; ``failed`` those that could not be instrumented, with the reason.
@@ -45,9 +45,9 @@ class Notes:
     slow: list[str] = field(default_factory=list)
 
 
-def read_notes(folder: Path) -> Notes:
+def read_notes(folder: Path) -> RecorderNotes:
     """The notes of all interpreters of one execution; lines that are not as they should be are left out: programs could write some."""
-    notes = Notes()
+    notes = RecorderNotes()
     for path in sorted(folder.glob("notes-*.txt"))[:MAX_FILES]:
         for line in _content(path).decode(errors="replace").split(END)[:-1]:
             kind, *fields = (_printable(part) for part in line.split(SEPARATOR))
@@ -55,7 +55,7 @@ def read_notes(folder: Path) -> Notes:
     return notes
 
 
-def _take(notes: Notes, kind: str, fields: list[str]) -> None:
+def _take(notes: RecorderNotes, kind: str, fields: list[str]) -> None:
     match kind, fields:
         case "started", [executable, version]:
             notes.interpreters.append((executable, version))

@@ -13,7 +13,7 @@ NAME = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:@(?P<line>[1-9]\d{0,
 
 
 @dataclass(frozen=True)
-class Place:
+class FunctionLocation:
     """A Python function to be recorded; ``line`` is 0 where the name is enough, ``size`` None where it is to be guessed."""
 
     module: str
@@ -27,7 +27,7 @@ class Place:
         return f"{self.module}:{self.name}" + (f"@{self.line}" if self.line else "")
 
     @classmethod
-    def of(cls, function: Function) -> Place:
+    def of(cls, function: Function) -> FunctionLocation:
         """The place that an entry names; raises UsageError for what is no name or no expression.
 
         >>> Place.of(Function("pkg.mod:List.insert@12", "len(self)"))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perfvcs.collector import CollectError
-from perfvcs.collectors.complexity.python.notes import Notes
-from perfvcs.collectors.complexity.python.place import Place
+from perfvcs.collectors.complexity.python.notes import RecorderNotes
+from perfvcs.collectors.complexity.python.place import FunctionLocation
 from perfvcs.collectors.complexity.recording import Records
 from perfvcs.errors import nearest
 from perfvcs.foreign import content
@@ -17,7 +17,7 @@ MAX_SOURCE = 16 << 20  # bytes of a module that is read for its names
 MAIN = "__main__"
 
 
-def check_defined(places: Sequence[Place], notes: Notes) -> None:
+def check_defined(places: Sequence[FunctionLocation], notes: RecorderNotes) -> None:
     """Raises CollectError for the first function that no interpreter met, with the nearest that there is."""
     for number, place in enumerate(places):
         if number not in notes.defined:
@@ -26,7 +26,7 @@ def check_defined(places: Sequence[Place], notes: Notes) -> None:
             )
 
 
-def _why_not(place: Place, notes: Notes, met: Sequence[Place]) -> str:
+def _why_not(place: FunctionLocation, notes: RecorderNotes, met: Sequence[FunctionLocation]) -> str:
     """Why a function was not met, and what to do; ``met`` are those that were."""
     path = notes.modules.get(place.module) or notes.modules.get(MAIN)
     for name in (place.module, MAIN):
@@ -73,7 +73,7 @@ def _walk(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | a
             yield from _walk(node, f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix)
 
 
-def remarks(places: Sequence[Place], notes: Notes, records: Records) -> list[str]:
+def remarks(places: Sequence[FunctionLocation], notes: RecorderNotes, records: Records) -> list[str]:
     """Lines about functions that were not called or did not end, and about sizes that failed or were guessed with doubt."""
     import numpy as np
 
@@ -101,7 +101,7 @@ def remarks(places: Sequence[Place], notes: Notes, records: Records) -> list[str
     return found
 
 
-def _guessed(place: Place, guesses: dict[str, bool], without: int, calls: int) -> list[str]:
+def _guessed(place: FunctionLocation, guesses: dict[str, bool], without: int, calls: int) -> list[str]:
     """What is to be said about a guessed size."""
     if without and without == calls:
         return [f"{place.uid}: no argument looks like a size: give one, as in {place.uid}=len(items)"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.curves.replication import Lines
+    from perfvcs.check.curves.replication import ExecutionLines
     from perfvcs.check.sessions import EarlierSessions
 
 VETO = 0.01
@@ -70,7 +70,7 @@ class Contrast:
 
 
 def contrasts(
-    members: Sequence[tuple[Lines, bool, Sequence[EarlierSessions]]], confidence: float, alpha: float
+    members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]], confidence: float, alpha: float
 ) -> list[Contrast]:
     """One contrast per curve: its lines, whether they are paired, and what earlier sessions show; in their order.
 
@@ -86,7 +86,7 @@ def contrasts(
 
 
 def _bucket(
-    members: Sequence[tuple[Lines, bool, Sequence[EarlierSessions]]], paired: bool, confidence: float, alpha: float
+    members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]], paired: bool, confidence: float, alpha: float
 ) -> list[Contrast]:
     import numpy as np
 
@@ -150,7 +150,7 @@ def _together(gaps: Sequence[huber.Shift]) -> NDArray[np.float64]:
     return hotelling(np.zeros_like(away), away, paired=True)
 
 
-def _between(pasts: Sequence[EarlierSessions], lines: Lines) -> sessions.Spread | None:
+def _between(pasts: Sequence[EarlierSessions], lines: ExecutionLines) -> sessions.Spread | None:
     """The largest between-session variance that the histories of the curve's sizes show; None where they are too short.
 
     The variance that is added from inside the sessions is taken away, and no more, though medians have more of it than lines have.

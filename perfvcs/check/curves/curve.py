@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.case import UNSIZED, UNUSABLE, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.means import levelled, means
-from perfvcs.check.points import Points, points
+from perfvcs.check.points import CasePoints, points
 from perfvcs.check.statement import finite
 from perfvcs.statistics.regression.models import order
 from perfvcs.text.quantity import number
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.means import Grouped
-    from perfvcs.statistics.regression.choice import Choice, Rule
-    from perfvcs.statistics.regression.kind import Kind
+    from perfvcs.statistics.regression.choice import ModelChoice, Rule
+    from perfvcs.statistics.regression.kind import ErrorKind
     from perfvcs.statistics.regression.pairs import Pairs
-    from perfvcs.statistics.regression.scatter import Scatter
+    from perfvcs.statistics.regression.scatter import ScatterLaws
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
@@ -47,8 +47,8 @@ class Sides:
     """
 
     case: Case
-    baseline: Points
-    target: Points
+    baseline: CasePoints
+    target: CasePoints
     low: float
     high: float
     sized: bool
@@ -84,12 +84,12 @@ class Sides:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedCurves:
     """The curves of many cases at once: the group of a number is the case at that place of ``sides``."""
 
     sides: Sequence[Sides]
-    baseline: Choice
-    target: Choice
+    baseline: ModelChoice
+    target: ModelChoice
     family: Sequence[str]  # the kinds of error that are looked for
     level: bool  # whether executions are brought to one level
 
@@ -104,13 +104,13 @@ class Fitted:
             return pair(*_columns(self.sides, self.level), len(self.sides))
 
     @cached_property
-    def _scatter(self) -> Scatter:
-        from perfvcs.statistics.regression.scatter import Scatter
+    def _scatter(self) -> ScatterLaws:
+        from perfvcs.statistics.regression.scatter import ScatterLaws
 
-        return Scatter(self.pairs)
+        return ScatterLaws(self.pairs)
 
     @cached_property
-    def kinds(self) -> Kind:
+    def kinds(self) -> ErrorKind:
         """The kind of error of each case, by the values and not by the models."""
         return kinds(self.sides, self.family, level=self.level)
 
@@ -175,7 +175,7 @@ class Fitted:
         return slice(start, end)
 
 
-def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS, *, level: bool = True) -> Kind:
+def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS, *, level: bool = True) -> ErrorKind:
     """The kind of error of each case, from the means at each size as if these were independent; ``level``: executions at one level.
 
     What is in truth logarithmic must not be told as linear, nor n log n as quadratic: the report names the order of growth.
@@ -203,7 +203,7 @@ def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
     return found, decided
 
 
-def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
+def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> FittedCurves:
     """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.regression.choice``.
 
     "r2", the published rule, fits all values as they are. "aicc" fits the means at each size, weighted by how many values they are of
@@ -227,7 +227,7 @@ def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> Fitted:
             else:
                 (size, value, count), group = _stacked([one.levelled[side] for one in sides])
                 choices.append(described(size, value, count, group, groups=len(sides))[0])
-    return Fitted(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else KINDS, rule != "r2")
+    return FittedCurves(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else KINDS, rule != "r2")
 
 
 def _share(case: Case) -> Sides | Change:
@@ -251,15 +251,15 @@ def _share(case: Case) -> Sides | Change:
             return _decided(case, "not comparable", APART.format(*(number(bound) for both in ranges for bound in both)))
         first, second = (within(side, column) for side, column in zip(sides, kept, strict=True))
     else:
-        first, second = (Points(np.ones(len(side.value)), side.value, side.execution, side.builds) for side in sides)
+        first, second = (CasePoints(np.ones(len(side.value)), side.value, side.execution, side.builds) for side in sides)
     unit = float(max(np.abs(first.value).max(), np.abs(second.value).max())) or 1.0
-    scaled = [Points(side.size, side.value / unit, side.execution, side.builds) for side in (first, second)]
+    scaled = [CasePoints(side.size, side.value / unit, side.execution, side.builds) for side in (first, second)]
     return Sides(case, scaled[0], scaled[1], low, high, sized[0], unit)
 
 
-def within(side: Points, kept: NDArray[np.bool_]) -> Points:
+def within(side: CasePoints, kept: NDArray[np.bool_]) -> CasePoints:
     """The rows that are kept, of the same executions."""
-    return Points(side.size[kept], side.value[kept], side.execution[kept], side.builds)
+    return CasePoints(side.size[kept], side.value[kept], side.execution[kept], side.builds)
 
 
 def _decided(case: Case, word: Word, reason: str) -> Change:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import Fitted
+    from perfvcs.check.curves.curve import FittedCurves
 
 AGREE = 0.05  # coefficients within this share are the same
 CHANGED = 0.25
@@ -26,7 +26,7 @@ class DifferenceMethod(CurveMethod):
 
     name: ClassVar[str]
 
-    def judge(self, fits: Fitted, place: int) -> Change:
+    def judge(self, fits: FittedCurves, place: int) -> Change:
         """The change of the case at that place."""
         sides = fits.sides[place]
         found = effect(*fits.predicted(place, self._grid(fits, place)))
@@ -40,10 +40,10 @@ class DifferenceMethod(CurveMethod):
         )
 
     @abstractmethod
-    def finding(self, fits: Fitted, place: int) -> str:
+    def finding(self, fits: FittedCurves, place: int) -> str:
         """The kind of difference, in words."""
 
-    def error(self, fits: Fitted, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def error(self, fits: FittedCurves, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sizes all over the common range, and the difference of the best models there, where it is known."""
         import numpy as np
 
@@ -52,14 +52,14 @@ class DifferenceMethod(CurveMethod):
         known = np.isfinite(before) & np.isfinite(after)
         return grid[known], (after - before)[known]
 
-    def _grid(self, fits: Fitted, place: int) -> NDArray[np.float64]:
+    def _grid(self, fits: FittedCurves, place: int) -> NDArray[np.float64]:
         import numpy as np
 
         sides = fits.sides[place]
         return np.linspace(sides.low, sides.high, POINTS if sides.high > sides.low else 1)
 
 
-def _agree(fits: Fitted, place: int) -> bool:
+def _agree(fits: FittedCurves, place: int) -> bool:
     """Whether both best models are the same one with nearly the same coefficients."""
     if fits.models(place)[0] != fits.models(place)[1]:
         return False

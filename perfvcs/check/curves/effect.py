@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.curves.contrast import Contrast
     from perfvcs.check.curves.curve import Sides
-    from perfvcs.check.curves.replication import Lines
+    from perfvcs.check.curves.replication import ExecutionLines
 
 NOTHING = 1e-9  # a share below is rounding
 
@@ -32,11 +32,11 @@ class Effect(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Judged:
+class EffectCase:
     """A case with what is known of it, how small an effect counts, as a share, and the finest ``step`` of its values, in their unit."""
 
     sides: Sides
-    lines: Lines
+    lines: ExecutionLines
     contrast: Contrast
     place: int
     delta: float

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Curve, Word
-from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
+from perfvcs.check.curves.curve import FittedCurves, Sides, fitted, share
 from perfvcs.check.methods import Method
 from perfvcs.check.statement import direction, finite
 
@@ -40,7 +40,7 @@ class CurveMethod(Method):
         return [*(self.judge(fits, place) for place in range(len(sides))), *decided]
 
     @abstractmethod
-    def judge(self, fits: Fitted, place: int) -> Change:
+    def judge(self, fits: FittedCurves, place: int) -> Change:
         """The change of the case at that place."""
 
 

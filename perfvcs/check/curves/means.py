@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.points import Points
+    from perfvcs.check.points import CasePoints
 
     Floats = NDArray[np.float64]
     Grouped = tuple[Floats, Floats, Floats]
@@ -18,13 +18,13 @@ FEWEST = 3  # rows of an execution whose level is taken out
 ROUNDING = 1e-12  # a level this near to 1 is one
 
 
-def means(points: Points) -> Grouped:
+def means(points: CasePoints) -> Grouped:
     """The distinct sizes, the mean of the values at each, and how many these are."""
     distinct, mean, count, _, _ = _means(points)
     return distinct, mean, count
 
 
-def levelled(points: Points) -> Grouped:
+def levelled(points: CasePoints) -> Grouped:
     """The same of values divided by the level of their execution: what it took at its sizes over what all took there, 1 on average.
 
     Where executions have sizes of their own, a slow one would bend the curve at its sizes. Where all have the same ones, hardly anything
@@ -48,7 +48,7 @@ def levelled(points: Points) -> Grouped:
     return distinct, mean, count
 
 
-def _means(points: Points) -> tuple[Floats, Floats, Floats, NDArray[np.intp], Floats]:
+def _means(points: CasePoints) -> tuple[Floats, Floats, Floats, NDArray[np.intp], Floats]:
     """The same as ``means``, and of each row the place of its size and its weight."""
     import numpy as np
 

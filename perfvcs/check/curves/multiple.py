@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.curves.replication import Lines
+    from perfvcs.check.curves.replication import ExecutionLines
 
     Floats = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ SHARE = 0.75  # of the sizes there must show it
 TENTH = 10
 
 
-def multiple(found: Lines) -> int:
+def multiple(found: ExecutionLines) -> int:
     """1 where the target's values are at least ten times the baseline's, -1 where a tenth of them at most, else 0.
 
     That must hold of every value of both sides, at three quarters of the largest tenth of the sizes, or of the smallest, or of all (at
@@ -40,7 +40,7 @@ def multiple(found: Lines) -> int:
     return 0
 
 
-def _extremes(found: Lines) -> tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats]]:
+def _extremes(found: ExecutionLines) -> tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats]]:
     """The sizes that both sides have in rising order, and of either side the smallest and the largest value at each."""
     import numpy as np
 

@@ -8,14 +8,14 @@ from perfvcs.check.curves.finding import outgrows
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Curve
-    from perfvcs.check.curves.curve import Fitted
+    from perfvcs.check.curves.curve import FittedCurves
 
 GOOD = 0.98  # r2 from which the order of a model is told
 FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
 FAR = 0.001  # and by this share of the values, or it is rounding
 
 
-def replaced(fits: Fitted, place: int, curve: Curve) -> bool:
+def replaced(fits: FittedCurves, place: int, curve: Curve) -> bool:
     """Whether the side that is above by the error outgrows the other by its own model, which explains it better than that error does.
 
     Compared are the mean distances from its means at all sizes, in shares of these: of its own model, and of the other side's with the

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.curve import Sides
-    from perfvcs.check.points import Points
+    from perfvcs.check.points import CasePoints
     from perfvcs.statistics.regression.models import Fit
 
     Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ LEAST = 0.1  # of the mean distance of a curve from 0: where it comes nearer, it
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class ExecutionLines:
     """The lines of both sides' executions, or of builds where they were repeated; shape (executions, 4).
 
     A line is the distance from the common curve over the size (its logarithm where all sizes are above 0): of logarithms where
@@ -53,7 +53,7 @@ class Lines:
         return len(self.first), len(self.second)
 
 
-def lines(sides: Sides) -> Lines | None:
+def lines(sides: Sides) -> ExecutionLines | None:
     """The lines of a case; None where a side has fewer than three sizes in common, or in each execution.
 
     Executions with fewer than three rows, or with one size, are left out, in pairs where the case is paired.
@@ -92,10 +92,10 @@ def lines(sides: Sides) -> Lines | None:
         (side.size[here], side.value[here], side.execution[here], (share if logarithmic else level)[here], share[here])
         for side, level, share, here in zip(points, expected, shares, kept, strict=True)
     ]
-    return Lines(counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both)
+    return ExecutionLines(counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both)
 
 
-def coefficients(found: Lines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
+def coefficients(found: ExecutionLines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
     """Of each execution, or build, the size of an error of that kind, as ``kind`` names them, against the common curve.
 
     ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / share^2. NaN where unknown.
@@ -114,7 +114,7 @@ def coefficients(found: Lines, kind: str, *, through: bool) -> tuple[Floats, Flo
     return sides[0], sides[1]
 
 
-def along(found: Lines, error: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+def along(found: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
     """Of each execution, or build, how many times an error (a value at each size) it lies above the common curve; weights as there."""
     import numpy as np
 
@@ -137,7 +137,7 @@ def _shares(expected: tuple[Floats, Floats], kept: Sequence[NDArray[np.bool_]]) 
     return [np.maximum(np.abs(level), least) for level in expected]
 
 
-def _ends(points: tuple[Points, Points], kept: Sequence[NDArray[np.bool_]]) -> tuple[float, float]:
+def _ends(points: tuple[CasePoints, CasePoints], kept: Sequence[NDArray[np.bool_]]) -> tuple[float, float]:
     """Up to which size, and from which on, a tenth of the sizes lies, and of the values: a tenth of the sizes may hold few of these."""
     import numpy as np
 
@@ -151,13 +151,13 @@ def _ends(points: tuple[Points, Points], kept: Sequence[NDArray[np.bool_]]) -> t
     return float(distinct[low]), float(distinct[-1 - high])
 
 
-def _along(side: Points, low: float) -> Floats:
+def _along(side: CasePoints, low: float) -> Floats:
     import numpy as np
 
     return np.log(side.size) if low > 0 else side.size
 
 
-def _expected(points: tuple[Points, Points], z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats] | None:
+def _expected(points: tuple[CasePoints, CasePoints], z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats] | None:
     """The common curve at each row of either side, NaN for rows that do not count; None where there are too few sizes.
 
     Where the executions had the same sizes it is the middle of both sides' means at each; else a smooth curve, since the mean of a few

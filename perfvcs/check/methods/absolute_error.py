@@ -16,7 +16,7 @@ from perfvcs.text.quantity import quantity
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import Fitted
+    from perfvcs.check.curves.curve import FittedCurves
 
 SHAPELESS = "the curves differ, but the errors follow no kind"
 STARTED = "the errors are {}, but the executions do not bear that out: their starts may have moved whole curves"
@@ -35,7 +35,7 @@ class AbsoluteError(CurveMethod):
     Source: Stupinsky 2018, 5.1 and formulas 5.1 and 5.3, chapter 6.
     """
 
-    def judge(self, fits: Fitted, place: int) -> Change:
+    def judge(self, fits: FittedCurves, place: int) -> Change:
         """The change of the case at that place."""
         sides, values = fits.sides[place], fits.values(place)
         kind, found = fits.kinds.name(place), effect(*values)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import Fitted
+    from perfvcs.check.curves.curve import FittedCurves
 
 Chosen = TypeVar("Chosen", bound=Method)
 FLAT = ("constant", "constant")
@@ -85,7 +85,7 @@ class Auto(Method):
         return rule(self.delta, self.confidence, self.alpha, self.asked)
 
 
-def _which(fits: Fitted) -> list[int]:
+def _which(fits: FittedCurves) -> list[int]:
     """The places of the cases that are curves: models describe both sides well, where they are not flat, and one is not.
 
     Well as the best model is chosen, in proportion to the level, or else as published, on the values as they are: what grows like

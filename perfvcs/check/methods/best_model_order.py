@@ -13,7 +13,7 @@ from perfvcs.statistics.regression.models import growth
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import Fitted
+    from perfvcs.check.curves.curve import FittedCurves
 
 STEEPER = 0.25  # difference of exponents from which a power is of another order; a fitted exponent is never exact
 
@@ -32,7 +32,7 @@ class BestModelOrder(CurveMethod):
     rule's own false alarm. Source: Perun, best model order equality.
     """
 
-    def judge(self, fits: Fitted, place: int) -> Change:
+    def judge(self, fits: FittedCurves, place: int) -> Change:
         """The change of the case at that place."""
         sides, (old, new) = fits.sides[place], fits.models(place)
         step, confidence = _step((old, new), fits.shapes(place)), min(fits.r2(place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.samples.sampled import Sample
+    from perfvcs.check.samples.sampled import ScaledSample
 
 BELOW = "a ratio needs means above 0: compare the values by student"
 
@@ -29,22 +29,22 @@ class BootstrapRatio(SampledMethod):
 
     name: ClassVar[str] = "bootstrap-ratio"
 
-    def outcomes(self, batch: Batch) -> list[Outcome]:
+    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
         """One per sample."""
         return [self._outcome(sample) for sample in batch.samples]
 
-    def _outcome(self, sample: Sample) -> Outcome:
+    def _outcome(self, sample: ScaledSample) -> RuleOutcome:
         from perfvcs.statistics.bootstrap import ratio
 
         base, target = (float(side.mean()) for side in sample.replicates)
         if min(base, target) <= 0:
-            return Outcome(target - base, reason=BELOW)
+            return RuleOutcome(target - base, reason=BELOW)
         found = ratio(_nested(sample, 0), _nested(sample, 1), self.stated)
         shift, low, high = ((each - 1) * base for each in (found.ratio, found.low, found.high))
-        return Outcome(shift, low, high, changed=found.low > 1 or found.high < 1)
+        return RuleOutcome(shift, low, high, changed=found.low > 1 or found.high < 1)
 
 
-def _nested(sample: Sample, number: int) -> Sequence[NDArray[np.float64]]:
+def _nested(sample: ScaledSample, number: int) -> Sequence[NDArray[np.float64]]:
     """The two levels that are drawn from."""
     side = sample.sides[number]
     if not sample.pair.builds:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.check.samples.sampled import Sample
+    from perfvcs.check.samples.sampled import ScaledSample
     from perfvcs.statistics.interval import Interval
 
 
@@ -26,15 +26,15 @@ class CiOverlap(SampledMethod):
 
     name: ClassVar[str] = "ci-overlap"
 
-    def outcomes(self, batch: Batch) -> list[Outcome]:
+    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
         """One per sample."""
         old, new = intervals(batch.samples, self.stated)
         shift, low, high = new.centre - old.centre, new.low - old.high, new.high - old.low
         rows = zip(shift.tolist(), low.tolist(), high.tolist(), strict=True)
-        return [Outcome(*row, changed=row[1] > 0 or row[2] < 0) for row in rows]
+        return [RuleOutcome(*row, changed=row[1] > 0 or row[2] < 0) for row in rows]
 
 
-def intervals(samples: Sequence[Sample], confidence: float) -> tuple[Interval, Interval]:
+def intervals(samples: Sequence[ScaledSample], confidence: float) -> tuple[Interval, Interval]:
     """The interval of the mean of each sample on both sides, in its unit."""
     import numpy as np
 

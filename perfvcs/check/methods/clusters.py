@@ -12,7 +12,7 @@ from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEW, FEWEST, WIDE
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
-from perfvcs.check.samples.sampled import Sample, grouped_means, samples
+from perfvcs.check.samples.sampled import ScaledSample, grouped_means, samples
 from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE
 from perfvcs.check.statement import UNKNOWN, Three, direction, state
 from perfvcs.statistics.clusters import MOST, Matched, match
@@ -47,7 +47,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class View:
+class ClusteredSample:
     """A sample's clusters: of logarithms, or where a value is 0 or below of shares of ``base``.
 
     That is the baseline's mean; where values are negative or it is 0, so that a ``ratio`` has no meaning, the larger of both sides'.
@@ -55,7 +55,7 @@ class View:
     ``gaps`` are the differences of the clusters, ``shares`` those of their shares (none for one cluster), ``total`` that of all values.
     """
 
-    sample: Sample
+    sample: ScaledSample
     matched: Matched
     logarithmic: bool
     base: float
@@ -119,15 +119,15 @@ class Clusters(PairMethod):
         q = q_values(np.array([nan if isinstance(view, Change) else view.p for view in views])).tolist()
         return [view if isinstance(view, Change) else self._judge(view, each) for view, each in zip(views, q, strict=True)]
 
-    def _views(self, found: Sequence[Sample]) -> list[View | Change]:
+    def _views(self, found: Sequence[ScaledSample]) -> list[ClusteredSample | Change]:
         """Each sample's view with its differences, or its change where there is nothing to cluster."""
         views = [self._view(sample) for sample in found]
         rows: list[tuple[NDArray[np.float64], NDArray[np.float64], float]] = []
         for view in views:
-            if isinstance(view, View):
+            if isinstance(view, ClusteredSample):
                 rows += _rows(view, self.confidence)
         gaps = iter(_gaps(rows))
-        complete: list[View | Change] = []
+        complete: list[ClusteredSample | Change] = []
         for view in views:
             if isinstance(view, Change):
                 complete.append(view)
@@ -138,7 +138,7 @@ class Clusters(PairMethod):
             complete.append(replace(view, gaps=means, shares=shares, total=next(gaps)))
         return complete
 
-    def _view(self, sample: Sample) -> View | Change:
+    def _view(self, sample: ScaledSample) -> ClusteredSample | Change:
         first, second = sample.sides
         base, other = (float(side.means().mean()) for side in sample.sides)
         if min(sample.counts) < 2:
@@ -155,9 +155,9 @@ class Clusters(PairMethod):
             return self._plain(sample, "inconclusive", CENTRED)
         runs = [[run if logarithmic else run / base for run in side.runs(logarithms=logarithmic)] for side in sample.sides]
         most = max(1, min(MOST, min(len(first.values), len(second.values)) // VALUES))
-        return View(sample, match(runs[0], runs[1], most, VISITED), logarithmic, base, ratio)
+        return ClusteredSample(sample, match(runs[0], runs[1], most, VISITED), logarithmic, base, ratio)
 
-    def _judge(self, view: View, q: float) -> Change:
+    def _judge(self, view: ClusteredSample, q: float) -> Change:
         delta = self.least(view.sample.pair.case, view.base * view.sample.unit)
         bar = log1p(delta) if view.logarithmic else delta
         sure = q <= DISCOVERIES
@@ -200,10 +200,10 @@ class Clusters(PairMethod):
             builds=view.sample.counts if view.sample.pair.builds else None, finding=_finding(view, moved, bool(shifted), bar),
         )  # fmt: skip
 
-    def _differs(self, view: View, gap: Gap) -> bool:
+    def _differs(self, view: ClusteredSample, gap: Gap) -> bool:
         return gap.p * view.tests <= self.alpha
 
-    def _sure(self, view: View, word: Word) -> tuple[Word, str]:
+    def _sure(self, view: ClusteredSample, word: Word) -> tuple[Word, str]:
         """The word of a change, as far as the design carries it."""
         fewest = min(view.sample.counts)
         if fewest < FEWEST:
@@ -212,11 +212,11 @@ class Clusters(PairMethod):
             return "suspected", APART
         return (word, "") if view.matched.alike else ("suspected", UNALIKE)
 
-    def _means(self, sample: Sample) -> tuple[float, float]:
+    def _means(self, sample: ScaledSample) -> tuple[float, float]:
         first, second = (float(side.mean()) * sample.unit for side in sample.replicates)
         return first, second
 
-    def _plain(self, sample: Sample, word: Word, reason: str) -> Change:
+    def _plain(self, sample: ScaledSample, word: Word, reason: str) -> Change:
         base, target = self._means(sample)
         effects = (0.0, 0.0, 0.0) if word == "same" else (target / base - 1 if base > 0 else None, None, None)
         return state(
@@ -225,7 +225,7 @@ class Clusters(PairMethod):
         )  # fmt: skip
 
 
-def _rows(view: View, confidence: float) -> Iterable[tuple[NDArray[np.float64], NDArray[np.float64], float]]:
+def _rows(view: ClusteredSample, confidence: float) -> Iterable[tuple[NDArray[np.float64], NDArray[np.float64], float]]:
     """What is to be compared, and with what confidence: the means in each cluster, the shares of each, and all values."""
     import numpy as np
 
@@ -269,7 +269,7 @@ def _gaps(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64], float]]
     return found
 
 
-def _finding(view: View, moved: Sequence[int], shifted: bool, bar: float) -> str:
+def _finding(view: ClusteredSample, moved: Sequence[int], shifted: bool, bar: float) -> str:
     """The clusters in words: ``2 clusters: 10.1 ms same, 14.9 -> 17 ms +14.1 %; shares 80, 20 -> 65, 35 %``."""
     k = len(view.gaps)
     if k == 1 and view.matched.alike:

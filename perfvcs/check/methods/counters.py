@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
-    from perfvcs.check.rows import Table
-    from perfvcs.statistics.multivariate.counters import Compared
+    from perfvcs.check.rows import UnitTable
+    from perfvcs.statistics.multivariate.counters import CounterComparison
     from perfvcs.summary import Measured
 
 FEWEST = 5  # observations of either side
@@ -122,7 +122,7 @@ def _runs(case: Case, one: Measured, uid: str, names: Sequence[str]) -> list[NDA
     """The runs of a profile, each (times, counters): its executions, or all of it where an execution is one observation."""
     import numpy as np
 
-    table: Table = case.rows.table(one, uid)
+    table: UnitTable = case.rows.table(one, uid)
     values, places = np.stack([table.metrics[name] for name in names], axis=1), np.stack([table.binary, table.execution], axis=1)
     iteration = table.iteration
     if has_totals(case.header.job, case.header.metrics):
@@ -143,7 +143,12 @@ def _complete(old: Sequence[NDArray[np.float64]], new: Sequence[NDArray[np.float
 
 
 def _change(
-    case: Case, uid: str, word: Word, reason: str = "", executions: tuple[int, int] = (0, 0), found: Compared | None = None
+    case: Case,
+    uid: str,
+    word: Word,
+    reason: str = "",
+    executions: tuple[int, int] = (0, 0),
+    found: CounterComparison | None = None,
 ) -> Change:
     every = found.clusters if found else ()
     regressed = [one.target for one in every if one.regressed]

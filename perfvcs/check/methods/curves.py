@@ -13,8 +13,8 @@ from perfvcs.check.bounds import stated
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.condensation import condense
 from perfvcs.check.curves.contrast import contrasts
-from perfvcs.check.curves.curve import Fitted, Sides, fitted, share
-from perfvcs.check.curves.effect import Judged
+from perfvcs.check.curves.curve import FittedCurves, Sides, fitted, share
+from perfvcs.check.curves.effect import EffectCase
 from perfvcs.check.curves.finding import orders, outgrows, sentence
 from perfvcs.check.curves.multiple import multiple
 from perfvcs.check.curves.replacement import replaced
@@ -73,7 +73,7 @@ class Curves(Method):
             changes += LogMedian(self.delta, self.confidence, self.alpha, self.asked).compare(rest)
         return [*changes, *decided]
 
-    def judge(self, fits: Fitted, places: Iterable[int]) -> tuple[list[Change], list[Case]]:
+    def judge(self, fits: FittedCurves, places: Iterable[int]) -> tuple[list[Change], list[Case]]:
         """One change per case at these places, and the cases that cannot be judged as a curve."""
         import numpy as np
 
@@ -86,10 +86,10 @@ class Curves(Method):
         for (place, sides, one, past), contrast, each in zip(able, found, q, strict=True):
             least = self.least(sides.case, sides.means[0] * sides.unit)
             delta = max([least, *(expm1(aa_floor(part.audits)) for part in past)])
-            changes.append(self._change(fits, Judged(sides, one, contrast, place, delta, _step(sides)), each))
+            changes.append(self._change(fits, EffectCase(sides, one, contrast, place, delta, _step(sides)), each))
         return changes, rest
 
-    def _change(self, fits: Fitted, one: Judged, q: float) -> Change:
+    def _change(self, fits: FittedCurves, one: EffectCase, q: float) -> Change:
         kind = fits.kinds.name(one.place) or "none"
         word, reason = self._word(one, q, kind)
         bound = self._bound(one)
@@ -111,7 +111,7 @@ class Curves(Method):
             reason=reason, finding=_finding(fits, one, curve, part) if moved else "", curve=curve,
         )  # fmt: skip
 
-    def _word(self, one: Judged, q: float, kind: str) -> tuple[Word, str]:
+    def _word(self, one: EffectCase, q: float, kind: str) -> tuple[Word, str]:
         contrast, bar = one.contrast, one.bar
         fewest, unit = min(one.lines.counts), "build" if one.lines.builds else "execution"
         largest = max(map(abs, contrast.theta))
@@ -140,12 +140,12 @@ class Curves(Method):
             return "suspected", UNSURE
         return "inconclusive", APART if apart else WIDE
 
-    def _bound(self, one: Judged) -> float | None:
+    def _bound(self, one: EffectCase) -> float | None:
         """How large the effect is at most; None where the intervals are known to be too narrow."""
         apart = not one.sides.case.chosen.paired and one.contrast.between is None
         return None if min(one.lines.counts) < FEWEST or apart or multiple(one.lines) else one.bound
 
-    def _curve(self, fits: Fitted, one: Judged) -> Curve:
+    def _curve(self, fits: FittedCurves, one: EffectCase) -> Curve:
         """The curve with the kind's coefficient as the executions repeat it, where there are several.
 
         A slope on top of an offset whose interval holds 0 is not repeated by them: what is left is a constant. The starts of executions
@@ -165,7 +165,7 @@ class Curves(Method):
             return self._repeated(one, msgspec.structs.replace(curve, kind="constant"), through=True)
         return found
 
-    def _repeated(self, one: Judged, curve: Curve, *, through: bool) -> Curve:
+    def _repeated(self, one: EffectCase, curve: Curve, *, through: bool) -> Curve:
         """The curve with its kind's coefficient and interval from the executions, where they have it."""
         import numpy as np
 
@@ -187,7 +187,7 @@ def _step(sides: Sides) -> float:
     return finest(sides.case.about, lambda: (both[0].tolist(), both[1].tolist()))
 
 
-def _level(fits: Fitted, one: Judged) -> bool:
+def _level(fits: FittedCurves, one: EffectCase) -> bool:
     """Whether the error is of one sign and of nearly one size from the smallest to the largest sizes."""
     first, last = fits.kinds.predict([one.sides.low, one.sides.high], one.place).tolist()
     return bool(first * last > 0 and abs(last - first) < LEVEL * max(abs(first), abs(last)))
@@ -205,7 +205,7 @@ def _without_kind(curve: Curve) -> Curve:
     return msgspec.structs.replace(curve, kind="none", coefficient=None, low=None, high=None)
 
 
-def _finding(fits: Fitted, one: Judged, curve: Curve, part: int) -> str:
+def _finding(fits: FittedCurves, one: EffectCase, curve: Curve, part: int) -> str:
     """The kind of error, the orders of growth where they changed, and at which sizes the effect is."""
     new = replaced(fits, one.place, curve)
     steps = orders(curve, replaced=new)
@@ -222,7 +222,7 @@ def _finding(fits: Fitted, one: Judged, curve: Curve, part: int) -> str:
     return "; ".join(each for each in (", ".join(each for each in (said, steps) if each), where) if each)
 
 
-def _sizes(one: Judged, part: int) -> str:
+def _sizes(one: EffectCase, part: int) -> str:
     """``at sizes 4,510 to 5,000``."""
     sides, ends = one.sides, one.lines.ends
     low, high = ((sides.low, ends[0]), (ends[1], sides.high), (sides.low, sides.high))[part]

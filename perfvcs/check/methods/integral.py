@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import Fitted
+    from perfvcs.check.curves.curve import FittedCurves
 
 SAME = 0.10
 CHANGED = 0.25
@@ -28,7 +28,7 @@ class Integral(CurveMethod):
     does not enter, nor whether the models fit. Source: Perun, integral comparison (Stupinsky 2019).
     """
 
-    def judge(self, fits: Fitted, place: int) -> Change:
+    def judge(self, fits: FittedCurves, place: int) -> Change:
         """The change of the case at that place."""
         import numpy as np
 

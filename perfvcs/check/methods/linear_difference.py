@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfvcs.check.curves.curve import Fitted
+from perfvcs.check.curves.curve import FittedCurves
 from perfvcs.check.curves.difference import DifferenceMethod
 from perfvcs.check.curves.finding import sentence
 
@@ -23,7 +23,7 @@ class LinearDifference(DifferenceMethod):
 
     name = "linear-difference"
 
-    def finding(self, fits: Fitted, place: int) -> str:
+    def finding(self, fits: FittedCurves, place: int) -> str:
         """The kind of difference."""
         import numpy as np
 

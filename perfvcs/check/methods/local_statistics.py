@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.curves.curve import Fitted, Sides
+    from perfvcs.check.curves.curve import FittedCurves, Sides
 
 WINDOWS = 20
 FEWEST = 2  # sizes in a window
@@ -38,7 +38,7 @@ class LocalStatistics(CurveMethod):
     (Stupinsky 2019), whose windows are reported one by one; the word for all of them follows the same two shares.
     """
 
-    def judge(self, fits: Fitted, place: int) -> Change:
+    def judge(self, fits: FittedCurves, place: int) -> Change:
         """The change of the case at that place."""
         import numpy as np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 UNREACHABLE = "so few {}s cannot reach p = {:.3g}: at least {}"
 MOST = 30  # replicates that are looked through for the fewest that can reach a level
@@ -22,7 +22,7 @@ class Permutation(SampledMethod):
 
     name: ClassVar[str] = "permutation"
 
-    def outcomes(self, batch: Batch) -> list[Outcome]:
+    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
         """One per sample."""
         from perfvcs.statistics.difference import paired, welch
         from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
@@ -36,6 +36,6 @@ class Permutation(SampledMethod):
             reason = UNREACHABLE.format(batch.samples[0].kind, self.alpha, fewest)
         rows = zip(*(column.tolist() for column in (found.estimate, found.low, found.high, p)), strict=True)
         return [
-            Outcome(shift, low, high, changed=chance <= self.alpha, permutation_p=chance, p=chance, reason=reason)
+            RuleOutcome(shift, low, high, changed=chance <= self.alpha, permutation_p=chance, p=chance, reason=reason)
             for shift, low, high, chance in rows
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfvcs.check.curves.curve import Fitted
+from perfvcs.check.curves.curve import FittedCurves
 from perfvcs.check.curves.difference import DifferenceMethod
 from perfvcs.text.quantity import quantity
 
@@ -23,7 +23,7 @@ class PolynomialDifference(DifferenceMethod):
 
     name = "polynomial-difference"
 
-    def finding(self, fits: Fitted, place: int) -> str:
+    def finding(self, fits: FittedCurves, place: int) -> str:
         """The kind of difference."""
         import numpy as np
 

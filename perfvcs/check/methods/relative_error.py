@@ -9,7 +9,7 @@ from perfvcs.check.curves.judgement import CurveMethod, effect, graded, judged
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import Fitted
+    from perfvcs.check.curves.curve import FittedCurves
 
 SAME = 0.05
 CHANGED = 0.25
@@ -24,7 +24,7 @@ class RelativeError(CurveMethod):
     those of Perun, the tool in which the thesis was built.
     """
 
-    def judge(self, fits: Fitted, place: int) -> Change:
+    def judge(self, fits: FittedCurves, place: int) -> Change:
         """The change of the case at that place."""
         sides, found = fits.sides[place], effect(*fits.values(place))
         word, reason = graded(sides, found, SAME, CHANGED)

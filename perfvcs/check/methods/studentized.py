@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import Fitted
+    from perfvcs.check.curves.curve import FittedCurves
 
 LEVEL = 0.01
 OUTSTANDING = 3.0
@@ -41,7 +41,7 @@ class Studentized(CurveMethod):
     5.6; the thesis names no limit, the test and the 3 are the usual ones.
     """
 
-    def judge(self, fits: Fitted, place: int) -> Change:
+    def judge(self, fits: FittedCurves, place: int) -> Change:
         """The change of the case at that place."""
         import numpy as np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class TTest(SampledMethod):
     name: ClassVar[str] = "t-test"
     level: ClassVar[float | None] = 0.01
 
-    def outcomes(self, batch: Batch) -> list[Outcome]:
+    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
         """One per sample."""
         from perfvcs.statistics.difference import welch
 
         found = welch(batch.baseline, batch.target, self.stated)
         rows = zip(*(column.tolist() for column in (found.estimate, found.low, found.high, found.p)), strict=True)
-        return [Outcome(shift, low, high, changed=p < 1 - self.stated, p=p) for shift, low, high, p in rows]
+        return [RuleOutcome(shift, low, high, changed=p < 1 - self.stated, p=p) for shift, low, high, p in rows]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.check.methods.ci_overlap import intervals
-from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 INSIDE = "a mean lies inside the other's interval"
 
@@ -21,7 +21,7 @@ class Visual(SampledMethod):
 
     name: ClassVar[str] = "visual"
 
-    def outcomes(self, batch: Batch) -> list[Outcome]:
+    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
         """One per sample."""
         import numpy as np
 
@@ -37,6 +37,6 @@ class Visual(SampledMethod):
         columns = (test.estimate, test.low, test.high, changed, inside, test.p)
         rows = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
         return [
-            Outcome(shift, low, high, changed=different, same=within, p=p, reason=INSIDE if within else "")
+            RuleOutcome(shift, low, high, changed=different, same=within, p=p, reason=INSIDE if within else "")
             for shift, low, high, different, within, p in rows
         ]

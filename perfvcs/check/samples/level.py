@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from perfvcs.check.sessions import EarlierSessions
 
 if TYPE_CHECKING:
-    from perfvcs.statistics.changepoints.newest import Newest
+    from perfvcs.statistics.changepoints.newest import NewestValue
 
 NEAR = 10  # earlier sessions among which a usual value has some above and some below
 SOME = 2
@@ -55,7 +55,7 @@ def standing(past: EarlierSessions, baseline: str, target: str) -> Standing | No
     )  # fmt: skip
 
 
-def _judged(means: tuple[float, ...]) -> tuple[Newest, int] | None:
+def _judged(means: tuple[float, ...]) -> tuple[NewestValue, int] | None:
     """The newest value of a series, and where its level begins."""
     from perfvcs.statistics.changepoints.judgement import judge
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from perfvcs.statistics.covariate import far_apart, slope
 
 if TYPE_CHECKING:
-    from perfvcs.check.case import Execution, Executions, Pair
+    from perfvcs.check.case import CaseExecution, Executions, Pair
     from perfvcs.summary import Measured
 
 FEWEST = 8  # executions a side: of fewer the slope is not worth its degree of freedom
@@ -49,7 +49,7 @@ def at_one_pace(pair: Pair) -> Pair:
     return replace(pair, before=first, after=second)
 
 
-def _moved(session: tuple[Execution, ...], by: list[float], stretch: float) -> tuple[Execution, ...]:
+def _moved(session: tuple[CaseExecution, ...], by: list[float], stretch: float) -> tuple[CaseExecution, ...]:
     logs = [log(one.value) - less for one, less in zip(session, by, strict=True)]
     middle = fmean(logs)
     return tuple(replace(one, value=exp(middle + stretch * (value - middle))) for one, value in zip(session, logs, strict=True))

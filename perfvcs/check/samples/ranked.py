@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.samples.sampled import Batch, Outcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 if TYPE_CHECKING:
     from perfvcs.statistics.ranks import Tested
@@ -29,7 +29,7 @@ class RankedMethod(SampledMethod):
     level: ClassVar[float | None] = LEVEL
     medians: ClassVar[bool] = True
 
-    def outcomes(self, batch: Batch) -> list[Outcome]:
+    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
         """One per sample."""
         from perfvcs.statistics.ranks import shift
 
@@ -37,7 +37,8 @@ class RankedMethod(SampledMethod):
         p = self.test(batch).p.tolist()
         rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), p, _normal(batch), strict=True)
         return [
-            Outcome(gap, low, high, changed=chance < LEVEL, p=chance, finding=finding) for gap, low, high, chance, finding in rows
+            RuleOutcome(gap, low, high, changed=chance < LEVEL, p=chance, finding=finding)
+            for gap, low, high, chance, finding in rows
         ]
 
     @abstractmethod

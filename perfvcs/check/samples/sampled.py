@@ -34,7 +34,7 @@ APART = "measured apart, which this rule makes no allowance for"
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class SampleSide:
     """One side's finite ``values``, the number of the ``execution`` of each (from 0, ascending), and the ``build`` of each execution."""
 
     values: NDArray[np.float64]
@@ -58,7 +58,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ScaledSample:
     """A pair with its numbers in ``unit``s of the metric's unit: a power of two that keeps squares within a float.
 
     There is one replicate per execution; where builds were repeated one per build, the mean of its executions, since these share its
@@ -66,7 +66,7 @@ class Sample:
     """
 
     pair: Pair
-    sides: tuple[Side, Side]
+    sides: tuple[SampleSide, SampleSide]
     replicates: tuple[NDArray[np.float64], NDArray[np.float64]]
     unit: float
 
@@ -88,7 +88,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RuleOutcome:
     """What a rule says of a sample: ``shift`` is target minus baseline in the sample's unit, with its interval.
 
     ``same`` where the rule itself says so; otherwise that is read from the interval.
@@ -109,7 +109,7 @@ class Outcome:
 class Batch:
     """Samples with equal counts; their replicates as ``baseline`` (samples, m) and ``target`` (samples, k)."""
 
-    samples: list[Sample]
+    samples: list[ScaledSample]
     baseline: NDArray[np.float64]
     target: NDArray[np.float64]
 
@@ -140,20 +140,20 @@ class SampledMethod(PairMethod):
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
         found = samples(pairs, medians=self.medians)
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, RuleOutcome] = {}
         for batch in _batches(found):
             outcomes |= zip(map(id, batch.samples), self.outcomes(batch), strict=True)
         return [self._conclude(sample, outcomes.get(id(sample))) for sample in found]
 
     @abstractmethod
-    def outcomes(self, batch: Batch) -> list[Outcome]:
+    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
         """One outcome per sample, each of at least two replicates a side, not all of them equal."""
 
-    def _conclude(self, sample: Sample, outcome: Outcome | None) -> Change:
+    def _conclude(self, sample: ScaledSample, outcome: RuleOutcome | None) -> Change:
         """The outcome in words; a sample without one is of equal values, or has a single replicate on a side."""
         base, target = ((median if self.medians else mean)(side.tolist()) for side in sample.replicates)
         if outcome is None:
-            outcome = Outcome(0.0, 0.0, 0.0) if min(sample.counts) > 1 else Outcome(target - base)
+            outcome = RuleOutcome(0.0, 0.0, 0.0) if min(sample.counts) > 1 else RuleOutcome(target - base)
         reference, relative = _shares(sample, outcome, base, target)
         delta = self.least(sample.pair.case, reference * sample.unit)
         bar = delta * reference
@@ -178,7 +178,7 @@ class SampledMethod(PairMethod):
         shift, low, high = (finite(each * sample.unit) for each in (outcome.shift, outcome.low, outcome.high))
         return msgspec.structs.replace(change, shift=shift, shift_low=low, shift_high=high)
 
-    def _word(self, sample: Sample, outcome: Outcome, bar: float) -> tuple[Word, str]:
+    def _word(self, sample: ScaledSample, outcome: RuleOutcome, bar: float) -> tuple[Word, str]:
         if min(sample.counts) < 2:
             return "inconclusive", ALONE.format(sample.kind)
         if outcome.changed:
@@ -188,7 +188,7 @@ class SampledMethod(PairMethod):
         return "inconclusive", outcome.reason or (SHORT.format(sample.kind) if isinf(outcome.high - outcome.low) else WIDE)
 
 
-def _shares(sample: Sample, outcome: Outcome, base: float, target: float) -> tuple[float, Three]:
+def _shares(sample: ScaledSample, outcome: RuleOutcome, base: float, target: float) -> tuple[float, Three]:
     """What delta is a share of, in the sample's unit, and the effects as shares of the baseline where these have a meaning.
 
     It is the baseline's centre; where values are negative or that is 0, the larger of both, whatever their signs.
@@ -201,7 +201,7 @@ def _shares(sample: Sample, outcome: Outcome, base: float, target: float) -> tup
     return base, (effect, low, high)
 
 
-def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[Sample]:
+def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSample]:
     """The pairs' measurements and replicates; with ``medians`` an execution has its median alone, and no profile is opened."""
     import numpy as np
 
@@ -214,11 +214,11 @@ def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[Sample]:
         largest = float(max(np.abs(first.values).max(), np.abs(second.values).max()))
         unit = 2.0 ** (frexp(largest)[1] - 1) if largest else 1.0
         sides = (
-            Side(first.values / unit, first.execution, first.build),
-            Side(second.values / unit, second.execution, second.build),
+            SampleSide(first.values / unit, first.execution, first.build),
+            SampleSide(second.values / unit, second.execution, second.build),
         )
         builds = pair.builds is not None
-        found.append(Sample(pair, sides, (sides[0].replicates(builds), sides[1].replicates(builds)), unit))
+        found.append(ScaledSample(pair, sides, (sides[0].replicates(builds), sides[1].replicates(builds)), unit))
     return found
 
 
@@ -231,14 +231,14 @@ def _prepare(pairs: Sequence[Pair]) -> None:
         pairs[0].case.rows.prepare(wanted.values())
 
 
-def _medians(executions: Executions) -> Side:
+def _medians(executions: Executions) -> SampleSide:
     import numpy as np
 
     values = np.array([execution.value for session in executions for execution in session])
-    return Side(values, np.arange(len(values)), _builds(executions))
+    return SampleSide(values, np.arange(len(values)), _builds(executions))
 
 
-def _measurements(pair: Pair, number: int, executions: Executions) -> Side:
+def _measurements(pair: Pair, number: int, executions: Executions) -> SampleSide:
     """The measurements of one side, those of each execution together."""
     import numpy as np
 
@@ -261,7 +261,7 @@ def _measurements(pair: Pair, number: int, executions: Executions) -> Side:
         before += len(session)
     numbers = np.concatenate(places)
     order = np.argsort(numbers, kind="stable")
-    return Side(np.concatenate(values)[order], numbers[order], _builds(executions))
+    return SampleSide(np.concatenate(values)[order], numbers[order], _builds(executions))
 
 
 def _builds(executions: Executions) -> NDArray[np.int64]:
@@ -288,11 +288,11 @@ def grouped_means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDAr
     return clipped
 
 
-def _batches(found: Sequence[Sample]) -> Iterator[Batch]:
+def _batches(found: Sequence[ScaledSample]) -> Iterator[Batch]:
     """The samples that can be tested, those with equal counts together."""
     import numpy as np
 
-    buckets: dict[tuple[bool, tuple[int, int]], list[Sample]] = defaultdict(list)
+    buckets: dict[tuple[bool, tuple[int, int]], list[ScaledSample]] = defaultdict(list)
     for sample in found:
         if min(sample.counts) > 1 and not sample.identical:
             buckets[sample.pair.paired, sample.counts].append(sample)

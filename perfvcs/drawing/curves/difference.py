@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check import Change
     from perfvcs.check.change import Curve
-    from perfvcs.statistics.regression.kind import Kind
+    from perfvcs.statistics.regression.kind import ErrorKind
 
 
 class Difference:
@@ -31,7 +31,7 @@ class Difference:
         self.difference = new.mean[after] - old.mean[before]
         self.unit = unit
         with np.errstate(all="ignore"):
-            self.kind: Kind = kind(old.size, old.mean, new.size, new.mean, family=KINDS, doubted=DOUBTED)
+            self.kind: ErrorKind = kind(old.size, old.mean, new.size, new.mean, family=KINDS, doubted=DOUBTED)
         self.curve: Curve | None = verdict.curve if verdict is not None else None
         self.range = max(old.size[0], new.size[0]), min(old.size[-1], new.size[-1])
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.condensed import Ranges
-    from perfvcs.statistics.regression.course import Course
+    from perfvcs.statistics.regression.course import SizeCourse
     from perfvcs.statistics.regression.models import Fit
 
     Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ NAMES = {
 }  # fmt: skip
 
 
-_known: dict[bytes, Course] = {}
+_known: dict[bytes, SizeCourse] = {}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Side:
     """One revision of a curve, and how it is drawn."""
 
     name: str
-    course: Course
+    course: SizeCourse
     colour: str
     marker: str
     dash: str
@@ -82,7 +82,7 @@ def sides_of(first: Sample | None, second: Sample | None) -> list[Side]:
     return [Side(name, _course(columns, within), *looks[name], unit, within) for name, columns in there]
 
 
-def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> Course:
+def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> SizeCourse:
     """The course of rows; that of the same ones, which a page's table and its figure ask for, is computed once."""
     import numpy as np
 
@@ -115,7 +115,7 @@ def sized(sample: Sample) -> bool:
     return sample.meaning.better != "none" and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST
 
 
-def equation(course: Course, model: str, unit: str) -> str:
+def equation(course: SizeCourse, model: str, unit: str) -> str:
     """``62.1 ns + 24.9 ns ln n``: a fitted model in numbers."""
     first, second = course.choice.fits[model].coefficients[0].tolist()
     if model == "power":
@@ -126,7 +126,7 @@ def equation(course: Course, model: str, unit: str) -> str:
     return quantity(first, unit) + (f" {sign} {quantity(abs(second), unit)} {NAMES[model]}" if NAMES[model] else "")
 
 
-def models(course: Course) -> list[str]:
+def models(course: SizeCourse) -> list[str]:
     """The models that could be fitted, the best one first."""
     known = [name for name, fit in course.choice.fits.items() if bool(fit.known[0])]
     best = course.choice.model()

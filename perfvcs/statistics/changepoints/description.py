@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import exp, nan, sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.changepoints.steps import SERIES, TURNS, Step
+from perfvcs.statistics.changepoints.steps import SERIES, TURNS, ChangePoint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.statistics.changepoints.confirmation import Segments
-    from perfvcs.statistics.changepoints.level import Level
+    from perfvcs.statistics.changepoints.level import LevelEstimate
 
 PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
 CLIP = 2.5  # standard deviations outside the levels
@@ -23,7 +23,7 @@ OUTSIDE = 3.0  # standard deviations from which a value is an outlier
 FEWEST = 4  # degrees of freedom
 
 
-def described(segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[Step]:
+def described(segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[ChangePoint]:
     """The steps at ascending places, between each one's neighbours; those that are ``settled`` were measured in turns."""
     import numpy as np
 
@@ -59,7 +59,7 @@ def described(segments: Segments, places: Sequence[int], inflation: float, settl
         error, df = _error(before, after, wide)
         names = tuple(name for name, says in ((SERIES, p[turn] <= chance), (TURNS, sure)) if says)
         found.append(
-            Step(
+            ChangePoint(
                 place, first, last, before.centre, after.centre, after.centre - before.centre,
                 error, df, float(p[turn]),
                 "step" if sudden else "drift", names,
@@ -68,7 +68,7 @@ def described(segments: Segments, places: Sequence[int], inflation: float, settl
     return join(ramps(clipped, found))
 
 
-def _error(before: Level, after: Level, inflation: float) -> tuple[float, float]:
+def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tuple[float, float]:
     """The standard error of the difference of two levels, with the pooled variance, and its degrees of freedom.
 
     These are Welch's, at least 4: of skewed values the shorter side decides how far the mean is off.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.changepoints.steps import Step
+    from perfvcs.statistics.changepoints.steps import ChangePoint
 
 
 def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.float64]:
@@ -25,13 +25,13 @@ def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.
     return np.concatenate([part - part.mean() for part in np.split(series, places)])
 
 
-def ramps(series: NDArray[np.float64], found: list[Step]) -> list[Step]:
+def ramps(series: NDArray[np.float64], found: list[ChangePoint]) -> list[ChangePoint]:
     """The changes, those in the same direction that follow each other closely as one drift where a ramp has the smaller BIC.
 
     A staircase of k steps has 2 k + 1 parameters, a ramp four. The longest staircases that a ramp explains become drifts; what was measured
     in turns stays.
     """
-    kept: list[Step] = []
+    kept: list[ChangePoint] = []
     rest = list(found)
     while rest:
         stairs = [rest.pop(0)]
@@ -41,12 +41,12 @@ def ramps(series: NDArray[np.float64], found: list[Step]) -> list[Step]:
     return kept
 
 
-def _follows(step: Step, following: Step) -> bool:
+def _follows(step: ChangePoint, following: ChangePoint) -> bool:
     near = following.effect * step.effect > 0 and following.place - step.place <= WIDE
     return near and TURNS not in step.detectors + following.detectors
 
 
-def _explained(series: NDArray[np.float64], stairs: list[Step], low: int, high: int) -> list[Step]:
+def _explained(series: NDArray[np.float64], stairs: list[ChangePoint], low: int, high: int) -> list[ChangePoint]:
     """A staircase between two other changes, with the longest part of it that is a ramp as a drift."""
     for length in range(len(stairs), 1, -1):
         for first in range(len(stairs) - length + 1):
@@ -58,7 +58,7 @@ def _explained(series: NDArray[np.float64], stairs: list[Step], low: int, high: 
     return stairs
 
 
-def _drift(series: NDArray[np.float64], stairs: list[Step], start: int, stop: int) -> Step | None:
+def _drift(series: NDArray[np.float64], stairs: list[ChangePoint], start: int, stop: int) -> ChangePoint | None:
     import numpy as np
 
     low, high = max(start, stairs[0].place - SIDE), min(stop, stairs[-1].place + SIDE)
@@ -78,9 +78,9 @@ def _drift(series: NDArray[np.float64], stairs: list[Step], start: int, stop: in
     )  # fmt: skip
 
 
-def join(found: Sequence[Step]) -> list[Step]:
+def join(found: Sequence[ChangePoint]) -> list[ChangePoint]:
     """Neighbouring drifts in the same direction as one, at the place of the surest, from the first level to the last."""
-    joined: list[Step] = []
+    joined: list[ChangePoint] = []
     for step in found:
         last = joined[-1] if joined else None
         if last and last.word == step.word == "drift" and last.effect * step.effect > 0 and step.first <= last.last + 1:

@@ -13,7 +13,7 @@ FEWEST = 16  # ln ln ln n needs n > 15
 
 
 @dataclass(frozen=True)
-class Ratio:
+class LikelihoodRatio:
     """``place``: the first index behind the likeliest change; ``statistic``: Z_n there; ``p``: asymptotic, 1 - exp(-2 exp(b_n - a_n Z_n)).
 
     With fewer than 16 values, or constant ones, ``place`` is 0, ``statistic`` 0 and ``p`` 1.
@@ -24,7 +24,7 @@ class Ratio:
     p: float
 
 
-def ratio(values: ArrayLike) -> Ratio:
+def ratio(values: ArrayLike) -> LikelihoodRatio:
     """Test of one change of mean or variance against none.
 
     Z_k^2 = n ln s^2 - k ln s_k^2 - (n - k) ln s_(n-k)^2 with maximum likelihood variances of all, the first k and the other values, for
@@ -37,12 +37,12 @@ def ratio(values: ArrayLike) -> Ratio:
     y = np.asarray(values, dtype=np.float64)
     n = len(y)
     if n < FEWEST:
-        return Ratio(0, 0.0, 1.0)
+        return LikelihoodRatio(0, 0.0, 1.0)
     y = y - y.mean()
     whole = float(y @ y) / n
     floor = (np.abs(np.asarray(values, dtype=np.float64)).max() * 8 * np.finfo(np.float64).eps) ** 2
     if whole <= floor:
-        return Ratio(0, 0.0, 1.0)
+        return LikelihoodRatio(0, 0.0, 1.0)
     places = np.arange(2, n - 1)
     logarithms = []
     for part in (y, y[::-1]):
@@ -54,7 +54,7 @@ def ratio(values: ArrayLike) -> Ratio:
     best = int(squares.argmax())
     z = sqrt(max(0.0, float(squares[best])))
     a, b = sqrt(2 * log(log(n))), 2 * log(log(n)) + log(log(log(n)))
-    return Ratio(int(places[best]), z, -expm1(-2 * exp(min(b - a * z, 50.0))))
+    return LikelihoodRatio(int(places[best]), z, -expm1(-2 * exp(min(b - a * z, 50.0))))
 
 
 def horvath(values: ArrayLike, level: float = 0.01) -> list[int]:

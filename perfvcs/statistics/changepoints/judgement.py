@@ -6,12 +6,23 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.changepoints.newest import Newest
-from perfvcs.statistics.changepoints.noisier import Noisier
-from perfvcs.statistics.changepoints.steps import TURNS, VERSION, Step
-from perfvcs.statistics.changepoints.switching import Switching
+from perfvcs.statistics.changepoints.newest import NewestValue
+from perfvcs.statistics.changepoints.noisier import SpreadChange
+from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint
+from perfvcs.statistics.changepoints.switching import SwitchingStretch
 
-__all__ = ["TURNS", "VERSION", "Judgement", "Newest", "Noisier", "Step", "Switching", "judge", "judge_all", "steps"]
+__all__ = [
+    "TURNS",
+    "VERSION",
+    "ChangePoint",
+    "Judgement",
+    "NewestValue",
+    "SpreadChange",
+    "SwitchingStretch",
+    "judge",
+    "judge_all",
+    "steps",
+]
 
 EDGE = 3  # fewer values than this at the end may be outliers; at the start a level has more values than a spike
 BESIDE = 20  # values beside a stretch that switches in which its spread shows
@@ -31,10 +42,10 @@ class Judgement:
     changes of its spread, and ``newest`` the newest value against the present level; None and empty where there is nothing to say.
     """
 
-    steps: tuple[Step, ...]
-    switching: Switching | None
-    noisier: tuple[Noisier, ...]
-    newest: Newest | None
+    steps: tuple[ChangePoint, ...]
+    switching: SwitchingStretch | None
+    noisier: tuple[SpreadChange, ...]
+    newest: NewestValue | None
 
 
 def judge(levels: ArrayLike, *, variance: ArrayLike | None = None, evidence: Sequence[int] = ()) -> Judgement:
@@ -48,7 +59,7 @@ def judge(levels: ArrayLike, *, variance: ArrayLike | None = None, evidence: Seq
     return judge_all([levels], variances=[variance], evidence=[evidence])[0]
 
 
-def steps(series: ArrayLike) -> list[Step]:
+def steps(series: ArrayLike) -> list[ChangePoint]:
     """Steps and drifts of one series, as ``judge`` finds them."""
     return list(judge(series).steps)
 
@@ -134,7 +145,7 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     )
 
 
-def _about(values: NDArray[np.float64], found: Sequence[Step]) -> NDArray[np.float64]:
+def _about(values: NDArray[np.float64], found: Sequence[ChangePoint]) -> NDArray[np.float64]:
     """The values about their levels, in a drift about the line."""
     import numpy as np
 
@@ -148,12 +159,12 @@ def _about(values: NDArray[np.float64], found: Sequence[Step]) -> NDArray[np.flo
     return values - level
 
 
-def _back(step: Step, there: NDArray[np.intp]) -> Step:
+def _back(step: ChangePoint, there: NDArray[np.intp]) -> ChangePoint:
     """A step in the places of the values as they were given."""
     return replace(step, place=int(there[step.place]), first=int(there[step.first]), last=int(there[step.last]))
 
 
-def _back_newest(found: Newest | None, there: NDArray[np.intp]) -> Newest | None:
+def _back_newest(found: NewestValue | None, there: NDArray[np.intp]) -> NewestValue | None:
     if found is None:
         return None
     since, withdrawn = (None if place is None else int(there[place]) for place in (found.since, found.withdrawn))

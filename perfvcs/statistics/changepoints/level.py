@@ -17,7 +17,7 @@ NEAR = 1e-6  # standard deviations
 
 
 @dataclass(frozen=True)
-class Level:
+class LevelEstimate:
     """``centre``, the ``variance`` of one value about it, ``error`` (that of the centre, squared), and of how many values."""
 
     centre: float
@@ -35,7 +35,7 @@ def start(values: NDArray[np.float64]) -> float:
     return float(ordered[first : first + half].mean())
 
 
-def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> Level:
+def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstimate:
     """Tukey's bisquare location of n values with standard deviations ``scale``, from their shortest half on; n >= 1.
 
     The error is the asymptotic one, sum psi^2 / (sum psi')^2, and at least that of the mean of values clipped at 3 standard deviations: of
@@ -60,4 +60,4 @@ def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> Level:
     slope = max(slope, float(np.count_nonzero(share)) / 4, 0.25)
     plain = scale * np.clip(z, -CLIP, CLIP)
     error = max(float(psi @ psi) / slope**2, float(plain @ plain) / n**2) * n / (n - 1) if n > 1 else inf
-    return Level(centre, error * n, error, n)
+    return LevelEstimate(centre, error * n, error, n)

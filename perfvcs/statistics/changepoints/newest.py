@@ -36,7 +36,7 @@ Word = Literal["usual", "suspected", "changed"]
 
 
 @dataclass(frozen=True)
-class Newest:
+class NewestValue:
     """The newest value of a series against the level of the values before it. All are logarithms.
 
     ``place`` is its index, ``value`` what it is, ``expected`` the level and ``low``..``high`` where one more value at that level lies but
@@ -65,7 +65,7 @@ class Newest:
 
 
 @dataclass(frozen=True)
-class Tail:
+class StudentTail:
     """How far values lie from what was expected, on one side: Student's t of ``df`` degrees of freedom and ``scale``.
 
     ``past`` are the distances of earlier values on this side, ascending, of ``count`` values on both sides.
@@ -97,7 +97,7 @@ class Tail:
 
 
 @dataclass(frozen=True)
-class Past:
+class PresentLevel:
     """What the values before a place say about the next one: the ``level``, its ``support`` in values, and the tails below and above.
 
     ``widening`` is by how much fewer values at this level than elsewhere widen the tails.
@@ -105,7 +105,7 @@ class Past:
 
     level: float
     support: int
-    tails: tuple[Tail, Tail]
+    tails: tuple[StudentTail, StudentTail]
     widening: float
 
     def chance(self, value: float) -> float:
@@ -123,7 +123,7 @@ def newest(
     places: Sequence[int],
     scale: NDArray[np.float64],
     variance: NDArray[np.float64] | None = None,
-) -> Newest | None:
+) -> NewestValue | None:
     """The newest of the finite values (n,) against the level before it; ``places`` are where the series changed for good.
 
     What is expected is the median of the last 25 values since the last change. How far values lie from it is learned from the last 256,
@@ -150,13 +150,15 @@ def newest(
     word: Word = "usual"
     if side:
         word = "changed" if since < place or (chance < CHANCE and past.support >= SUPPORT) else "suspected"
-    return Newest(
+    return NewestValue(
         place, value, past.level, past.level - past.tails[False].fence(past.widening), past.level + past.tails[True].fence(past.widening),
         chance, past.support, word, since if side else None, place - 1 if base < place and since == place else None,
     )  # fmt: skip
 
 
-def _past(series: NDArray[np.float64], places: Sequence[int], scale: NDArray[np.float64], base: int, extra: float) -> Past:
+def _past(
+    series: NDArray[np.float64], places: Sequence[int], scale: NDArray[np.float64], base: int, extra: float
+) -> PresentLevel:
     import numpy as np
 
     bounds = [0, *(one for one in places if one < base), base]
@@ -169,11 +171,11 @@ def _past(series: NDArray[np.float64], places: Sequence[int], scale: NDArray[np.
     away = np.concatenate(parts)
     floor = max(float(scale[-1]) * LEAST, float(np.abs(series).max()) * 1e-12, 1e-100)
     first, second = (
-        Tail(df, spread, np.sort(sign * away[sign * away > 0]), len(away)) for sign, df, spread in _fitted(away, floor)
+        StudentTail(df, spread, np.sort(sign * away[sign * away > 0]), len(away)) for sign, df, spread in _fitted(away, floor)
     )
     support = base - since
     widening = sqrt((1 + MEDIAN / min(support, WINDOW)) / (1 + MEDIAN / WINDOW) * (1 + extra / first.scale**2))
-    return Past(level, support, (first, second), widening)
+    return PresentLevel(level, support, (first, second), widening)
 
 
 def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:

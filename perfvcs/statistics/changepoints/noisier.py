@@ -21,7 +21,7 @@ LEAST = 0.2  # of the spread: smaller deviations are equally small
 
 
 @dataclass(frozen=True)
-class Noisier:
+class SpreadChange:
     """A lasting change of the spread of a series of logarithms; it may have become calmer, too.
 
     ``place`` is the likeliest index of the first value with the new spread. ``before`` and ``after`` are the standard deviations about the
@@ -34,7 +34,7 @@ class Noisier:
     p: float
 
 
-def noisier(left: NDArray[np.float64]) -> list[Noisier]:
+def noisier(left: NDArray[np.float64]) -> list[SpreadChange]:
     """The changes of the spread of the deviations ``left`` (n,) of values from their levels, ascending.
 
     The place at which the logarithms of the absolute deviations differ most, by Student's t with their own first-order dependence and n
@@ -62,7 +62,7 @@ def noisier(left: NDArray[np.float64]) -> list[Noisier]:
     places.sort()
     for place, before, after in _spreads(left, places):
         if max(before, after) >= RATIO * min(before, after):
-            found.append(Noisier(place, before, after, chances[place]))
+            found.append(SpreadChange(place, before, after, chances[place]))
     return found
 
 

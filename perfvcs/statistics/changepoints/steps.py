@@ -15,7 +15,7 @@ SERIES, TURNS = "series", "turns"  # what says that there is a step: the series 
 
 
 @dataclass(frozen=True)
-class Step:
+class ChangePoint:
     """A lasting change of a series of log medians.
 
     ``place`` is the index of the first value at the new level, likeliest; it may as well be any of ``first``..``last``. ``before`` and
@@ -41,7 +41,7 @@ class Step:
         return intervals([self], confidence)[0]
 
 
-def intervals(found: Sequence[Step], confidence: float = 0.99) -> list[tuple[float, float]]:
+def intervals(found: Sequence[ChangePoint], confidence: float = 0.99) -> list[tuple[float, float]]:
     """The confidence intervals of many steps' effects, in one go."""
     import numpy as np
 

@@ -29,7 +29,7 @@ RECURRING = 0.35  # share of the values on both sides of a step whose levels are
 
 
 @dataclass(frozen=True)
-class Switching:
+class SwitchingStretch:
     """A stretch of a series that moves back and forth between few levels.
 
     From index ``first`` to ``last``, both inside. ``levels`` are logarithms, ascending, and ``shares`` what part of the values is at each.
@@ -50,7 +50,7 @@ class Switching:
 
 def switching(
     segments: Segments, places: Sequence[int], inflation: float, settled: frozenset[int] = frozenset()
-) -> tuple[list[int], Switching | None]:
+) -> tuple[list[int], SwitchingStretch | None]:
     """The steps of a series that are no moves between recurring levels, and the newest stretch of such moves; steps at ``settled`` stay.
 
     A stretch switches where it takes less to say of each value at which of its levels it is (n times the entropy of their shares) than
@@ -58,7 +58,7 @@ def switching(
     commits on. There a step stays whose levels do not recur on its other side, or that the values about their levels show, too.
     """
     values, kept = segments.values, list[int]()
-    found: list[Switching] = []
+    found: list[SwitchingStretch] = []
     windows = [(0, len(values), list(places))]
     while windows:
         low, high, inner = windows.pop()
@@ -205,7 +205,7 @@ def _short(mixture: _Mixture) -> bool:
     return n * float(-(shares * np.log(shares)).sum()) < COST * log(n) * mixture.moves
 
 
-def _found(mixture: _Mixture, low: int, high: int) -> Switching:
+def _found(mixture: _Mixture, low: int, high: int) -> SwitchingStretch:
     """The stretch from where values leave the commonest level more often than before."""
     import numpy as np
 
@@ -219,7 +219,7 @@ def _found(mixture: _Mixture, low: int, high: int) -> Switching:
     start = start if rarer and gain[start - 1] > 2 * log(n) else 0
     labels = mixture.labels[start:]
     shares = np.bincount(labels, minlength=len(mixture.levels)) / len(labels)
-    return Switching(
+    return SwitchingStretch(
         low + start, high - 1, tuple(mixture.levels), tuple(shares.tolist()), int(np.count_nonzero(np.diff(labels)))
     )  # fmt: skip
 

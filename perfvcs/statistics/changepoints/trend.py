@@ -16,7 +16,7 @@ EVIDENCE = 6.0
 
 
 @dataclass(frozen=True)
-class Trend:
+class TrendTest:
     """``evidence`` for a step and against a line, n ln(SSE_line / SSE_step) - ln n; ``step`` says whether it is enough.
 
     ``slope`` is that of the line, per commit, in the unit of the values.
@@ -27,7 +27,7 @@ class Trend:
     slope: float
 
 
-def trend(values: ArrayLike, place: int, low: int = 0, high: int | None = None, side: int = SIDE) -> Trend:
+def trend(values: ArrayLike, place: int, low: int = 0, high: int | None = None, side: int = SIDE) -> TrendTest:
     """Compare a step at index ``place`` with a straight line, on the values from ``low`` up to ``high``, at most ``side`` on each side.
 
     ``low`` and ``high`` are the neighbouring steps. The logarithm of n stands for the place of the step, which the line does not have
@@ -53,7 +53,7 @@ def trend(values: ArrayLike, place: int, low: int = 0, high: int | None = None, 
         evidence = -inf
     else:
         evidence = n * log(line / step) - log(n)
-    return Trend(evidence, evidence >= EVIDENCE, slope)
+    return TrendTest(evidence, evidence >= EVIDENCE, slope)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.statistics.multivariate.dendrogram import Distance, Tree, distances, tree
+from perfvcs.statistics.multivariate.dendrogram import ClusterTree, Distance, distances, tree
 from perfvcs.statistics.multivariate.prediction import Per, cross_errors, matrix, prediction_error, target, thresholds
 from perfvcs.statistics.multivariate.redundancy import THRESHOLD as REDUNDANCY
 from perfvcs.statistics.multivariate.redundancy import redundant, varying
@@ -23,7 +23,7 @@ UNSTEADY = 2  # times the error on the old version itself: a counter that no mod
 
 
 @dataclass(frozen=True)
-class Cluster:
+class CounterCluster:
     """Counters that move together, and the target that stands for them.
 
     ``statistic`` and ``p`` are Kolmogorov and Smirnov's for the target counter, ``before`` and ``after`` its means in the counter's unit.
@@ -61,17 +61,17 @@ class Structure:
     unknown: tuple[str, ...]
     constant: tuple[str, ...]
     redundant: tuple[str, ...]
-    tree: Tree
+    tree: ClusterTree
     complete: tuple[NDArray[np.float64], ...]
 
 
 @dataclass(frozen=True)
-class Compared:
+class CounterComparison:
     """The clusters of two versions; ``observations`` are the complete ones of each, which everything rests on."""
 
     structure: Structure
     observations: tuple[int, int]
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[CounterCluster, ...]
 
 
 def structure(
@@ -119,7 +119,7 @@ def compare(
     choice: Choice = "learned",
     redundancy: float = REDUNDANCY,
     threshold: float = THRESHOLD,
-) -> Compared:
+) -> CounterComparison:
     """Compare the good runs of the old version, each of shape (times, counters), with the new version, of the same counters.
 
     In each cluster (see ``structure``) one counter is predicted by a linear model of the others from the old version; alone in its
@@ -157,12 +157,12 @@ def compare(
             chosen = max(group, key=lambda place: (off[place] / limits[place], place == chosen))
         test = kolmogorov_smirnov(before[None, :, chosen], after[None, :, chosen])
         clusters.append(
-            Cluster(
+            CounterCluster(
                 tuple(names[place] for place in group), names[chosen], float(test.statistic[0]), float(test.p[0]),
                 _mean(before[:, chosen]), _mean(after[:, chosen]), fitted[chosen], off[chosen], limits[chosen], tuple(errors[chosen]),
             )
         )  # fmt: skip
-    return Compared(found, (len(before), len(after)), tuple(clusters))
+    return CounterComparison(found, (len(before), len(after)), tuple(clusters))
 
 
 def _mean(values: NDArray[np.float64]) -> float:

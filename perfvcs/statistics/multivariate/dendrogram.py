@@ -15,7 +15,7 @@ Distance = Literal["correlation", "shang2015"]
 
 
 @dataclass(frozen=True)
-class Tree:
+class ClusterTree:
     """A dendrogram of n leaves: ``merges`` (n - 1, 2) are the two nodes that each step joins, ``heights`` (n - 1,) their distance.
 
     Nodes below n are leaves, node n + i is what step i made. ``labels`` (n,) numbers each leaf's cluster from 0 in the order of
@@ -74,7 +74,7 @@ def distances(values: ArrayLike, distance: Distance = "correlation") -> NDArray[
     return (found + found.T) / 2
 
 
-def tree(distance: ArrayLike) -> Tree:
+def tree(distance: ArrayLike) -> ClusterTree:
     """The dendrogram of a symmetric matrix of distances (n, n), average linkage, cut where Calinski and Harabasz' index is highest.
 
     At least two clusters, which the index needs, and at most n/2: near n it rises again by chance, and a counter alone has no others
@@ -86,14 +86,14 @@ def tree(distance: ArrayLike) -> Tree:
     matrix = np.asarray(distance, dtype=np.float64)
     n = len(matrix)
     if n < 2:
-        return Tree(np.empty((0, 2), dtype=np.int64), np.empty(0), np.zeros(n, dtype=np.int64), np.full(n + 1, np.nan))
+        return ClusterTree(np.empty((0, 2), dtype=np.int64), np.empty(0), np.zeros(n, dtype=np.int64), np.full(n + 1, np.nan))
     from scipy.cluster.hierarchy import linkage
 
     steps = linkage(matrix[np.triu_indices(n, 1)], method="average")
     merges, heights = steps[:, :2].astype(np.int64), steps[:, 2]
     score = _scores(matrix, merges)
     count = 2 + int(np.argmax(score[2 : max(n // 2, 2) + 1])) if n > 2 else 1
-    return Tree(merges, heights, _labels(merges, n, count), score)
+    return ClusterTree(merges, heights, _labels(merges, n, count), score)
 
 
 def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ ROUNDING = 16 * 2.0**-52  # residuals below this share of their values are those
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """Rows of some groups, one group after the other; ``w`` is None for weights of 1."""
 
     x: NDArray[np.float64]
@@ -68,7 +68,7 @@ class Block:
 
 def blocks(
     x: NDArray[np.float64], y: NDArray[np.float64], w: NDArray[np.float64] | None, counts: NDArray[np.intp]
-) -> Iterator[tuple[Block, NDArray[np.intp]]]:
+) -> Iterator[tuple[RowBlock, NDArray[np.intp]]]:
     """Blocks of whole groups, with the numbers of the groups in them; groups without rows are in none."""
     import numpy as np
 
@@ -81,5 +81,5 @@ def blocks(
         rows = slice(begin, ends[last - 1])
         lengths = counts[present[first:last]]
         starts = np.cumsum(lengths) - lengths
-        yield Block(x[rows], y[rows], None if w is None else w[rows], starts, lengths), present[first:last]
+        yield RowBlock(x[rows], y[rows], None if w is None else w[rows], starts, lengths), present[first:last]
         first = last

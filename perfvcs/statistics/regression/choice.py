@@ -30,7 +30,7 @@ MARGIN = 6.0  # by how much AICc must be lower for a curve of free shape: "stron
 
 
 @dataclass(frozen=True)
-class Choice:
+class ModelChoice:
     """The model of each group: its place in ``MODELS``, or -1 where there is no value at all; shape (groups,).
 
     ``p`` is that of the F-test of the best curve against a constant (NaN where there is no curve), ``r2`` that of the chosen model.
@@ -82,7 +82,7 @@ class Choice:
 def choose(
     fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = ALPHA, least: float = LEAST, margin: float = MARGIN,
     gain: float = GAIN,
-) -> Choice:  # fmt: skip
+) -> ModelChoice:  # fmt: skip
     """Choose among the models of ``MODELS`` that were fitted (by ``fitting.fit``), for each group.
 
     "aicc": the curve of the lowest AICc; but a power or an exponential, which can imitate any other, only if its AICc is lower by
@@ -142,7 +142,7 @@ def choose(
     coefficients = np.stack([fits[model].coefficients for model in names])[best, np.arange(len(best))]
     even = np.array([{"exponential": 1.0}.get(model, 0.0) for model in names])[best]
     flat_ = np.array([model == "constant" for model in names])[best]
-    return Choice(index, p, r2, coefficients, ~flat_ & (coefficients[:, 1] > even) & clear, fits)
+    return ModelChoice(index, p, r2, coefficients, ~flat_ & (coefficients[:, 1] > even) & clear, fits)
 
 
 def _clear(

@@ -27,7 +27,7 @@ BUSY = 0.24  # or interruptions, where only the shape of the curve is asked for:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CondensedCells:
     """What each execution took at each size: arrays of the shape (cells,), in the order of executions and sizes.
 
     ``value`` is the mean of ``count`` calls, in the unit of the values.
@@ -151,7 +151,7 @@ def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
     return Ranges(distinct[last], np.where(mean - below <= above - mean, below, above))
 
 
-def cells(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> Cells:
+def cells(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> CondensedCells:
     """The means of the values ``y`` of each execution at each size ``x``, columns of equal length, or in each range of sizes.
 
     In a range each mean is moved to the range's size along the curve of all, so that it does not matter which sizes an execution had.
@@ -168,7 +168,7 @@ def cells(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | Non
     mean, where = np.bincount(cell, value) / count, keys % max(1, len(at))
     if within is not None:
         mean = _moved(mean, np.bincount(cell, size) / count, where, at, _slopes(size, value, place, len(at)))
-    return Cells(at[where], mean, keys // max(1, len(at)), count)
+    return CondensedCells(at[where], mean, keys // max(1, len(at)), count)
 
 
 def _moved(mean: Floats, size: Floats, where: Numbers, at: Floats, slopes: Floats) -> Floats:

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from perfvcs.statistics.regression.choice import Choice
+    from perfvcs.statistics.regression.choice import ModelChoice
     from perfvcs.statistics.regression.condensed import Ranges
 
     Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Course:
+class SizeCourse:
     """One side's calls by size: arrays of the shape (sizes,), sizes rising.
 
     ``low``, ``middle`` and ``high`` are the quartiles of the ``count`` calls at each size, ``mean`` is theirs with outliers drawn in;
@@ -29,10 +29,10 @@ class Course:
     high: Floats
     mean: Floats
     count: NDArray[np.int64]
-    choice: Choice
+    choice: ModelChoice
 
 
-def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> Course:
+def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> SizeCourse:
     """The course of the values ``y`` at sizes ``x``, columns of equal length, all finite and not empty.
 
     With ``within`` near sizes are one, as ``condensed.ranges`` made them. The models are fitted to the means of
@@ -54,4 +54,4 @@ def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | No
     low, middle, high = (ranked[start + np.floor(part * (count - 1) + 0.5).astype(np.int64)] for part in (0.25, 0.5, 0.75))
     positive = at > 0 if (at > 0).sum() > 2 else np.ones(len(at), dtype=bool)
     choice, _ = described(at[positive], mean[positive], count[positive])
-    return Course(at, low, middle, high, mean, count, choice)
+    return SizeCourse(at, low, middle, high, mean, count, choice)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.regression.block import Block, blocks
+from perfvcs.statistics.regression.block import RowBlock, blocks
 from perfvcs.statistics.regression.models import FULL, LINEARISED, MODELS, Fit, parameters, transform
 from perfvcs.statistics.regression.parabola import parabola
 from perfvcs.statistics.regression.projection import project
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """A straight line per group: its coefficients, the sum of squared residuals, and the moments of what it is drawn over."""
 
     b0: NDArray[np.float64]
@@ -107,14 +107,14 @@ def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
     )  # fmt: skip
 
 
-def _fit(block: Block, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
+def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
     import numpy as np
 
     low, high = block.least(block.x), block.most(block.x)
     weight = block.total(np.ones(len(block.x)))
     with np.errstate(all="ignore"):  # what overflows or is not defined becomes NaN below
         flat = _constant(block, weight)
-        linearised: dict[str, Line] = {}
+        linearised: dict[str, FittedLine] = {}
         for model in sorted(models, key=lambda name: name not in LINEARISED):  # the direct forms start from them
             shaped = model.removeprefix("linearised ")
             if model == FULL:
@@ -131,33 +131,33 @@ def _fit(block: Block, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
                 line = linearised[shaped]
                 curve = np.exp(block.spread(line.b0) + block.spread(line.b1) * u) if model in LINEARISED else None
                 if model not in LINEARISED:
-                    line = Line(*project(block, u, line.b1, low, high))
+                    line = FittedLine(*project(block, u, line.b1, low, high))
             yield model, _result(model, block, line, flat, curve, low, high)
 
 
-def _constant(block: Block, weight: NDArray[np.float64]) -> Line:
+def _constant(block: RowBlock, weight: NDArray[np.float64]) -> FittedLine:
     import numpy as np
 
     mean = block.total(block.y) / weight
     squares = block.squares(block.y - block.spread(mean), block.y)
-    return Line(mean, np.zeros(len(mean)), squares, weight, np.zeros(len(mean)), np.full(len(mean), np.inf))
+    return FittedLine(mean, np.zeros(len(mean)), squares, weight, np.zeros(len(mean)), np.full(len(mean), np.inf))
 
 
-def _line(block: Block, f: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]) -> Line:
+def _line(block: RowBlock, f: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]) -> FittedLine:
     """By centred sums, which lose nothing to large sizes far from 0."""
     centre, mean = block.total(f) / weight, block.total(y) / weight
     away, rest = f - block.spread(centre), y - block.spread(mean)
     spread = block.total(away * away)
     slope = block.total(away * rest) / spread
     rest -= block.spread(slope) * away
-    return Line(mean - slope * centre, slope, block.squares(rest, y), weight, centre, spread)
+    return FittedLine(mean - slope * centre, slope, block.squares(rest, y), weight, centre, spread)
 
 
 def _result(
     model: str,
-    block: Block,
-    line: Line,
-    flat: Line,
+    block: RowBlock,
+    line: FittedLine,
+    flat: FittedLine,
     curve: NDArray[np.float64] | None,
     low: NDArray[np.float64],
     high: NDArray[np.float64],
@@ -187,7 +187,7 @@ def _result(
     return _described(model, n, known, coefficients, errors, squares, variance, log_r2, flat, low, high, moments)
 
 
-def _bent(block: Block, flat: Line, low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
+def _bent(block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
     import numpy as np
 
     found, n = parabola(block), block.lengths
@@ -210,7 +210,7 @@ def _described(
     squares: NDArray[np.float64],
     variance: NDArray[np.float64],
     log_r2: NDArray[np.float64],
-    flat: Line,
+    flat: FittedLine,
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     moments: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],

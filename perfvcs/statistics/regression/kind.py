@@ -9,7 +9,7 @@ from perfvcs.statistics.deviation import NORMAL, medians
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS, SHAPED, evaluate, transform
 from perfvcs.statistics.regression.pairs import pair
-from perfvcs.statistics.regression.scatter import Scatter
+from perfvcs.statistics.regression.scatter import ScatterLaws
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ MARGIN = 6.0  # by how much BIC must be lower for a kind that is doubted, by def
 
 
 @dataclass(frozen=True)
-class Kind:
+class ErrorKind:
     """The kind of error of every group; arrays of the shape (groups,).
 
     ``index`` is its place in ``KINDS``, -1 where fewer than three sizes are known on both sides. The error is ``offset`` +
@@ -75,8 +75,8 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One curve fitted to the differences of every group: its kind, sum of squares, and what ``Kind`` says of it."""
+class KindFit:
+    """One curve fitted to the differences of every group: its kind, sum of squares, and what ``ErrorKind`` says of it."""
 
     kind: str
     parameters: int
@@ -100,7 +100,7 @@ def kind(
     doubted: Sequence[str] = SHAPED,
     alpha: float = ALPHA,
     confidence: float = 0.99,
-) -> Kind:
+) -> ErrorKind:
     """Find the kind of error of a target (values ``y2`` at sizes ``x2``) against a baseline, for every group (numbered from 0).
 
     The differences, size by size (``pairs.pair``; the sizes need not coincide) and weighted by what the noise does with the level
@@ -125,7 +125,7 @@ def kind(
     if wrong or not family:
         raise ValueError(f"no kind of error {', '.join(wrong)}; there are {', '.join(MODELS)}")
     pairs = pair(x1, y1, x2, y2, group1, group2, groups)
-    scatter, names = Scatter(pairs), [name for name in MODELS if name in family]
+    scatter, names = ScatterLaws(pairs), [name for name in MODELS if name in family]
     weights = scatter.weights
     n = np.bincount(pairs.group, minlength=pairs.groups)
     values = np.stack([np.bincount(pairs.group, side, pairs.groups) for side in pairs.counts.T]).min(axis=0)
@@ -153,7 +153,7 @@ def kind(
 
     coefficient = chosen(*(candidate.coefficient for candidate in candidates))
     half = quantile((1 + confidence) / 2, df[best, row]) * chosen(*(candidate.error for candidate in candidates))
-    return Kind(
+    return ErrorKind(
         index=index,
         coefficient=coefficient,
         low=coefficient - half,
@@ -165,7 +165,7 @@ def kind(
     )
 
 
-def _chances(pairs: Pairs, weights: Floats, candidates: Sequence[Candidate]) -> Floats:
+def _chances(pairs: Pairs, weights: Floats, candidates: Sequence[KindFit]) -> Floats:
     """The p of each candidate against none by the F-test, NaN where a group has too few sizes for it; shape (candidates, groups)."""
     import numpy as np
 
@@ -201,7 +201,7 @@ def _worthy(n: NDArray[np.intp], values: Floats) -> Floats:
     return np.asarray(np.maximum(np.log(np.maximum(values, 1)), n * np.log1p(quantile(1 - OFFSET / 2, df) ** 2 / df)))
 
 
-def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> tuple[Pairs, list[Candidate]]:
+def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> tuple[Pairs, list[KindFit]]:
     """The candidates, and the differences that they are fitted to: those far from the best curve are drawn in (Huber 1981, 7.7)."""
     import numpy as np
 
@@ -234,7 +234,7 @@ def _worth(pairs: Pairs, weights: Floats, squares: Floats, doubted: NDArray[np.b
     return found
 
 
-def _best(pairs: Pairs, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
     """The closest of the candidates at each row."""
     import numpy as np
 
@@ -253,7 +253,7 @@ def _best(pairs: Pairs, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _candidates(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> Iterator[Candidate]:
+def _candidates(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> Iterator[KindFit]:
     """The curves through 0 and those with an offset; all arrays of the shape (groups,)."""
     import numpy as np
 
@@ -263,15 +263,15 @@ def _candidates(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]
         found = fits[name]
         first, second = found.coefficients.T
         if name == "constant":
-            yield Candidate(name, 1, found.squares, first, found.errors[:, 0], zero, nan)
+            yield KindFit(name, 1, found.squares, first, found.errors[:, 0], zero, nan)
         elif name in SHAPED:
-            yield Candidate(name, 2, found.squares, first, found.errors[:, 0], zero, second)
+            yield KindFit(name, 2, found.squares, first, found.errors[:, 0], zero, second)
         else:
             yield _through(name, pairs, weights)
-            yield Candidate(name, 2, found.squares, second, found.errors[:, 1], first, nan)
+            yield KindFit(name, 2, found.squares, second, found.errors[:, 1], first, nan)
 
 
-def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> Candidate:
+def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> KindFit:
     """y = b f(x), without an offset."""
     import numpy as np
 
@@ -283,6 +283,6 @@ def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> Candidate
         squares = np.bincount(pairs.group, weights * rest * rest, pairs.groups)
         n = np.bincount(pairs.group, minlength=pairs.groups)
         error = np.sqrt(squares / np.maximum(n - 1, 1) / length)
-    return Candidate(
+    return KindFit(
         name, 1, np.where(length > 0, squares, np.nan), b, error, np.zeros(pairs.groups), np.full(pairs.groups, np.nan)
     )

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.regression.block import Block
+    from perfvcs.statistics.regression.block import RowBlock
 
 FLAT = 1e-12  # of the largest square, below which squares of sizes about their straight line are rounding: there are two sizes
 
@@ -23,7 +23,7 @@ class Parabola(NamedTuple):
     squares: NDArray[np.float64]
 
 
-def parabola(block: Block) -> Parabola:
+def parabola(block: RowBlock) -> Parabola:
     """Fit each group by polynomials that are orthogonal on its own sizes, which lose nothing to large sizes far from 0.
 
     Source: Forsythe 1957, Generation and use of orthogonal polynomials for data-fitting.

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.regression.block import Block
+    from perfvcs.statistics.regression.block import RowBlock
 
 ROUNDS = 60
 STEP = 2.0  # at most this change of theta times the range of u in one round
@@ -35,7 +35,7 @@ class Sums(NamedTuple):
 
 
 def project(
-    block: Block, u: NDArray[np.float64], start: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+    block: RowBlock, u: NDArray[np.float64], start: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], ...]:
     """Fit y = b0 e^(theta u) to every group of the block, from the shapes ``start`` (NaN: the best of ``STARTS``).
 
@@ -86,7 +86,7 @@ def project(
     return tuple(np.where(fine, column, np.nan) for column in columns)
 
 
-def _begin(block: Block, v: NDArray[np.float64], theta: NDArray[np.float64], blind: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _begin(block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64], blind: NDArray[np.bool_]) -> NDArray[np.float64]:
     """The best shape of a few for the groups that have no start."""
     import numpy as np
 
@@ -98,7 +98,7 @@ def _begin(block: Block, v: NDArray[np.float64], theta: NDArray[np.float64], bli
     return theta
 
 
-def _sums(block: Block, v: NDArray[np.float64], theta: NDArray[np.float64]) -> Sums:
+def _sums(block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64]) -> Sums:
     """With g at most 1: its largest value is at one end."""
     import numpy as np
 

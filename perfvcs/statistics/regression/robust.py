@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from perfvcs.statistics.regression.choice import Choice
+    from perfvcs.statistics.regression.choice import ModelChoice
     from perfvcs.statistics.regression.models import Fit
 
     Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ ROWS = 1 << 14  # at once
 def described(
     x: ArrayLike, y: ArrayLike, count: ArrayLike, group: ArrayLike | None = None, *, groups: int | None = None,
     models: Sequence[str] = MODELS,
-) -> tuple[Choice, NDArray[np.bool_]]:  # fmt: skip
+) -> tuple[ModelChoice, NDArray[np.bool_]]:  # fmt: skip
     """Fit ``models`` to the means ``y`` of ``count`` values at the sizes ``x`` and choose among them by AICc, without sizes far off.
 
     Columns of equal length, one row for each size of a group. Weights are count / level^2, since times scatter in proportion to themselves.

@@ -24,7 +24,7 @@ DOUBT = 1.5  # a law is likely where the logarithm of its likelihood is at most 
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter:
+class ScatterLaws:
     """The laws by which the differences of ``pairs`` may scatter: as a power of the level, or as the level and a constant together.
 
     The level at a size is that of the values there, so that a wide range of levels, or few sizes, do not blur it; of twenty sizes and more

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.regression.choice import Choice, Rule
+    from perfvcs.statistics.regression.choice import ModelChoice, Rule
     from perfvcs.statistics.regression.models import Fit
 
 Strategy = Literal["full", "iterative", "initial-guess", "interval", "bisection"]
@@ -29,7 +29,7 @@ GAIN = 12.0  # by how much n ln(squares) of each half must fall: 2 per coefficie
 
 
 @dataclass(frozen=True)
-class Points:
+class ModelPoints:
     """Columns of equal length, all finite: values ``y`` at sizes ``x`` of groups, numbered from 0; weights of their squared residuals."""
 
     x: NDArray[np.float64]
@@ -38,38 +38,38 @@ class Points:
     groups: int
     weights: NDArray[np.float64] | None = None
 
-    def of(self, keep: NDArray[np.bool_]) -> Points:
+    def of(self, keep: NDArray[np.bool_]) -> ModelPoints:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[keep]
         return replace(self, x=self.x[keep], y=self.y[keep], group=self.group[keep], weights=weights)
 
-    def pieces(self, number: NDArray[np.intp], total: int) -> Points:
+    def pieces(self, number: NDArray[np.intp], total: int) -> ModelPoints:
         """The same rows with other groups."""
         return replace(self, group=number, groups=total)
 
 
-class Step(NamedTuple):
+class StrategyStep(NamedTuple):
     """What was best with so many rows: arrays of the shape (groups,), of which ``choice.index`` is one."""
 
     rows: NDArray[np.intp]
-    choice: Choice
+    choice: ModelChoice
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedPieces:
     """``fits`` and ``choice`` of pieces, ``owner`` the group of each; ``points`` are the rows with their pieces as groups.
 
     ``steps``, per group, of the strategies that take some.
     """
 
     fits: Mapping[str, Fit]
-    choice: Choice
+    choice: ModelChoice
     owner: NDArray[np.intp]
-    points: Points
-    steps: tuple[Step, ...] = ()
+    points: ModelPoints
+    steps: tuple[StrategyStep, ...] = ()
 
 
-def run(strategy: Strategy, points: Points, models: Sequence[str], rule: Rule, steps: int, seed: int) -> Fitted:
+def run(strategy: Strategy, points: ModelPoints, models: Sequence[str], rule: Rule, steps: int, seed: int) -> FittedPieces:
     """Fit by a strategy. ``steps`` is how many parts (iterative), ranges (interval) or halvings (bisection) there are, and one over the
     share of the rows that decide (initial-guess); ``seed`` fixes which rows are drawn.
     """  # fmt: skip
@@ -86,7 +86,7 @@ def run(strategy: Strategy, points: Points, models: Sequence[str], rule: Rule, s
             return bisection(points, models, rule, steps)
 
 
-def iterative(points: Points, models: Sequence[str], rule: Rule, steps: int, seed: int) -> Fitted:
+def iterative(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int, seed: int) -> FittedPieces:
     """Fit growing random parts, each holding the one before, until all rows are in: ``steps`` tells when the choice settled."""
     import numpy as np
 
@@ -95,19 +95,19 @@ def iterative(points: Points, models: Sequence[str], rule: Rule, steps: int, see
     for step in range(1, steps):
         most = np.ceil(count * (step / steps)).astype(np.intp)
         part = points.of(place < most[points.group])
-        taken.append(Step(most, _whole(part, models, rule).choice))
+        taken.append(StrategyStep(most, _whole(part, models, rule).choice))
     whole = _whole(points, models, rule)
-    return replace(whole, steps=(*taken, Step(count, whole.choice)))
+    return replace(whole, steps=(*taken, StrategyStep(count, whole.choice)))
 
 
-def initial_guess(points: Points, models: Sequence[str], rule: Rule, steps: int, seed: int) -> Fitted:
+def initial_guess(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int, seed: int) -> FittedPieces:
     """Let a random sample decide on the model of each group, and fit that one alone to all rows.
 
     A group whose sample fits none of the models has none.
     """
     import numpy as np
 
-    from perfvcs.statistics.regression.choice import Choice
+    from perfvcs.statistics.regression.choice import ModelChoice
 
     count = _count(points)
     most = np.minimum(count, np.maximum(np.ceil(count / steps), LEAST_SAMPLE)).astype(np.intp)
@@ -123,11 +123,11 @@ def initial_guess(points: Points, models: Sequence[str], rule: Rule, steps: int,
         if model in MODELS:
             known = found.known
             index[known], coefficients[known], r2[known] = place, found.coefficients[known], found.r2[known]
-    choice = Choice(index, guess.p, r2, coefficients, guess.grows, fits)
-    return Fitted(fits, choice, np.arange(points.groups), points, (Step(most, guess),))
+    choice = ModelChoice(index, guess.p, r2, coefficients, guess.grows, fits)
+    return FittedPieces(fits, choice, np.arange(points.groups), points, (StrategyStep(most, guess),))
 
 
-def interval(points: Points, models: Sequence[str], rule: Rule, steps: int) -> Fitted:
+def interval(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int) -> FittedPieces:
     """Cut each group's range of sizes into ``steps`` equal parts and fit each apart."""
     import numpy as np
 
@@ -137,7 +137,7 @@ def interval(points: Points, models: Sequence[str], rule: Rule, steps: int) -> F
     return _apart(points, points.group * steps + part, models, rule)
 
 
-def bisection(points: Points, models: Sequence[str], rule: Rule, steps: int) -> Fitted:
+def bisection(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int) -> FittedPieces:
     """Halve the range of sizes, and the halves again, up to ``steps`` times, as long as both halves fit better than the whole.
 
     By the rule "r2" a half fits better if its r2 is higher; by "aicc" if the logarithm of its squared residuals, times its rows, is
@@ -165,7 +165,7 @@ def bisection(points: Points, models: Sequence[str], rule: Rule, steps: int) -> 
     return _apart(points, piece, models, rule)
 
 
-def _halve(points: Points, piece: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+def _halve(points: ModelPoints, piece: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """The pieces numbered from 0, for each row which half of its range it is in, and which pieces they are."""
     import numpy as np
 
@@ -174,7 +174,7 @@ def _halve(points: Points, piece: NDArray[np.intp]) -> tuple[NDArray[np.intp], N
     return number, (points.x > (low / 2 + high / 2)[number]).astype(np.intp), pieces
 
 
-def _better(outer: Points, inner: Points, models: Sequence[str], rule: Rule) -> NDArray[np.bool_]:
+def _better(outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule: Rule) -> NDArray[np.bool_]:
     """For each half whether it fits better than its whole; shape (2 * pieces,)."""
     import numpy as np
 
@@ -194,7 +194,7 @@ def _better(outer: Points, inner: Points, models: Sequence[str], rule: Rule) -> 
         return enough & (count * np.log(before / after) > GAIN)
 
 
-def _sizes(points: Points) -> NDArray[np.intp]:
+def _sizes(points: ModelPoints) -> NDArray[np.intp]:
     """How many different sizes each group has."""
     import numpy as np
 
@@ -203,7 +203,7 @@ def _sizes(points: Points) -> NDArray[np.intp]:
     return np.bincount(group, np.append(True, (np.diff(x) > 0) | (np.diff(group) > 0))[: len(x)], points.groups).astype(np.intp)
 
 
-def _rounding(points: Points) -> NDArray[np.float64]:
+def _rounding(points: ModelPoints) -> NDArray[np.float64]:
     """The sum of squares that the rounding of the values makes, per group."""
     import numpy as np
 
@@ -211,7 +211,7 @@ def _rounding(points: Points) -> NDArray[np.float64]:
     return np.asarray(np.bincount(points.group, weights * (2.0**-48 * points.y) ** 2, points.groups) + 1e-300, dtype=np.float64)
 
 
-def _apart(points: Points, piece: NDArray[np.intp], models: Sequence[str], rule: Rule) -> Fitted:
+def _apart(points: ModelPoints, piece: NDArray[np.intp], models: Sequence[str], rule: Rule) -> FittedPieces:
     """Each piece (any numbers, of rows of one group) fitted by itself; in order of the groups and of the sizes."""
     import numpy as np
 
@@ -224,28 +224,28 @@ def _apart(points: Points, piece: NDArray[np.intp], models: Sequence[str], rule:
     return replace(found, owner=points.group[first][order])
 
 
-def _whole(points: Points, models: Sequence[str], rule: Rule) -> Fitted:
+def _whole(points: ModelPoints, models: Sequence[str], rule: Rule) -> FittedPieces:
     import numpy as np
 
     from perfvcs.statistics.regression.choice import choose
 
     fits = _fit(points, models)
-    return Fitted(fits, choose(fits, rule), np.arange(points.groups), points)
+    return FittedPieces(fits, choose(fits, rule), np.arange(points.groups), points)
 
 
-def _fit(points: Points, models: Sequence[str]) -> dict[str, Fit]:
+def _fit(points: ModelPoints, models: Sequence[str]) -> dict[str, Fit]:
     from perfvcs.statistics.regression.fitting import fit
 
     return fit(points.x, points.y, points.group, points.weights, groups=points.groups, models=models)
 
 
-def _count(points: Points) -> NDArray[np.intp]:
+def _count(points: ModelPoints) -> NDArray[np.intp]:
     import numpy as np
 
     return np.bincount(points.group, minlength=points.groups)
 
 
-def _ends(points: Points, number: NDArray[np.intp], total: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ends(points: ModelPoints, number: NDArray[np.intp], total: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The smallest and the largest size of each of ``total`` numbers; inf and -inf where one has no rows."""
     import numpy as np
 
@@ -255,7 +255,7 @@ def _ends(points: Points, number: NDArray[np.intp], total: int) -> tuple[NDArray
     return low, high
 
 
-def _shuffled(points: Points, seed: int) -> NDArray[np.intp]:
+def _shuffled(points: ModelPoints, seed: int) -> NDArray[np.intp]:
     """For each row its place in a random order of its group."""
     import numpy as np
 

@@ -9,13 +9,13 @@ from _lsprof import Profiler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from perfvcs.collectors.complexity.inside.python.perfvcs_hook import Notes
+    from perfvcs.collectors.complexity.inside.python.perfvcs_hook import NoteLines
 
 MOST = 200  # functions told
 ELSEWHERE = ("site-packages", "dist-packages")
 
 
-def start(notes: Notes, root: str) -> None:
+def start(notes: NoteLines, root: str) -> None:
     """Time functions of files below ``root`` until the interpreter exits, then tell the slowest: file, line, module, calls, ns."""
     profiler = Profiler()
     root = os.path.realpath(root) + os.sep

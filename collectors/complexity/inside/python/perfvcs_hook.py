@@ -26,7 +26,7 @@ SEPARATOR, END = "\x1f", "\x1e"
 MAIN = "__main__"
 
 
-class Notes:
+class NoteLines:
     """Lines for the other side, each written as it comes up, so that a process that is killed has told them."""
 
     def __init__(self, folder: str) -> None:
@@ -52,12 +52,12 @@ class Notes:
             os.close(descriptor)
 
 
-class Hook:
+class RecordingHook:
     """The functions to be recorded, by module, and what records them; made once per interpreter."""
 
     def __init__(
         self,
-        notes: Notes,
+        notes: NoteLines,
         keep: int,
         outermost: bool,
         wanted: dict[str, list[tuple[int, str, int, str]]],
@@ -73,10 +73,10 @@ class Hook:
         self.before = {name for name in wanted if name in sys.modules and name != MAIN}
         self.met: set[str] = set()
 
-    def entries(self, module: str, main: bool) -> dict[str, list[perfvcs_rewrite.Entry]]:
+    def entries(self, module: str, main: bool) -> dict[str, list[perfvcs_rewrite.RecordedFunction]]:
         """The functions asked for in a module, by qualified name."""
         names = dict.fromkeys([module, *([MAIN] if main else [])])
-        found: dict[str, list[perfvcs_rewrite.Entry]] = {}
+        found: dict[str, list[perfvcs_rewrite.RecordedFunction]] = {}
         for name in names:
             for index, function, line, size in self.wanted.get(name, ()):
                 found.setdefault(function, []).append(_module("perfvcs_rewrite").Entry(index, function, line, size or None))
@@ -183,14 +183,14 @@ _modules: dict[str, Any] = {}
 FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 
 
-def install(path: str) -> Hook | None:
+def install(path: str) -> RecordingHook | None:
     """Record what the file ``path`` asks for; nothing when there is none, as in a process that outlives the measurement."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             lines = [line.split(SEPARATOR) for line in file.read().split(END)[:-1]]
     except OSError:
         return None
-    notes = Notes(os.path.dirname(path))  # noqa: PTH120
+    notes = NoteLines(os.path.dirname(path))  # noqa: PTH120
     notes.tell("started", sys.executable, ".".join(map(str, sys.version_info[:3])))
     if lines[0][0] == "discover":
         _module("perfvcs_discovery").start(notes, lines[0][1])
@@ -200,6 +200,6 @@ def install(path: str) -> Hook | None:
     wanted: dict[str, list[tuple[int, str, int, str]]] = {}
     for index, module, name, line, size in lines[1:]:
         wanted.setdefault(module, []).append((int(index), name, int(line), size))
-    hook = Hook(notes, int(keep), outermost == "1", wanted, extensions)
+    hook = RecordingHook(notes, int(keep), outermost == "1", wanted, extensions)
     hook.install()
     return hook

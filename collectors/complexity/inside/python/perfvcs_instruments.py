@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from perfvcs.collectors.complexity.inside.python.perfvcs_hook import Notes, _module
-    from perfvcs.collectors.complexity.inside.python.perfvcs_rewrite import Entry
+    from perfvcs.collectors.complexity.inside.python.perfvcs_hook import NoteLines, _module
+    from perfvcs.collectors.complexity.inside.python.perfvcs_rewrite import RecordedFunction
 
 imports: Any = sys.modules["_frozen_importlib_external"]
 nan, inf = float("nan"), float("inf")
@@ -27,7 +27,7 @@ class Parts:
 class Instruments:
     """The recorder, in C where there is a module for this interpreter (``extensions``: by the ending of their names)."""
 
-    def __init__(self, notes: Notes, keep: int, outermost: bool, extensions: dict[str, str]) -> None:
+    def __init__(self, notes: NoteLines, keep: int, outermost: bool, extensions: dict[str, str]) -> None:
         self.notes = notes
         self.failures: set[int] = set()
         self.recorder: Any
@@ -75,7 +75,7 @@ class Instruments:
         ending.__doc__ = original.__doc__
         return ending
 
-    def instrument(self, entry: Entry, names: list[str], node: Any, enclosing: str) -> Any:
+    def instrument(self, entry: RecordedFunction, names: list[str], node: Any, enclosing: str) -> Any:
         """What stands in the body of a function."""
         sizes, awaits = _module("perfvcs_sizes"), _module("perfvcs_awaits")
         probe = self.recorder.probe(entry.index)

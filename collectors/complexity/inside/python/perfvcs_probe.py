@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Calls, Recorder
-    from perfvcs.collectors.complexity.inside.python.perfvcs_samples import Function
+    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Recorder, RunningCalls
+    from perfvcs.collectors.complexity.inside.python.perfvcs_samples import FunctionSamples
     from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import exact
     from perfvcs.collectors.complexity.inside.python.perfvcs_suspension import suspending
 else:
     exact, suspending = _module("perfvcs_sizes").exact, _module("perfvcs_suspension").suspending  # noqa: F821 - the hook's
-    Calls, Recorder = _module("perfvcs_recorder").Calls, _module("perfvcs_recorder").Recorder  # noqa: F821
+    RunningCalls, Recorder = _module("perfvcs_recorder").Calls, _module("perfvcs_recorder").Recorder  # noqa: F821
 
 
 class Probe:
@@ -28,7 +28,7 @@ class Probe:
     the handle of the running call of a generator or coroutine, ``pause(value)`` stops its clock and returns the value.
     """
 
-    def __init__(self, recorder: Recorder, function: Function) -> None:
+    def __init__(self, recorder: Recorder, function: FunctionSamples) -> None:
         self.recorder = recorder
         self.local, self.enter, self.leave, self.interrupted = probes(recorder, function)
         self.begin, self.pause, self.current = suspending(recorder, function, self.local)
@@ -79,9 +79,9 @@ class Recording(Recorder):
         return Probe(self, self.function(index))
 
 
-def probes(recorder: Recorder, function: Function) -> tuple[Any, ...]:
+def probes(recorder: Recorder, function: FunctionSamples) -> tuple[Any, ...]:
     """The stacks of a function, and its ``enter``, ``leave`` and ``interrupted``."""
-    clock, local, skips, total = perf_counter, Calls(recorder), function.skips, recorder.total
+    clock, local, skips, total = perf_counter, RunningCalls(recorder), function.skips, recorder.total
 
     def enter(size: float) -> None:
         local.calls.append((size, recorder.spent, clock()))

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from perfvcs.collectors.complexity.inside.python.perfvcs_samples import Function
+    from perfvcs.collectors.complexity.inside.python.perfvcs_samples import FunctionSamples
     from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import of_program
 else:
-    Function, of_program = _module("perfvcs_samples").Function, _module("perfvcs_sizes").of_program  # noqa: F821 - the hook's
+    FunctionSamples, of_program = _module("perfvcs_samples").Function, _module("perfvcs_sizes").of_program  # noqa: F821 - the hook's
 
 HEADER = Struct("<8sII")
 MAGIC, VERSION = b"PVCSCALL", 1
@@ -28,7 +28,7 @@ SAVED = 20  # and this many times what the last writing took
 PATIENCE = 2.0  # seconds for another thread to write; the handler of a signal may have kept it from telling that it has
 
 
-class Thread:
+class ThreadState:
     """What is known of one thread: the stacks of its calls, by function; whether it computes a size; ``spent`` when another took over."""
 
     __slots__ = ("held", "left", "stacks")
@@ -57,18 +57,18 @@ class Recorder:
         self.keep = keep
         self.outermost = outermost
         self.due = due  # when the file is to be written
-        self.functions: list[Function] = []
+        self.functions: list[FunctionSamples] = []
         self.random = Random()
         self.lock = allocate_lock()
         self.spent = self.inside = self.total = 0.0
         self.local = _local()
-        self.threads: list[Thread] = []
+        self.threads: list[ThreadState] = []
         self.careful = False  # there are several threads, or one computes sizes
         self.turn = self.thread()  # the thread that ended a call last
 
-    def function(self, index: int) -> Function:
+    def function(self, index: int) -> FunctionSamples:
         """One more function that is recorded."""
-        self.functions.append(Function(index, self.keep, self.random))
+        self.functions.append(FunctionSamples(index, self.keep, self.random))
         return self.functions[-1]
 
     def set_costs(self, inside: float, total: float) -> None:
@@ -87,12 +87,12 @@ class Recorder:
             sample.more = 0
         return function.latest * 1e9
 
-    def thread(self) -> Thread:
+    def thread(self) -> ThreadState:
         """The thread that runs this."""
         try:
             return self.local.thread  # type: ignore[no-any-return]
         except AttributeError:
-            thread = self.local.thread = Thread()
+            thread = self.local.thread = ThreadState()
             self.threads.append(thread)
             thread.left = self.spent
             if len(self.threads) > 1:
@@ -178,7 +178,7 @@ class Recorder:
                 raise
 
 
-class Calls(_local):
+class RunningCalls(_local):
     """The running calls of one function in this thread, as (size, what was spent before, start), or the handle of a suspendable one.
 
     Where ``recorder.careful`` there is None at the bottom: so a call that ends looks no further as long as it leaves an empty stack.

@@ -25,7 +25,7 @@ SIMPLE = (  # nodes of a size expression that are evaluated in the function itse
 )  # fmt: skip
 
 
-class Entry:
+class RecordedFunction:
     """A function to be recorded: its name in its module, the line where one is named, and the expression of its size."""
 
     def __init__(self, index: int, name: str, line: int, size: str | None) -> None:
@@ -33,7 +33,7 @@ class Entry:
 
 
 def rewrite(
-    source: bytes | str, path: str, entries: Mapping[str, list[Entry]], instrument: Callable[..., Any], quiet: bool
+    source: bytes | str, path: str, entries: Mapping[str, list[RecordedFunction]], instrument: Callable[..., Any], quiet: bool
 ) -> CodeType:
     """The code of a module in which the functions of ``entries`` (by qualified name) record their calls.
 
@@ -82,7 +82,7 @@ def _resolve(code: CodeType, constants: list[object]) -> CodeType:
 class Rewriter(tree.Transformer):
     """Walks over the definitions of a module with their qualified names."""
 
-    def __init__(self, entries: Mapping[str, list[Entry]], instrument: Callable[..., Any]) -> None:
+    def __init__(self, entries: Mapping[str, list[RecordedFunction]], instrument: Callable[..., Any]) -> None:
         self.entries = entries
         self.instrument = instrument
         self.constants: list[object] = []
@@ -113,7 +113,7 @@ class Rewriter(tree.Transformer):
                 break
         return node
 
-    def _record(self, node: Definition, entry: Entry, enclosing: str) -> None:
+    def _record(self, node: Definition, entry: RecordedFunction, enclosing: str) -> None:
         start = int(tree.documented(node.body))
         body: list[ast.stmt] = node.body[start:] or [tree.located(ast.Pass(), node.body[-1])]
         parts = self.instrument(entry, parameters(node), node, enclosing)
@@ -131,7 +131,7 @@ class Rewriter(tree.Transformer):
             tree.located(statement, place)
         node.body = [*node.body[:start], *added]
 
-    def _enter(self, parts: Any, node: Definition, entry: Entry) -> list[ast.stmt]:
+    def _enter(self, parts: Any, node: Definition, entry: RecordedFunction) -> list[ast.stmt]:
         """The statements that evaluate the size and start the clock."""
         size = (inline(entry.size, node) if entry.size else None) or self._size(parts, node)
         entered = parts.entering(size, whole(size), self._constant)

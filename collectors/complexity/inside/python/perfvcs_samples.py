@@ -30,7 +30,7 @@ def bucket(size: float) -> int:
     return 0 if size == 0 else 1 if size < 0 else 2
 
 
-class Sample:
+class ReservoirSample:
     """A uniform random sample of at most ``keep`` rows out of all that came; skips as in Li 1994 (algorithm L).
 
     ``skips`` has an item for each of the next calls that are left out: taking one is all that is to be done for these.
@@ -74,14 +74,14 @@ class Sample:
         return True
 
 
-class Function:
+class FunctionSamples:
     """What was recorded of one function: a sample per bucket of sizes; ``begun`` counts generators not ended."""
 
     def __init__(self, index: int, keep: int, random: Random) -> None:
         self.index = index
         self.keep = keep
         self.random = random
-        self.kept: dict[int, Sample] = {}
+        self.kept: dict[int, ReservoirSample] = {}
         self.skips: dict[float, list[None]] = {}  # of the samples, by size
         self.begun = 0
         self.live: dict[int, Any] = {}  # calls of a generator or coroutine that have begun and not ended, by their frames
@@ -95,7 +95,7 @@ class Function:
             value = nan
         key = bucket(value)
         if key not in self.kept:
-            self.kept[key] = Sample(self.keep, self.random)
+            self.kept[key] = ReservoirSample(self.keep, self.random)
         sample = self.kept[key]
         if sample.offer((value, start, duration, cost)):
             self.latest = duration

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
-    from perfvcs.collectors.complexity.inside.python.perfvcs_hook import Hook
+    from perfvcs.collectors.complexity.inside.python.perfvcs_hook import RecordingHook
 
 MAIN = "__main__"
 MAINS = (MAIN, "__mp_main__")  # the second is what multiprocessing's children call it
@@ -21,7 +21,7 @@ WITH_VALUE = "WX"  # options of the interpreter that take the next argument
 class Script:
     """What the command line names: ``kind`` is ``script``, ``module``, ``command``, or empty for the standard input."""
 
-    def __init__(self, hook: Hook) -> None:
+    def __init__(self, hook: RecordingHook) -> None:
         self.hook = hook
         self.kind, self.text = command_line()
 

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Calls, Recorder
-    from perfvcs.collectors.complexity.inside.python.perfvcs_samples import Function
+    from perfvcs.collectors.complexity.inside.python.perfvcs_recorder import Recorder, RunningCalls
+    from perfvcs.collectors.complexity.inside.python.perfvcs_samples import FunctionSamples
     from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import exact
 else:
     exact = _module("perfvcs_sizes").exact  # noqa: F821 - the hook's
 
 
-def suspending(recorder: Recorder, function: Function, local: Calls) -> tuple[Callable[..., Any], ...]:
+def suspending(recorder: Recorder, function: FunctionSamples, local: RunningCalls) -> tuple[Callable[..., Any], ...]:
     """``begin``, ``pause`` and ``current`` of a generator or coroutine."""
     clock, live = perf_counter, function.live
 

@@ -22,7 +22,7 @@ STARTING = os.path.join("multiprocessing", "process.py"), "start"  # noqa: PTH11
 STARTED = compile("", "<processes>", "exec")  # stands among the code that ran for a process that was started
 
 
-class Functions:
+class RunningCode:
     """Collects the code that runs; ``swap`` begins anew."""
 
     def __init__(self, root: str) -> None:

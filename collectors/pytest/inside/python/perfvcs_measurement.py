@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfvcs.collectors.pytest.inside.python import perfvcs_meter
-    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import Notes, Reports, clean, ending
+    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import NoteFile, Reports, clean, ending
 else:
     import perfvcs_meter
     from perfvcs_reports import Reports, clean, ending
@@ -20,7 +20,7 @@ else:
 class Measurement(Reports):
     """Runs each test by the whole protocol: a first time, whose reports are the ones that count, and then again while it ends the same."""
 
-    def __init__(self, notes: Notes, repeat: int, budget: float, once: Iterable[str]) -> None:
+    def __init__(self, notes: NoteFile, repeat: int, budget: float, once: Iterable[str]) -> None:
         super().__init__(notes)
         self.repeat, self.budget, self.once = repeat, round(budget * 1e9), frozenset(once)
         self.meter = perfvcs_meter.Meter()

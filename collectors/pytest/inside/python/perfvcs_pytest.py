@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from perfvcs.collectors.pytest.inside.python.perfvcs_functions import Functions
+    from perfvcs.collectors.pytest.inside.python.perfvcs_functions import RunningCode
     from perfvcs.collectors.pytest.inside.python.perfvcs_measurement import Measurement
-    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import Notes, Reports, clean
+    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import NoteFile, Reports, clean
     from perfvcs.collectors.pytest.inside.python.perfvcs_study import Study
 else:
-    from perfvcs_functions import Functions
+    from perfvcs_functions import RunningCode
     from perfvcs_measurement import Measurement
-    from perfvcs_reports import Notes, clean
+    from perfvcs_reports import NoteFile, clean
     from perfvcs_study import Study
 
 VARIABLE = "PERFVCS_TESTING"
 
 
-def begin() -> tuple[Notes, dict[str, Any]] | None:
+def begin() -> tuple[NoteFile, dict[str, Any]] | None:
     """Read what is asked, and take our traces out of the environment; None when nothing is asked."""
     path = os.environ.pop(VARIABLE, "")
     if not path:
@@ -51,7 +51,7 @@ def begin() -> tuple[Notes, dict[str, Any]] | None:
         importlib.import_module(
             "perfvcs_bench"
         )  # seeds the generators of random and numpy, before a conftest.py can do so itself
-    notes = Notes(request["folder"])
+    notes = NoteFile(request["folder"])
     notes.add("started", version=clean(pytest.__version__), python="{}.{}.{}".format(*sys.version_info[:3]))
     return notes, request
 
@@ -111,7 +111,7 @@ def pytest_configure(config: Any) -> None:
         cache._cachedir = Path(request["folder"], "cache")  # what pytest remembers of this run is not the project's
     plugin: Reports
     if request["mode"] == "study":
-        watched = Functions(request["root"]) if request["functions"] else None
+        watched = RunningCode(request["root"]) if request["functions"] else None
         plugin = Study(notes, watched)
     else:
         plugin = Measurement(notes, request["repeat"], request["budget"], request["once"])

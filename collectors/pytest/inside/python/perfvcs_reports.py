@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LONGEST = 300  # characters of a reason
 
 
-class Notes:
+class NoteFile:
     """The file with what is found; opened anew for each line, since tests may close all descriptors."""
 
     def __init__(self, folder: str) -> None:
@@ -40,7 +40,7 @@ class Notes:
 class Reports:
     """How tests end, by the reports that are logged."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: NoteFile) -> None:
         self.notes = notes
         self.logged: list[Any] = []
 

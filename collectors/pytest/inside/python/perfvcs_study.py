@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfvcs.collectors.pytest.inside.python import perfvcs_functions
-    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import Notes, Reports, clean, ending
+    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import NoteFile, Reports, clean, ending
 else:
     from perfvcs_reports import Reports, clean, ending
 
@@ -18,7 +18,7 @@ else:
 class Study(Reports):
     """Runs nothing itself: watches how each test ends, and which functions run for it."""
 
-    def __init__(self, notes: Notes, functions: perfvcs_functions.Functions | None) -> None:
+    def __init__(self, notes: NoteFile, functions: perfvcs_functions.RunningCode | None) -> None:
         super().__init__(notes)
         self.functions = functions
         self.fixtures: dict[Any, perfvcs_functions.Codes] = {}
