@@ -6,12 +6,15 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from perfvcs.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Natural = Annotated[int, msgspec.Meta(ge=0)]  # options that are numbers of things
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -34,7 +37,7 @@ def _own(family: str) -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
 
 
-def foreign(family: str) -> dict[str, Any]:
+def foreign(family: str) -> dict[str, EntryPoint]:
     """The entry points of other packages in the group ``perfvcs.<family>``, by name."""
     from importlib.metadata import entry_points
 
@@ -51,10 +54,31 @@ def find(family: str, name: str) -> type[Any]:
         module = importlib.import_module(f"perfvcs.{family}.{stem}")
         found: type[Any] = getattr(module, "".join(part.capitalize() for part in stem.split("_")))
         return found
-    if found_outside := foreign(family).get(name):
-        loaded: type[Any] = found_outside.load()
-        return loaded
+    if entry := foreign(family).get(name):
+        return _loaded(family, entry)
     raise UsageError(f"there is no {family.removesuffix('s')} `{name}`{nearest(name, names(family))}")
+
+
+def _loaded(family: str, entry: EntryPoint) -> type[Any]:
+    """A foreign member; raises UsageError where it cannot be imported, or has not what the family's contract requires."""
+    kind = family.removesuffix("s")
+    place = f"the {kind} `{entry.name}` ({entry.value})"
+    try:
+        loaded = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"{place} cannot be imported, {error}: install what it needs, or uninstall it") from error
+    if not isinstance(loaded, type) or not is_dataclass(loaded):
+        raise UsageError(f"{place} is not a dataclass, whose fields are its options")
+    contract = getattr(importlib.import_module(f"perfvcs.{kind}"), kind.capitalize())
+    if lacking := [f"`{name}`" for name in vars(contract) if not name.startswith("_") and not _has(loaded, name)]:
+        raise UsageError(f"{place} lacks {', '.join(lacking)}, which {contract.__module__}.{contract.__name__} requires")
+    return loaded
+
+
+def _has(member: type[Any], name: str) -> bool:
+    """Whether a dataclass defines a field, an attribute or a method; an abstract one is not defined."""
+    found = getattr(member, name, None)
+    return name in member.__dataclass_fields__ or (found is not None and not getattr(found, "__isabstractmethod__", False))
 
 
 def build(family: str, name: str, options: Mapping[str, Any], place: str, *, text: bool = False) -> Any:

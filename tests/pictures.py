@@ -14,7 +14,7 @@ from samples import sample_profile
 from perfvcs.check import Report, Word, compare
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.subject import Level, Point, Series, Step, Subject
-from perfvcs.views import View
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -372,13 +372,33 @@ def hostile_history() -> Subject:
     )
 
 
-def figures(view: View, subject: Subject) -> list[figure]:
+def refusal(view: View[Any], subject: Subject) -> str | None:
+    """Why a view does not draw a subject; None where it does."""
+    try:
+        view.cut(subject)
+    except Unfit as reason:
+        return str(reason)
+    return None
+
+
+def rendered(view: View[Any], subject: Subject) -> Any:
+    """The layout that a view makes of a subject."""
+    return view.render(view.cut(subject))
+
+
+def written(view: View[Any], subject: Subject, width: int) -> str:
+    """What a view draws with characters."""
+    found = view.text(view.cut(subject), width)
+    assert found is not None
+    return found
+
+
+def figures(view: View[Any], subject: Subject) -> list[figure]:
     """The figures that a view draws of a subject which fits, in the order in which it makes them, after bokeh has accepted them."""
     from bokeh.document import Document
     from bokeh.plotting import figure
 
-    assert view.fits(subject) is None
-    layout = view.render(subject)
+    layout = rendered(view, subject)
     document = Document()
     document.add_root(layout)
     document.to_json()

@@ -24,6 +24,7 @@ from perfvcs.page.packing import pack
 from perfvcs.profile import Design
 from perfvcs.subject import Series, Subject
 from perfvcs.views import effects
+from perfvcs.views.comparison import Comparison
 
 BROWSER = pytest.mark.needs("chromium", "chromedriver")
 LIMIT = 3_000_000
@@ -306,13 +307,42 @@ def test_what_is_packed_is_what_bokeh_itself_would_write() -> None:
     from bokeh.document import Document
 
     subject = pictures.two(1, iterations=3)
-    for name, view in choose(subject).items():
-        layout = view.render(subject)
+    for name, view, data in choose(subject):
+        layout = view.render(data)
         document = Document()
         packed = json.loads(gzip.decompress(base64.b64decode(pack(layout, "f1").text)))
         document.add_root(layout)
         assert packed["doc"]["roots"] == json.loads(json.dumps(document.to_json(deferred=False)))["roots"], name
         assert packed["root_id"] == layout.id and packed["target_id"] == "f1"
+
+
+def test_a_view_cuts_the_subject_once_and_each_piece_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Subject] = []
+    cut = Comparison.cut
+    monkeypatch.setattr(Comparison, "cut", lambda view, subject: asked.append(subject) or cut(view, subject))
+    html = page.render(pictures.two(3, metrics=["wall", "cpu"]))
+    assert views(html).count("comparison") == 6
+    assert len({id(subject) for subject in asked}) == len(asked)
+    assert [len(subject.target) for subject in asked] == [
+        3,
+        0,
+        0,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+    ]  # the whole, all changes of a metric, each benchmark's
+
+
+def test_pieces_without_data_are_not_drawn_and_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfvcs.page.sections.FIGURES", 2)
+    empty = [pictures.measured(f"empty{number}", metrics=["wall"]) for number in range(4)]
+    for profile in empty:
+        profile.resources.metrics["wall"] = [None] * len(profile.resources)
+    html = page.render(Subject("x", [*empty, pictures.measured("sort", metrics=["wall"])]), "executions")
+    assert views(html) == ["executions"] and "no row has a value" not in html and "not drawn" not in html
 
 
 def test_of_metrics_that_are_folded_one_view_is_drawn() -> None:

@@ -12,7 +12,7 @@ from samples import sample_profile
 
 from perfvcs import plugins
 from perfvcs.errors import UsageError
-from perfvcs.postprocessors import Postprocessor
+from perfvcs.postprocessor import Postprocessor
 from perfvcs.postprocessors._outcome import conclude, name_of
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Metric, Profile, Resources, decode

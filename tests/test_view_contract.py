@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pictures
@@ -23,10 +23,10 @@ from perfvcs.check import Report
 from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED, Environment, Profile, Resources
 from perfvcs.subject import Series, Subject
-from perfvcs.views import View
+from perfvcs.view import Scope, View
 
 VIEWS = plugins.names("views")
-KINDS = ("whole", "stacks", "asked")
+TERSE = ("scatter", "history", "intervals", "effects", "table")
 WIDTHS = (40, 80, 200)
 REASON = 120  # characters of why a view does not fit: it stands inside a line of an error
 SENTENCE = 1500  # characters of any text in a figure that is not data
@@ -35,8 +35,8 @@ COUNTED = re.compile(r"[\d,]{7,} (rows|measurements|pairs|observations)|samples 
 NO_SERIES = Series("a", "a", None, "wall", "s", "lower", "e", [])
 
 
-def built(name: str, **options: Any) -> View:
-    view: View = plugins.find("views", name)(**options)
+def built(name: str, **options: Any) -> View[Any]:
+    view: View[Any] = plugins.find("views", name)(**options)
     return view
 
 
@@ -187,7 +187,7 @@ def subject(name: str) -> Subject:
 
 def drawn(name: str, about: Subject, **options: Any) -> dict[str, Any]:
     """The document that a view makes of a subject, as the browser gets it."""
-    layout = built(name, **options).render(about)
+    layout = pictures.rendered(built(name, **options), about)
     assert list(layout.select({"type": figure})) or name == "table"
     document = Document()
     document.add_root(layout)
@@ -218,15 +218,14 @@ def test_a_view_is_a_frozen_dataclass_with_fields_that_can_be_set(name: str) -> 
     hints = get_type_hints(member, include_extras=True)
     assert all(hints[field.name] is not Any for field in fields(member))
     assert built(name) == built(name), "it needs no options"
-    for kind in KINDS:
-        assert isinstance(getattr(member, kind, False), bool)
-        assert kind not in hints or hints[kind] == ClassVar[bool]
+    assert issubclass(member, View) and isinstance(member.asked, bool)
+    assert built(name).scope in get_args(Scope)
 
 
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("about", SUBJECTS)
 def test_a_view_draws_a_subject_or_says_why_not(name: str, about: str) -> None:
-    reason = built(name).fits(subject(about))
+    reason = pictures.refusal(built(name), subject(about))
     if reason is None:
         told = [text for text in texts(drawn(name, subject(about))) if text not in ("nan", "inf", "-inf")]  # numbers in JSON
         assert [text for text in told if re.search(r"\b(nan|inf|None)\b", text)] == []
@@ -236,13 +235,13 @@ def test_a_view_draws_a_subject_or_says_why_not(name: str, about: str) -> None:
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_every_view_fits_something(name: str) -> None:
-    assert any(built(name).fits(subject(about)) is None for about in SUBJECTS)
+    assert any(pictures.refusal(built(name), subject(about)) is None for about in SUBJECTS)
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_hostile_names_are_only_ever_text(name: str) -> None:
     hostile = [subject(about) for about in SUBJECTS if "hostile" in about]
-    for about in [one for one in hostile if built(name).fits(one) is None] or [pictures.hostile()]:
+    for about in [one for one in hostile if pictures.refusal(built(name), one) is None] or [pictures.hostile()]:
         document = drawn(name, about)
         said = list(texts(document))
         if name == "table":  # which is the text of a page, and its only element that takes any
@@ -281,14 +280,14 @@ def smallest(name: str) -> Subject:
     before, after = few(), few(factor=1.5)
     twos = [Subject("two", [new], [old], pictures.report([old], [new])) for old, new in zip(before, after, strict=True)]
     others = [pictures.two(1, metrics=["wall"]), pictures.history(12, labels=["sort"])]
-    return next(about for about in [*ones, *twos, *others] if built(name).fits(about) is None)
+    return next(about for about in [*ones, *twos, *others] if pictures.refusal(built(name), about) is None)
 
 
 @pytest.mark.parametrize(("name", "option", "value"), OPTIONS)
 def test_odd_options_are_refused_in_a_line_or_drawn(name: str, option: str, value: Any) -> None:
     try:
-        view: View = plugins.build("views", name, {option: value}, "--set")
-        reason = view.fits(smallest(name))
+        view: View[Any] = plugins.build("views", name, {option: value}, "--set")
+        reason = pictures.refusal(view, smallest(name))
         assert reason is not None or drawn(name, smallest(name), **{option: value})
     except UsageError as error:
         assert "\n" not in str(error) and name in str(error)
@@ -304,12 +303,12 @@ def columns(line: str) -> int:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in VIEWS if hasattr(plugins.find("views", name), "text")])
+@pytest.mark.parametrize("name", TERSE)
 def test_what_a_terminal_gets_fits_its_width(name: str) -> None:
     view: Any = built(name)
     for about in SUBJECTS:
-        for width in WIDTHS if view.fits(subject(about)) is None else ():
-            said: str = view.text(subject(about), width)
+        for width in WIDTHS if pictures.refusal(view, subject(about)) is None else ():
+            said: str = pictures.written(view, subject(about), width)
             assert said and not said.endswith("\n"), about
             for line in said.split("\n"):
                 assert columns(line) <= width, f"{about}: {line}"
@@ -321,9 +320,10 @@ def test_what_a_terminal_gets_fits_its_width(name: str) -> None:
                 assert not odd, f"{about}: {line}"
 
 
-@pytest.mark.parametrize("name", ["scatter", "history", "intervals", "effects", "table"])
-def test_a_view_that_a_terminal_can_show_has_a_text(name: str) -> None:
-    assert callable(getattr(plugins.find("views", name), "text", None))
+def test_only_these_views_have_a_text() -> None:
+    every = {name: next(about for about in SUBJECTS if pictures.refusal(built(name), subject(about)) is None) for name in VIEWS}
+    asked = {name: built(name).text(built(name).cut(subject(about)), 80) for name, about in every.items()}
+    assert sorted(name for name, text in asked.items() if text is not None) == sorted(TERSE)
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -337,11 +337,11 @@ def test_a_view_that_does_not_exist_gets_a_suggestion(name: str) -> None:
 def test_a_view_that_does_not_fit_says_which_do(name: str) -> None:
     view = built(name)
     others = ("a history", "two revisions", "one row")
-    about, reason = next((about, reason) for about in others if (reason := view.fits(subject(about))))
+    about, reason = next((about, reason) for about in others if (reason := pictures.refusal(view, subject(about))))
     with pytest.raises(UsageError, match=re.escape(reason)) as refused:
         page.render(subject(about), name)
     fitting = str(refused.value).rpartition("these do: ")[2].split(", ")
-    assert fitting and all(built(other).fits(subject(about)) is None for other in fitting)
+    assert fitting and all(pictures.refusal(built(other), subject(about)) is None for other in fitting)
 
 
 MANY: Mapping[str, Callable[[], Subject]] = {
@@ -355,7 +355,7 @@ MANY: Mapping[str, Callable[[], Subject]] = {
 def test_a_million_rows_are_a_small_page_that_says_what_it_left_out(about: str) -> None:
     many = MANY[about]()
     assert len(many.target[0].resources) >= ROWS
-    fitting = [name for name in VIEWS if built(name).fits(many) is None]
+    fitting = [name for name in VIEWS if pictures.refusal(built(name), many) is None]
     assert fitting
     for name in fitting:
         html = page.render(many, name)

@@ -69,8 +69,8 @@ def two(error: Callable[[Array], Array], sizes: Array = SIZES, names: Sequence[s
 
 def drawn(subject: Subject) -> list[figure]:
     """The figures of all tabs, in their order."""
-    assert Curves().fits(subject) is None
-    layout = Curves().render(subject)
+    assert pictures.refusal(Curves(), subject) is None
+    layout = pictures.rendered(Curves(), subject)
     panels = [panel for tabs in ([layout] if isinstance(layout, Tabs) else layout.children) for panel in tabs.tabs]
     return [plot for panel in panels for plot in ([panel.child] if isinstance(panel.child, figure) else panel.child.children)]
 
@@ -137,7 +137,10 @@ def test_what_did_not_change_has_points_and_no_kind() -> None:
 
 def test_only_the_first_functions_of_a_page_are_drawn_on_both_kinds_of_axes() -> None:
     subject = two(lambda n: 1e-9 * n)
-    assert (len(panels(Curves().render(subject))), len(panels(Curves(both=False).render(subject)))) == (2, 1)
+    assert (len(panels(pictures.rendered(Curves(), subject))), len(panels(pictures.rendered(Curves(both=False), subject)))) == (
+        2,
+        1,
+    )
     many = two(lambda n: 1e-9 * n, SIZES[:60], names=[f"f{number}" for number in range(8)])
     packed = re.findall(r'<script type="application/gzip">([^<]*)<', render(many, "curves"))
     kinds = [gzip.decompress(base64.b64decode(one)).count(b'"name":"TabPanel"') for one in packed]
@@ -155,7 +158,10 @@ def test_one_revision_and_what_has_no_sizes_are_refused_with_the_views_that_fit(
     with pytest.raises(UsageError, match="view `curves` does not fit here, it draws two revisions; these do: scatter"):
         render(one, "curves")
     for side in (sample_profile(), recorded({"f": LOG}, np.array([1.0, 2, 4, 8]))):
-        assert Curves().fits(Subject("x", [side], [side])) == "it draws values against at least five sizes on both sides"
+        assert (
+            pictures.refusal(Curves(), Subject("x", [side], [side]))
+            == "it draws values against at least five sizes on both sides"
+        )
 
 
 def test_a_page_of_functions_has_their_curves_and_nothing_that_mixes_sizes() -> None:

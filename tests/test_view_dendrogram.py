@@ -160,7 +160,7 @@ def test_many_counters_share_branches() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_set_of_counters_over_time_is_refused(subject: Subject) -> None:
-    assert Dendrogram().fits(subject) == "it draws several counters that were recorded over time"
+    assert pictures.refusal(Dendrogram(), subject) == "it draws several counters that were recorded over time"
 
 
 def test_a_profile_without_rows_beside_counters_is_no_obstacle() -> None:
@@ -169,7 +169,7 @@ def test_a_profile_without_rows_beside_counters_is_no_obstacle() -> None:
 
 
 def test_names_are_never_taken_for_markup_or_formulas() -> None:
-    layout = Dendrogram().render(pictures.hostile())
+    layout = pictures.rendered(Dendrogram(), pictures.hostile())
     titles = [plot.title.text for plot in layout.select({"type": figure})]
     assert len(titles) == len(pictures.ATTACKS) and not any("$$" in title or "\x00" in title for title in titles)
 

@@ -26,7 +26,7 @@ def subject(*changes: Change) -> Subject:
 
 
 def test_every_change_has_a_row_with_its_sign_interval_and_number() -> None:
-    lines = Effects().text(subject(change(0.1), change(-0.2, "parse", word="improvement")), 80).split("\n")
+    lines = pictures.written(Effects(), subject(change(0.1), change(-0.2, "parse", word="improvement")), 80).split("\n")
     assert lines[0] == "wall time: all 2 comparisons"
     worse, better = lines[1:3]
     assert worse.startswith("▲ sort ") and worse.endswith("  +10.0 % [+8.0, +12.0]") and "├" in worse and "┤" in worse
@@ -37,35 +37,35 @@ def test_every_change_has_a_row_with_its_sign_interval_and_number() -> None:
 
 
 def test_a_narrow_terminal_has_two_lines_per_change() -> None:
-    lines = Effects().text(subject(change(0.1), change(-0.2, "parse")), 40).split("\n")
+    lines = pictures.written(Effects(), subject(change(0.1), change(-0.2, "parse")), 40).split("\n")
     assert lines[1].startswith("▲ sort") and lines[1].endswith("+10.0 % [+8.0, +12.0]")
     assert lines[2].startswith("  ") and "▲" in lines[2] and "%" not in lines[2]
     assert all(columns(line) <= 40 for line in lines)
 
 
 def test_the_part_that_does_not_matter_is_shaded() -> None:
-    text = Effects().text(subject(change(0.1, delta=0.05)), 100)
+    text = pictures.written(Effects(), subject(change(0.1, delta=0.05)), 100)
     assert "░░" in text.split("\n")[1] and "░ within ±5.0 %" in text
     mixed = subject(change(0.1, delta=0.05), change(0.1, "parse", delta=0.01))
-    assert "░ too small to matter" in Effects().text(mixed, 100)
+    assert "░ too small to matter" in pictures.written(Effects(), mixed, 100)
 
 
 def test_metrics_stand_below_one_another_and_say_which_way_is_better() -> None:
-    parts = Effects().text(subject(change(0.1, metric="rate", better="higher"), change(0.1)), 80).split("\n\n")
+    parts = pictures.written(Effects(), subject(change(0.1, metric="rate", better="higher"), change(0.1)), 80).split("\n\n")
     assert [part.split(":")[0] for part in parts] == ["wall time", "rate"]
     assert "worse ←  change, %  → better" in parts[1]
 
 
 def test_what_is_not_drawn_is_counted() -> None:
-    lines = Effects(rows=2).text(subject(*[change(0.1, f"b{number}") for number in range(3)]), 80).split("\n")
+    lines = pictures.written(Effects(rows=2), subject(*[change(0.1, f"b{number}") for number in range(3)]), 80).split("\n")
     assert lines[0] == "wall time: 2 of 3 comparisons" and "b2" not in "\n".join(lines)
-    lines = Effects().text(subject(change(0.1), change(None, "new", word="new")), 80).split("\n")
+    lines = pictures.written(Effects(), subject(change(0.1), change(None, "new", word="new")), 80).split("\n")
     assert lines[0] == "wall time: 1 comparison" and lines[1] == "1 more without an effect: see the table"
 
 
 def test_a_change_beyond_the_edge_is_an_arrow_and_its_number_is_true() -> None:
     changes = [change(0.02 * number, f"b{number}") for number in range(1, 8)]
-    lines = Effects().text(subject(change(9.0, "far"), *changes), 80).split("\n")
+    lines = pictures.written(Effects(), subject(change(9.0, "far"), *changes), 80).split("\n")
     assert lines[1] == "1 beyond the edge: see the numbers"
     assert lines[2].startswith("▲ far") and lines[2].endswith("→  +900 % [+898, +902]")
     (plot,) = figures("effects", subject(change(9.0, "far"), *changes))
@@ -73,14 +73,16 @@ def test_a_change_beyond_the_edge_is_an_arrow_and_its_number_is_true() -> None:
 
 
 def test_an_accepted_change_and_one_without_an_interval_have_a_row() -> None:
-    lines = Effects().text(subject(change(0.1, accepted="a known cost"), change(0.2, "parse", reach=None)), 80).split("\n")
+    lines = pictures.written(
+        Effects(), subject(change(0.1, accepted="a known cost"), change(0.2, "parse", reach=None)), 80
+    ).split("\n")
     assert lines[1].startswith("✓ sort") and "✓ accepted" in "\n".join(lines[4:])
     assert lines[2].endswith("+20.0 %") and "├" not in lines[2]
 
 
 def test_hostile_names_keep_to_the_width() -> None:
     for width in (20, 40, 80):
-        for line in Effects().text(pictures.hostile(), width).split("\n"):
+        for line in pictures.written(Effects(), pictures.hostile(), width).split("\n"):
             assert (columns(line) <= width and line.isprintable()) or "\u2068" in line
 
 
@@ -90,7 +92,7 @@ def test_options_out_of_range_are_refused() -> None:
 
 
 def test_nothing_with_an_effect_is_no_figure_and_says_so() -> None:
-    assert Effects().fits(Subject("x")) == "it draws the comparison of two revisions"
-    assert Effects().fits(subject()) == "nothing was compared"
-    assert Effects().fits(subject(change(None))) == "no comparison has an effect to draw"
+    assert pictures.refusal(Effects(), Subject("x")) == "it draws the comparison of two revisions"
+    assert pictures.refusal(Effects(), subject()) == "nothing was compared"
+    assert pictures.refusal(Effects(), subject(change(None))) == "no comparison has an effect to draw"
     assert msgspec.structs.asdict(change(None))["low"] is None

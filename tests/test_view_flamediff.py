@@ -189,7 +189,7 @@ def test_repeated_executions_alone_are_an_empty_picture(metric: str) -> None:
 def test_other_engines_cannot_be_compared() -> None:
     other = sampled(MAIN, commit=BASELINE, job=Job("work", "samples", "./work", engine="py-spy/1"))
     subject = Subject("x", [sampled(MAIN)], [other])
-    assert Flamediff().fits(subject) == "it draws call stacks of two revisions that were taken by the same engine"
+    assert pictures.refusal(Flamediff(), subject) == "it draws call stacks of two revisions that were taken by the same engine"
     assert views(page.render(subject)).count("flamegraph") == 2
     with pytest.raises(UsageError, match="view `flamediff` does not fit here, it draws call stacks, such as"):
         page.render(pictures.one(), "flamediff")

@@ -215,7 +215,7 @@ def test_a_label_is_as_long_as_its_frame_has_room(name: str, letters: float, sho
     ],
 )  # fmt: skip
 def test_what_has_no_stacks_is_refused(subject: Subject) -> None:
-    assert Flamegraph().fits(subject) == "it draws call stacks, such as the collector `samples` takes"
+    assert pictures.refusal(Flamegraph(), subject) == "it draws call stacks, such as the collector `samples` takes"
 
 
 # the page

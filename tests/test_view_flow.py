@@ -47,9 +47,9 @@ def heap(courses: dict[str, Sequence[float]], executions: int = 1, times: Sequen
 def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures, after bokeh has accepted them."""
     view = Flow(**options)
-    assert view.fits(subject) is None
+    assert pictures.refusal(view, subject) is None
     document = Document()
-    document.add_root(view.render(subject))
+    document.add_root(pictures.rendered(view, subject))
     document.to_json()
     found = document.roots[0]
     return [found] if isinstance(found, figure) else list(found.children)
@@ -168,7 +168,7 @@ def test_jobs_metrics_and_environments_have_figures_of_their_own() -> None:
     assert [plot.title.text.split("\n")[0] for plot in plots] == ["names", "words"]
     counters = Subject("x", [pictures.counted(executions=2, moments=6)])
     assert len(drawn(counters)) > 5 and len(drawn(counters, metrics="rss,cpu_use")) == 2
-    assert Flow(metrics="no such").fits(counters) is not None
+    assert pictures.refusal(Flow(metrics="no such"), counters) is not None
 
 
 def test_pages_draw_flows_of_their_own_accord_where_there_is_time() -> None:
@@ -188,14 +188,13 @@ def test_pages_draw_flows_of_their_own_accord_where_there_is_time() -> None:
     ],
 )  # fmt: skip
 def test_what_does_not_fit_says_why(subject: Subject, reason: str) -> None:
-    assert Flow().fits(subject) == reason
+    assert pictures.refusal(Flow(), subject) == reason
 
 
-def test_rows_that_were_all_repeated_leave_an_empty_figure() -> None:
+def test_rows_that_were_all_repeated_are_not_drawn() -> None:
     profile = heap(TWO)
     profile.resources.mark = [2] * len(profile.resources)
-    (plot,) = drawn(Subject("x", [profile]))
-    assert plot.title.text == "no row has a value"
+    assert pictures.refusal(Flow(), Subject("x", [profile])) == "no row has a value that counts"
     (one_side,) = drawn(Subject("x", [heap({"f": [2e6, 4e6]})], [profile]))
     assert labels(one_side) == ["mean"]
 

@@ -263,7 +263,7 @@ def test_only_the_first_benchmarks_are_drawn_by_execution() -> None:
     ],
 )
 def test_what_has_nothing_to_draw_is_told_why(subject: Subject, by: Any, words: str) -> None:
-    assert words in (Heatmap(by=by).fits(subject) or "")
+    assert words in (pictures.refusal(Heatmap(by=by), subject) or "")
 
 
 @pytest.mark.parametrize(
@@ -286,10 +286,10 @@ def test_what_a_command_reports_is_no_counter() -> None:
     assert [name.partition("\n")[0] for name in rows(plot)] == ["rss", "load"]
 
 
-def test_rows_without_a_value_are_an_empty_picture() -> None:
+def test_rows_without_a_value_are_not_drawn() -> None:
     table = Resources(["sort"], [0] * 4, [0, 0, 1, 1], iteration=[0, 1, 0, 1], metrics={"wall": [None] * 4})
-    (plot,) = drawn(Subject("x", [sample_profile(resources=table)]), by="execution")
-    assert plot.title.text == "no row has a value"
+    subject = Subject("x", [sample_profile(resources=table)])
+    assert pictures.refusal(Heatmap(by="execution"), subject) == "no row has a value that counts"
 
 
 # the page

@@ -49,7 +49,7 @@ def drawn(subject: Subject, **options: Any) -> list[figure]:
 def texts(view: str, subject: Subject, width: int = 80, **options: Any) -> str:
     from perfvcs import plugins
 
-    text: str = plugins.find("views", view)(**options).text(subject, width)
+    text: str = pictures.written(plugins.find("views", view)(**options), subject, width)
     return text
 
 
@@ -277,7 +277,7 @@ def test_sizes_are_written_beside_few_steps_only() -> None:
 def test_values_far_apart_have_a_logarithmic_axis_too() -> None:
     (series, *_) = pictures.history(30, labels=["a"]).history
     wide = replace(series, points=[replace(point, centre=point.centre * 1.2**turn) for turn, point in enumerate(series.points)])
-    layout = History().render(Subject("x", history=[wide]))
+    layout = pictures.rendered(History(), Subject("x", history=[wide]))
     assert isinstance(layout, Tabs) and [panel.title for panel in layout.tabs] == ["linear axes", "logarithmic axes"]
     assert len(drawn(Subject("x", history=[wide]), both=False)) == 1
     assert len(drawn(Subject("x", history=[series]))) == 1

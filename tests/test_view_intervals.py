@@ -103,24 +103,29 @@ def test_it_is_drawn_when_asked_for_only() -> None:
 
 
 def test_it_says_why_it_does_not_fit() -> None:
-    assert Intervals().fits(pictures.one()) == "it draws a series over its versions"
-    assert Intervals().fits(Subject("x", history=[replace(series(), points=[])])) == "no version of the series was measured"
+    assert pictures.refusal(Intervals(), pictures.one()) == "it draws a series over its versions"
+    assert (
+        pictures.refusal(Intervals(), Subject("x", history=[replace(series(), points=[])]))
+        == "no version of the series was measured"
+    )
     with pytest.raises(UsageError, match="view `intervals`: points: give a whole number of at least 1"):
         plugins.build("views", "intervals", {"points": 0}, "--set")
 
 
 def test_a_terminal_has_a_line_per_version_with_its_interval_and_change() -> None:
-    lines = Intervals().text(Subject("x", history=[series()]), 80).split("\n")
+    lines = pictures.written(Intervals(), Subject("x", history=[series()]), 80).split("\n")
     assert lines[0] == "sort: wall time" and lines[-1].strip() == "wall time (ms)"
     (worse,) = [line for line in lines if " ▲ " in line]
     assert worse.startswith("00000006 ▲") and worse.endswith("ms, +12.0 % [+10.0, +14.0]") and "●" in worse
     assert "00000000 □" in "\n".join(lines)
-    narrow = Intervals().text(Subject("x", history=[series()]), 40)
+    narrow = pictures.written(Intervals(), Subject("x", history=[series()]), 40)
     assert "+12.0 %\n" in narrow and all(width_of(line) <= 40 for line in narrow.split("\n"))
 
 
 def test_a_terminal_has_the_environments_below_one_another_on_one_scale() -> None:
-    text = Intervals(points=2).text(Subject("x", history=pictures.history(6, labels=["a"], environments=2).history[:2]), 60)
+    text = pictures.written(
+        Intervals(points=2), Subject("x", history=pictures.history(6, labels=["a"], environments=2).history[:2]), 60
+    )
     assert "\n9b1c6d0f42a0\n00000004" in text and "\n9b1c6d0f42a1\n00000004" in text
     axes = [line for line in text.split("\n") if "┬" in line]
     assert axes[0] == axes[1]
@@ -129,5 +134,5 @@ def test_a_terminal_has_the_environments_below_one_another_on_one_scale() -> Non
 def test_names_are_text(capsys: pytest.CaptureFixture[str]) -> None:
     subject = pictures.hostile_history()
     assert list(columns(figures("intervals", subject)[0], "author"))
-    print(Intervals().text(subject, 60))
+    print(pictures.written(Intervals(), subject, 60))
     assert all(width_of(line) <= 60 for line in capsys.readouterr().out.split("\n"))

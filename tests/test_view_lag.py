@@ -54,9 +54,9 @@ def twofold(executions: int = 10, inner: int = 100, share: float = 0.3, apart: f
 
 def drawn(view: Any, *profiles: Profile) -> list[figure]:
     subject = Subject("x", profiles)
-    assert view.fits(subject) is None
+    assert pictures.refusal(view, subject) is None
     document = Document()
-    document.add_root(view.render(subject))
+    document.add_root(pictures.rendered(view, subject))
     document.to_json()
     return list(document.roots[0].select({"type": figure}))
 
@@ -150,7 +150,7 @@ def test_many_pairs_are_thinned_with_a_note_and_far_ones_counted() -> None:
     ],
 )
 def test_what_does_not_fit_says_why(subject: Subject, reason: str) -> None:
-    assert Lag().fits(subject) == reason
+    assert pictures.refusal(Lag(), subject) == reason
 
 
 def test_an_option_out_of_range_is_refused() -> None:

@@ -38,8 +38,8 @@ def one(curve: Callable[[Array], Array] = LOG, sizes: Array = SIZES, **options: 
 
 def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures of all tabs in their order, after bokeh has accepted them."""
-    assert Scatter().fits(subject) is None
-    layout = Scatter(**options).render(subject)
+    assert pictures.refusal(Scatter(), subject) is None
+    layout = pictures.rendered(Scatter(**options), subject)
     document = Document()
     document.add_root(layout)
     document.to_json()
@@ -166,15 +166,15 @@ def test_residuals_are_drawn_below_with_the_medians_along_the_sizes() -> None:
 
 def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:
     for sizes, first in ((np.arange(1.0, 1001), "logarithmic axes"), (np.arange(50.0, 100), "linear axes")):
-        tabs = Scatter().render(one(sizes=sizes))
+        tabs = pictures.rendered(Scatter(), one(sizes=sizes))
         assert tabs.tabs[0].title == first and set(panels(tabs)) == {"logarithmic axes", "linear axes"}
         assert {isinstance(plot.y_scale, LogScale) for plot in tabs.select({"type": figure})} == {True, False}
-    assert len(panels(Scatter(both=False).render(one()))) == 1
+    assert len(panels(pictures.rendered(Scatter(both=False), one()))) == 1
 
 
 def test_sizes_below_one_and_values_of_zero_have_linear_axes_only() -> None:
     subject = one(lambda n: 0 * n, np.arange(-20.0, 20))
-    assert panels(Scatter().render(subject)) == ["linear axes"]
+    assert panels(pictures.rendered(Scatter(), subject)) == ["linear axes"]
     assert len(drawn(subject)) == 2
 
 
@@ -213,24 +213,24 @@ def test_the_equation_of_a_curve_of_free_shape(curve: str) -> None:
 
 
 def test_what_does_not_fit_says_why() -> None:
-    assert Scatter().fits(Subject("x", [sample_profile()])) == "it draws values against at least five sizes"
+    assert pictures.refusal(Scatter(), Subject("x", [sample_profile()])) == "it draws values against at least five sizes"
     with pytest.raises(
         UsageError, match="`scatter` does not fit here, it draws values against at least five sizes; these do: executions"
     ):
         render(Subject("x", [sample_profile()]), "scatter")
-    assert Scatter().fits(one(sizes=np.array([1.0, 2, 4, 8]))) is not None
+    assert pictures.refusal(Scatter(), one(sizes=np.array([1.0, 2, 4, 8]))) is not None
     both = Subject("two", [recorded({"f": LOG}, SIZES)], [recorded({"f": LOG}, SIZES, 0)])
-    assert Scatter().fits(both) == "it draws one revision, not two: `curves` draws both"
+    assert pictures.refusal(Scatter(), both) == "it draws one revision, not two: `curves` draws both"
 
 
 def test_workloads_of_several_sizes_are_drawn_as_one_besides_their_own_figures() -> None:
     bound = [(n, Job("sort", "time", "./sort {n}", workload=str(n), params={"n": n})) for n in (10, 20, 40, 80, 160)]
     workloads = [pictures.measured(sizes=[n], job=job, metrics=["wall"]) for n, job in bound]
-    assert Scatter().fits(Subject("x", workloads[1:])) is not None
+    assert pictures.refusal(Scatter(), Subject("x", workloads[1:])) is not None
     page = render(Subject("x", workloads))
     assert page.count('data-view="scatter"') == 1 and page.count('data-view="executions"') == 5
-    assert Scatter().text(Subject("x", workloads), 80).startswith("sort {n}")
-    assert Curves().fits(Subject("x", workloads, workloads)) is None
+    assert pictures.written(Scatter(), Subject("x", workloads), 80).startswith("sort {n}")
+    assert pictures.refusal(Curves(), Subject("x", workloads, workloads)) is None
 
 
 def test_a_function_that_one_side_lacks_is_drawn_alone() -> None:
@@ -357,15 +357,15 @@ def test_a_page_of_many_functions_says_how_many_it_left_out(monkeypatch: pytest.
 
 
 def test_a_terminal_shows_points_the_best_model_and_its_equation() -> None:
-    said = Scatter().text(one(), 80)
+    said = pictures.written(Scatter(), one(), 80)
     assert said.startswith("skiplist · search\n") and "○" in said and "duration (ns)" in said and said.count("\n") > 14
     assert " ns ln n, O(log n), r² 0.99" in said and "○ means at some sizes   ⠤ best model" in said
-    few = Scatter().text(one(sizes=np.array([10.0, 100, 1000, 10_000, 100_000]), executions=1), 80)
+    few = pictures.written(Scatter(), one(sizes=np.array([10.0, 100, 1000, 10_000, 100_000]), executions=1), 80)
     assert "○ means at each size" in few and "100,000" in few
-    flat = Scatter().text(one(lambda n: 0 * n, np.arange(-20.0, 20)), 60)
+    flat = pictures.written(Scatter(), one(lambda n: 0 * n, np.arange(-20.0, 20)), 60)
     assert "O(1)" in flat and max(map(len, flat.split("\n"))) <= 60
 
 
 def test_a_terminal_gets_a_few_plots_and_how_many_there_are_besides() -> None:
     many = Subject("many", [recorded({f"f{number}": LOG for number in range(TEXTS + 3)}, np.arange(1.0, 30), executions=2)])
-    assert Scatter().text(many, 80).endswith("\n\nand 3 more")
+    assert pictures.written(Scatter(), many, 80).endswith("\n\nand 3 more")

@@ -91,7 +91,7 @@ def test_growth_and_environment_are_told_only_where_there_are_some() -> None:
 
 @pytest.mark.parametrize("subject", [Subject("x"), Subject("x", [sample_profile(wall=())])])
 def test_nothing_measured_is_nothing_to_list(subject: Subject) -> None:
-    assert View().fits(subject) == "it lists what was measured, and there is nothing"
+    assert pictures.refusal(View(), subject) == "it lists what was measured, and there is nothing"
 
 
 def test_a_changed_report_without_numbers_lists_words_alone() -> None:
@@ -103,8 +103,9 @@ def test_a_changed_report_without_numbers_lists_words_alone() -> None:
 
 def test_more_rows_than_asked_for_are_counted() -> None:
     subject = pictures.one()
-    assert View(rows=4).listed(subject).notes == ["2 more rows are not listed: write a file with -o FILE.csv."]
-    assert len(View(rows=4).listed(subject).rows) == 4
+    table = View(rows=4).table(View().cut(subject))
+    assert table.notes == ["2 more rows are not listed: write a file with -o FILE.csv."]
+    assert len(table.rows) == 4
 
 
 def test_what_was_left_out_is_said_in_every_form() -> None:
@@ -116,14 +117,14 @@ def test_what_was_left_out_is_said_in_every_form() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_the_terminal_has_room_for_every_line_and_names_what_it_left_out(width: int) -> None:
-    text = View().text(pictures.two(2), width)
+    text = pictures.written(View(), pictures.two(2), width)
     assert max(map(len, text.splitlines())) <= width
     assert ("No room for" in text) == (width < 200)
     assert "degradation" in text and ("+26.6 %" in text)
 
 
 def test_numbers_stand_below_one_another_and_a_name_above_its_rows() -> None:
-    lines = View().text(pictures.one(), 80).splitlines()
+    lines = pictures.written(View(), pictures.one(), 80).splitlines()
     assert lines[2] == "sort --reverse data/10k.txt"
     assert len({line.index("ms") + 2 for line in lines if "ms " in line and line.startswith("  wall")}) == 1
     assert lines[1].index("mean") + 4 == lines[3].index(" ms") + 3
@@ -137,7 +138,7 @@ def test_a_page_of_the_table_needs_no_figures_and_stays_small() -> None:
 
 
 def test_a_layout_of_the_table_is_text() -> None:
-    layout: Any = View().render(named("<img src=x>"))
+    layout: Any = pictures.rendered(View(), named("<img src=x>"))
     assert "&lt;img src=x&gt;" in layout.text and "<img" not in layout.text
 
 

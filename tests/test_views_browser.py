@@ -252,7 +252,7 @@ def hide(page: Shown, view: str) -> None:
 
 def fitting(view: str) -> str:
     """The subject that a view draws."""
-    return next(name for name in OF if plugins.find("views", view)().fits(SUBJECTS[name]()) is None)
+    return next(name for name in OF if pictures.refusal(plugins.find("views", view)(), SUBJECTS[name]()) is None)
 
 
 @pytest.mark.parametrize("name", OF)
@@ -290,9 +290,7 @@ def test_hostile_names_are_text_wherever_they_stand(shown: Callable[..., Shown],
     opened.assert_sound()
 
 
-@pytest.mark.parametrize(
-    "view", [name for name in plugins.names("views") if getattr(plugins.find("views", name), "asked", False)]
-)
+@pytest.mark.parametrize("view", [name for name in plugins.names("views") if plugins.find("views", name).asked])
 def test_what_is_drawn_only_when_asked_for_is_drawn_as_well(shown: Callable[..., Shown], view: str) -> None:
     shown(fitting(view), 400, "dark", view)
     opened = shown(fitting(view), view=view)

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.drawing.bars.amounts import Column, Statistic, bars
 from perfvcs.drawing.bars.bar import Picture
-from perfvcs.drawing.canvas import BLUE, VERMILLION, canvas, stack
-from perfvcs.drawing.units import AGAIN, Rows, alike, over_time, rows_of, several, unit_metrics, without_whole
+from perfvcs.drawing.canvas import BLUE, VERMILLION, stack
+from perfvcs.drawing.units import (
+    AGAIN,
+    NOTHING,
+    BothSides,
+    Rows,
+    alike,
+    over_time,
+    rows_of,
+    several,
+    unit_metrics,
+    valued,
+    without_whole,
+)
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile
 from perfvcs.subject import Subject
 from perfvcs.summary import RECORDER
 from perfvcs.text.words import metric_name, metric_rank
+from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -27,8 +40,15 @@ STATISTICS: Mapping[Statistic, str] = {
 SIDES = (("baseline", BLUE, "blank"), ("target", VERMILLION, "right_diagonal_line"))
 
 
+class BarGroup(NamedTuple):
+    """Profiles that can be compared, and their metrics that come on one figure."""
+
+    profiles: BothSides
+    metrics: list[str]
+
+
 @dataclass(frozen=True)
-class Bars:
+class Bars(View[list[BarGroup]]):
     """A bar for each value of the column ``by``, from zero.
 
     ``stacked``: a column by whose values each bar is divided into parts. ``aggregate``: what the rows of one execution under a bar are;
@@ -44,31 +64,32 @@ class Bars:
     metrics: str = ""
 
     @property
-    def units(self) -> bool:
-        """Whether it draws the units of a job together, one metric after the other."""
-        return "metric" not in (self.by, self.stacked)
+    def scope(self) -> Scope:
+        """The units of a job together, one metric after the other, unless metrics stand side by side."""
+        return "sample" if self._mixed else "units"
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs several values of its column."""
+    @property
+    def _mixed(self) -> bool:
+        return "metric" in (self.by, self.stacked)
+
+    def cut(self, subject: Subject) -> list[BarGroup]:
+        """What has several values of its column, of each metric (or unit of measurement) and environment."""
         profiles = [*subject.target, *subject.baseline]
         if not any(len(profile.resources) for profile in profiles):
-            return "there are no measurements"
+            raise Unfit("there are no measurements")
         groups = self._groups(profiles)
-        if any(self._several(profiles, mine) for mine in groups):
-            return None
+        pairs = [BarGroup(sides, mine) for mine in groups for sides in alike(subject, mine[0])]
+        found = [group for group in pairs if self._several([*group.profiles[0], *group.profiles[1]], group.metrics)]
+        if kept := [group for group in found if valued(*group)]:
+            return kept
         if not groups and not self.metrics:
-            return "`flow` draws what was measured over time"
+            raise Unfit("`flow` draws what was measured over time")
         columns = " or ".join(filter(None, (self.by, self.stacked)))
-        return f"it draws bars side by side, and there is but one {columns}"
+        raise Unfit(NOTHING if found else f"it draws bars side by side, and there is but one {columns}")
 
-    def render(self, subject: Subject) -> UIElement:
-        """One figure per metric (or unit of measurement) and environment."""
-        plots = []
-        for mine in self._groups([*subject.target, *subject.baseline]):
-            for sides in alike(subject, mine[0]):
-                if self._several([*sides[0], *sides[1]], mine):
-                    plots.append(self._draw(sides, mine))
-        return stack(plots or [canvas("no row has a value", "", "")])
+    def render(self, data: list[BarGroup]) -> UIElement:
+        """One figure per group."""
+        return stack([self._draw(*group) for group in data])
 
     def _groups(self, profiles: Sequence[Profile]) -> list[list[str]]:
         """The metrics that come on one figure."""
@@ -80,7 +101,7 @@ class Bars:
         ]  # fmt: skip
         groups: dict[str, list[str]] = {}
         for metric in named if self.metrics else unnamed:
-            groups.setdefault(metric if self.units else units[metric], []).append(metric)
+            groups.setdefault(units[metric] if self._mixed else metric, []).append(metric)
         return list(groups.values())
 
     def _several(self, profiles: Sequence[Profile], mine: Sequence[str]) -> bool:
@@ -98,8 +119,6 @@ class Bars:
         sides = [[rows for metric in mine if (rows := rows_of(side, metric))] for side in profiles]
         looks = [look for look, side in zip(SIDES, sides, strict=True) if side]
         sides = [side for side in sides if side]
-        if not sides:
-            return canvas("no row has a value", "", "")
         sides, without = without_whole(sides) if {self.by, self.stacked} & {"unit", "uid"} else (sides, "")
         statistic = self._statistic(sides)
         found = bars(sides, self.by, self.stacked or None, statistic, self.top, PARTS)

@@ -12,6 +12,7 @@ from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,26 +23,32 @@ if TYPE_CHECKING:
 LINES = 60  # more pairs than that are a grey wall
 
 
+SamplePair = tuple[Sample | None, Sample | None]  # of the baseline and of the target
+
+
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(View[list[SamplePair]]):
     """``points``: at most so many measurements of a side are drawn."""
 
     points: Count = 1500
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs rows of two revisions."""
+    def cut(self, subject: Subject) -> list[SamplePair]:
+        """Each unit and metric that either side has; samples of one environment stand together where there are several."""
         if not any(len(profile.resources) for profile in subject.baseline):
-            return "it draws two revisions" if not subject.baseline else "the baseline has no measurements"
-        return None if any(len(profile.resources) for profile in subject.target) else "the target has no measurements"
-
-    def render(self, subject: Subject) -> UIElement:
-        """One figure per unit and metric that either side has; samples of one environment stand together where there are several."""
+            raise Unfit("the baseline has no measurements" if subject.baseline else "it draws two revisions")
+        if not any(len(profile.resources) for profile in subject.target):
+            raise Unfit("the target has no measurements")
         sides: dict[tuple[Unit, str], tuple[list[Sample], list[Sample]]] = {}
         for side, profiles in enumerate((subject.baseline, subject.target)):
             for sample in samples(profiles):
                 sides.setdefault((sample.unit, sample.metric), ([], []))[side].append(sample)
-        plots = [self._draw(*_matching(before, after)) for before, after in sides.values()]
-        return stack(plots or [canvas("no row has a value", "", "")])
+        if not sides:
+            raise Unfit("no row has a value")
+        return [_matching(before, after) for before, after in sides.values()]
+
+    def render(self, data: list[SamplePair]) -> UIElement:
+        """One figure per unit and metric."""
+        return stack([self._draw(before, after) for before, after in data])
 
     def _draw(self, before: Sample | None, after: Sample | None) -> figure:
         import numpy as np
@@ -133,7 +140,7 @@ class Comparison:
         return [plot.add_glyph(data, lines, level="underlay")]
 
 
-def _matching(before: list[Sample], after: list[Sample]) -> tuple[Sample | None, Sample | None]:
+def _matching(before: list[Sample], after: list[Sample]) -> SamplePair:
     """The first pair of samples from the same environment; without one, the newest of each side."""
     for sample in after:
         for other in before:

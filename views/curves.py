@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from perfvcs.drawing.canvas import LOOKS, Axis, bound, canvas, legend, stack, usual
 from perfvcs.drawing.curves.course import TITLE, axes, in_words, means, model_line, tabbed
 from perfvcs.drawing.curves.difference import Difference
-from perfvcs.drawing.curves.sides import Side, along, equation, models, pairs, sides_of
+from perfvcs.drawing.curves.sides import Side, equation, models, pairs, sides_of
 from perfvcs.drawing.samples import Sample
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import change, scale
 from perfvcs.text.words import metric_name
+from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -24,24 +25,34 @@ if TYPE_CHECKING:
     from perfvcs.check import Change
 
 
+class CurvePair(NamedTuple):
+    """One unit's values over its sizes, of baseline and target, and the verdict on them."""
+
+    first: Sample
+    second: Sample
+    verdict: Change | None
+
+
 @dataclass(frozen=True)
-class Curves:
+class Curves(View[list[CurvePair]]):
     """``points``: at most so many sizes of a side are drawn; ``both``: on both kinds of axes, not just those that show more of them."""
 
     points: Count = 500
     both: bool = True
-    whole: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "sizes"
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs a benchmark with five sizes on both sides."""
-        if any(before and after for before, after in along(subject)):
-            return None
-        return "it draws values against at least five sizes on both sides" if subject.baseline else "it draws two revisions"
+    def cut(self, subject: Subject) -> list[CurvePair]:
+        """Each unit and metric that has values at five sizes on both sides."""
+        if not subject.baseline:
+            raise Unfit("it draws two revisions")
+        found = [CurvePair(first, second, subject.verdict) for first, second in pairs(subject) if first and second]
+        if not found:
+            raise Unfit("it draws values against at least five sizes on both sides")
+        return found
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[CurvePair]) -> UIElement:
         """Per unit and metric a tab with logarithmic axes and one with linear ones."""
-        plots = [self._draw(first, second, subject.verdict) for first, second in pairs(subject) if first and second]
-        return stack(plots or [canvas("no environment has values at five sizes on both sides", "", "")])
+        return stack([self._draw(*pair) for pair in data])
 
     def _draw(self, first: Sample, second: Sample, verdict: Change | None) -> Any:
         sides, unit = sides_of(first, second), second.meaning.unit

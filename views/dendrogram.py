@@ -14,6 +14,7 @@ from perfvcs.subject import Subject
 from perfvcs.summary import has_totals
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, metric_name
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,7 @@ MARKERS = (
 
 
 @dataclass(frozen=True)
-class Dendrogram:
+class Dendrogram(View[dict[Unit, list[Part]]]):
     """``rows``: at most so many branches are drawn; the closest counters then share one.
 
     ``distance`` and ``redundancy`` are those of the method `counters`.
@@ -47,23 +48,24 @@ class Dendrogram:
     distance: str = "correlation"
     redundancy: float = 0.9
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs several metrics with rows over time."""
+    def cut(self, subject: Subject) -> dict[Unit, list[Part]]:
+        """The counters of each unit."""
         profiles = [*subject.baseline, *subject.target]
-        if any(len(profile.metrics) > 1 and any(profile.resources.iteration or ()) for profile in profiles):
-            return None
-        return "it draws several counters that were recorded over time"
-
-    def render(self, subject: Subject) -> UIElement:
-        """One figure per unit."""
         units: dict[Unit, list[Part]] = {}
+        if not any(len(profile.metrics) > 1 and any(profile.resources.iteration or ()) for profile in profiles):
+            raise Unfit("it draws several counters that were recorded over time")
         for part in parts(subject):
             if _is_compared(part):
                 units.setdefault(part.unit, []).append(part)
         # Where some benchmark has nothing but counters, the others, whose metrics are judged one by one, have no place beside it.
         counters = {unit: mine for unit, mine in units.items() if all(map(_is_counter, mine))}
-        figures = [self._draw(unit, mine) for unit, mine in (counters or units).items()]
-        return stack(figures or [canvas("there are no counters", "", "")])
+        if not units:
+            raise Unfit("there are no counters")
+        return counters or units
+
+    def render(self, data: dict[Unit, list[Part]]) -> UIElement:
+        """One figure per unit."""
+        return stack([self._draw(unit, mine) for unit, mine in data.items()])
 
     def _draw(self, unit: Unit, mine: list[Part]) -> figure:
         from perfvcs.statistics.multivariate.counters import compare, structure

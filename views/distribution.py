@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.drawing.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, lines, source, stack, thin
 from perfvcs.drawing.clusters import Clusters, clusters
 from perfvcs.drawing.samples import Sample, samples
+from perfvcs.drawing.units import NOTHING
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import number, quantity, scale
 from perfvcs.text.words import metric_name
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,32 +29,33 @@ BINS = 80
 
 
 @dataclass(frozen=True)
-class Distribution:
+class Distribution(View[list[Sample]]):
     """``points``: at most so many values are drawn one by one."""
 
     points: Count = 500
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs rows of one revision."""
+    def cut(self, subject: Subject) -> list[Sample]:
+        """The samples of one revision that have values of executions that were not repeated."""
         if subject.baseline:
-            return "it draws one revision, not two: `comparison` draws both"
+            raise Unfit("it draws one revision, not two: `comparison` draws both")
         if not any(len(profile.resources) for profile in subject.target):
-            return "there are no measurements"
-        several = any(len(profile.resources) > len(profile.resources.names) for profile in subject.target)
-        return None if several else "a single value has no distribution"
+            raise Unfit("there are no measurements")
+        if not any(len(profile.resources) > len(profile.resources.names) for profile in subject.target):
+            raise Unfit("a single value has no distribution")
+        found = [sample for sample in samples(subject.target) if (sample.mark != REPEATED).any()]
+        if not found:
+            raise Unfit(NOTHING)
+        return found
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[Sample]) -> UIElement:
         """One figure per sample."""
-        plots = [self._draw(sample) for sample in samples(subject.target)]
-        return stack(plots or [canvas("no row has a value", "", "")])
+        return stack([self._draw(sample) for sample in data])
 
     def _draw(self, sample: Sample) -> figure:
         import numpy as np
         from bokeh.models import Range1d
 
         values = np.sort(sample.values[sample.mark != REPEATED])
-        if not len(values):
-            return canvas("all executions were repeated and left out", "", "")
         chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
         many = len(values) >= MANY and values[0] < values[-1]
         what = "measurements" if sample.iteration.any() else "executions"

@@ -16,6 +16,7 @@ from perfvcs.text.columns import beside, columns, cut, padded, wrapped
 from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import metric_name, metric_rank
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -27,33 +28,30 @@ WIDE = 72  # columns from which name, interval and numbers have room beside one 
 
 
 @dataclass(frozen=True)
-class Effects:
+class Effects(View[list[list[Change]]]):
     """``rows``: at most so many changes of a metric are drawn, those that matter first."""
 
     rows: Count = 60
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs two compared revisions with an effect between them."""
+    def cut(self, subject: Subject) -> list[list[Change]]:
+        """The changes of each metric that has an effect, wall time first."""
         if subject.report is None:
-            return "it draws the comparison of two revisions"
-        if not subject.report.changes:
-            return "nothing was compared"
-        return (
-            None if any(change.effect is not None for change in subject.report.changes) else "no comparison has an effect to draw"
-        )
-
-    def render(self, subject: Subject) -> UIElement:
-        """One figure per metric, wall time first."""
-        changes = subject.report.changes if subject.report else []
+            raise Unfit("it draws the comparison of two revisions")
+        changes = subject.report.changes
+        if not changes:
+            raise Unfit("nothing was compared")
         metrics = sorted({change.metric for change in changes if change.effect is not None}, key=metric_rank)
-        return stack([self._draw([change for change in changes if change.metric == metric]) for metric in metrics])
+        if not metrics:
+            raise Unfit("no comparison has an effect to draw")
+        return [[change for change in changes if change.metric == metric] for metric in metrics]
 
-    def text(self, subject: Subject, width: int) -> str:
+    def render(self, data: list[list[Change]]) -> UIElement:
+        """One figure per metric."""
+        return stack([self._draw(changes) for changes in data])
+
+    def text(self, data: list[list[Change]], width: int) -> str:
         """The same in characters, one line per change."""
-        changes = subject.report.changes if subject.report else []
-        metrics = sorted({change.metric for change in changes if change.effect is not None}, key=metric_rank)
-        groups = ([change for change in changes if change.metric == metric] for metric in metrics)
-        return "\n\n".join("\n".join(_lines(group, self.rows, width)) for group in groups)
+        return "\n\n".join("\n".join(_lines(changes, self.rows, width)) for changes in data)
 
     def _draw(self, changes: Sequence[Change]) -> figure:
         from bokeh.core.properties import value

@@ -12,6 +12,7 @@ from perfvcs.profile import DELAYED, FINE, REPEATED
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,21 +28,24 @@ MARKS = {
 
 
 @dataclass(frozen=True)
-class Executions:
+class Executions(View[list[Sample]]):
     """``points``: at most so many rows of a sample are drawn."""
 
     points: Count = 3000
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs rows of one revision."""
+    def cut(self, subject: Subject) -> list[Sample]:
+        """The samples of one revision."""
         if subject.baseline:
-            return "it draws one revision, not two"
-        return None if any(len(profile.resources) for profile in subject.target) else "there are no measurements"
+            raise Unfit("it draws one revision, not two")
+        if not any(len(profile.resources) for profile in subject.target):
+            raise Unfit("there are no measurements")
+        if not (found := samples(subject.target)):
+            raise Unfit("no row has a value")
+        return found
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[Sample]) -> UIElement:
         """One figure per sample."""
-        plots = [self._draw(sample) for sample in samples(subject.target)]
-        return stack(plots or [canvas("no row has a value", "", "")])
+        return stack([self._draw(sample) for sample in data])
 
     def _draw(self, sample: Sample) -> figure:
         import numpy as np

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.canvas import plain, stack
 from perfvcs.drawing.flame.boxes import SAMPLES, Flame, draw, flames
-from perfvcs.drawing.flame.stacks import Group, groups, metrics, repeats
+from perfvcs.drawing.flame.stacks import Group, Traces, repeats, traces
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import percent
+from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,28 +30,23 @@ MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
 
 
 @dataclass(frozen=True)
-class Flamediff:
+class Flamediff(View[dict[Group, Traces]]):
     """``points``: at most so many frames are drawn, the widest of either revision."""
 
     points: Count = 2500
-    stacks: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "stacks"
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs call stacks of two revisions, taken in the same way."""
-        if _pairs(subject):
-            return None
-        if any(metrics(group) for group in groups(subject).values()):
-            return "it draws call stacks of two revisions that were taken by the same engine"
-        return "it draws call stacks, such as the collector `samples` takes"
+    def cut(self, subject: Subject) -> dict[Group, Traces]:
+        """The groups with stacks of both revisions, taken in the same way."""
+        if not (found := traces(subject)):
+            raise Unfit("it draws call stacks, such as the collector `samples` takes")
+        if not (pairs := {name: group for name, group in found.items() if group.of_two}):
+            raise Unfit("it draws call stacks of two revisions that were taken by the same engine")
+        return pairs
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: dict[Group, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""
-        return stack([_draw(flame) for flame in flames(_pairs(subject), self.points)])
-
-
-def _pairs(subject: Subject) -> dict[Group, Subject]:
-    """The groups with stacks of both revisions."""
-    return {name: group for name, group in groups(subject).items() if group.target and group.baseline and metrics(group)}
+        return stack([_draw(flame) for flame in flames(data, self.points)])
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.canvas import legend, stack
 from perfvcs.drawing.flame.boxes import Flame, draw, flames
-from perfvcs.drawing.flame.stacks import Group, groups, metrics
+from perfvcs.drawing.flame.stacks import Group, Traces, traces
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
+from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -20,29 +21,24 @@ TINTS = ("#f3c566", "#8cc9f0", "#7fcfb5", "#f0a27a", "#e3bbd3", "#f2ea7f", "#a9b
 
 
 @dataclass(frozen=True)
-class Flamegraph:
+class Flamegraph(View[dict[Group, Traces]]):
     """``points``: at most so many frames are drawn, the widest."""
 
     points: Count = 2500
-    stacks: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "stacks"
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs call stacks, of one revision."""
-        if _alone(subject):
-            return None
-        if any(metrics(group) for group in groups(subject).values()):
-            return "it draws one revision, not two"
-        return "it draws call stacks, such as the collector `samples` takes"
+    def cut(self, subject: Subject) -> dict[Group, Traces]:
+        """The groups with stacks of one revision, be it of two that were measured in different ways."""
+        if not (found := traces(subject)):
+            raise Unfit("it draws call stacks, such as the collector `samples` takes")
+        if not (alone := {name: group for name, group in found.items() if not group.of_two}):
+            raise Unfit("it draws one revision, not two")
+        return alone
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: dict[Group, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""
         tints: dict[Group, dict[str, str]] = {}
-        return stack([_draw(flame, tints.setdefault(flame.name, {})) for flame in flames(_alone(subject), self.points)])
-
-
-def _alone(subject: Subject) -> dict[Group, Subject]:
-    """The groups with stacks of one revision, be it of two that were measured in different ways."""
-    return {name: group for name, group in groups(subject).items() if not (group.target and group.baseline) and metrics(group)}
+        return stack([_draw(flame, tints.setdefault(flame.name, {})) for flame in flames(data, self.points)])
 
 
 def _draw(flame: Flame, known: dict[str, str]) -> figure:

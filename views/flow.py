@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from perfvcs.drawing.bars.amounts import text as name_of
 from perfvcs.drawing.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, lines, plain, source, stack
 from perfvcs.drawing.heat.cells import jobs, numbered, seconds
 from perfvcs.drawing.streams import Stream, stream
-from perfvcs.drawing.units import AGAIN, MOMENT, alike, over_time, rows_of, unit_metrics, without_whole
+from perfvcs.drawing.units import (
+    AGAIN,
+    MOMENT,
+    NOTHING,
+    BothSides,
+    alike,
+    over_time,
+    rows_of,
+    unit_metrics,
+    valued,
+    without_whole,
+)
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import Scale, number, percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
+from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -27,8 +39,16 @@ PATTERNS = ("blank", "right_diagonal_line", "dot", "horizontal_line", "diagonal_
 LOOKS = (("baseline", BLUE, "solid"), ("target", VERMILLION, "dashed"))
 
 
+class OverTime(NamedTuple):
+    """Profiles that can be compared and have a metric over time, and the job's name where there are several."""
+
+    profiles: BothSides
+    metric: str
+    heading: str
+
+
 @dataclass(frozen=True)
-class Flow:
+class Flow(View[list[OverTime]]):
     """``points``: at most so many moments are drawn, of more each is the mean of several; ``top``: at most so many parts of a pile.
 
     ``metrics``: names with commas between, which are drawn; without any all.
@@ -37,27 +57,29 @@ class Flow:
     points: Count = 400
     top: Count = 8
     metrics: str = ""
-    units: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "units"
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs rows over time."""
-        profiles = [*subject.target, *subject.baseline]
-        if not any(len(profile.resources) for profile in profiles):
-            return "there are no measurements"
-        if any(_flows(profile, metric) for profile in profiles for metric in self._metrics([profile])):
-            return None
-        return "it draws samples over time, or many measurements of one unit in each execution"
-
-    def render(self, subject: Subject) -> UIElement:
-        """Per metric and environment one figure, and of several units of two revisions one more for each."""
-        plots: list[figure] = []
+    def cut(self, subject: Subject) -> list[OverTime]:
+        """Each job's metrics with rows over time, by environment."""
         found = jobs(subject)
+        if not any(len(profile.resources) for profile in (*subject.target, *subject.baseline)):
+            raise Unfit("there are no measurements")
+        courses = []
         for job, mine in found.items():
             for metric in self._metrics([*mine.target, *mine.baseline]):
                 for pair in alike(mine, metric):
-                    sides = [[one for one in side if _flows(one, metric)] for side in pair]
-                    plots += self._draw(sides, metric, plain(job.label) if len(found) > 1 else "")
-        return stack(plots or [canvas("no row has a value", "", "")])
+                    before, after = ([one for one in side if _flows(one, metric)] for side in pair)
+                    if before or after:
+                        courses.append(OverTime((before, after), metric, plain(job.label) if len(found) > 1 else ""))
+        if not courses:
+            raise Unfit("it draws samples over time, or many measurements of one unit in each execution")
+        if not (kept := [course for course in courses if valued(course.profiles, [course.metric])]):
+            raise Unfit(NOTHING)
+        return kept
+
+    def render(self, data: list[OverTime]) -> UIElement:
+        """Per metric and environment one figure, and of several units of two revisions one more for each."""
+        return stack([plot for course in data for plot in self._draw(*course)])
 
     def _metrics(self, profiles: Sequence[Profile]) -> list[str]:
         known = dict.fromkeys(metric for profile in profiles for metric in unit_metrics(profile))
@@ -66,10 +88,8 @@ class Flow:
 
     def _draw(self, profiles: Sequence[Sequence[Profile]], metric: str, heading: str) -> list[figure]:
         found = [(look, rows) for look, side in zip(LOOKS, profiles, strict=True) if side and (rows := rows_of(side, metric))]
-        sides, without = without_whole([[rows] for _, rows in found]) if found else ([], "")
+        sides, without = without_whole([[rows] for _, rows in found])
         pairs = [(look, own) for (look, _), (own,) in zip(found, sides, strict=True) if len(own.values)]
-        if not pairs:
-            return []
         looks, kept = [look for look, _ in pairs], [own for _, own in pairs]
         columns = numbered([own.iteration for own in kept], self.points)
         timed = [seconds(own, side) for own, side in zip(columns, kept, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from perfvcs.drawing.canvas import canvas, plain
 from perfvcs.drawing.heat import moments
@@ -14,13 +14,14 @@ from perfvcs.drawing.heat.measurements import measurements
 from perfvcs.drawing.heat.panel import draw
 from perfvcs.drawing.heat.shades import scheme
 from perfvcs.drawing.heat.sheet import By, Sheet, Side
-from perfvcs.drawing.units import Rows, alike, over_time, rows_of, unit_metrics
+from perfvcs.drawing.units import NOTHING, BothSides, Rows, alike, over_time, rows_of, unit_metrics, valued
 from perfvcs.errors import UsageError
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile
 from perfvcs.subject import Subject
 from perfvcs.summary import SAMPLER
 from perfvcs.text.words import metric_rank
+from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -30,8 +31,16 @@ FIGURES = 6  # of measurements by execution
 NARROW = 420  # pixels below which two revisions stand below one another
 
 
+class Compared(NamedTuple):
+    """Profiles of a job that can be compared, their metrics that stand on one sheet, and what is to be said of them."""
+
+    profiles: BothSides
+    metrics: list[str]
+    notes: list[str]
+
+
 @dataclass(frozen=True)
-class Heatmap:
+class Heatmap(View[list[Compared]]):
     """``by``: what the columns are.
 
     ``time`` draws what was recorded over time, by name. ``execution`` draws all measurements of each unit, a row per execution, in their
@@ -43,15 +52,22 @@ class Heatmap:
     log: bool = False
     rows: Count = 60
     columns: Count = 200
-    jobs: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "job"
 
     def __post_init__(self) -> None:
         if self.rows * self.columns > CELLS:
             raise UsageError(f"heatmap: {self.rows:,} rows of {self.columns:,} columns: give at most {CELLS:,} cells")
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs several names over time, or what else the option ``by`` says."""
-        profiles = [*subject.baseline, *subject.target]
+    def cut(self, subject: Subject) -> list[Compared]:
+        """What has several names over time, or what else the option ``by`` says."""
+        if reason := self._lacks([*subject.baseline, *subject.target]):
+            raise Unfit(reason)
+        found = [one for job in jobs(subject).values() for one in _compared(job, self.by)]
+        if not found:
+            raise Unfit(NOTHING)
+        return found
+
+    def _lacks(self, profiles: Sequence[Profile]) -> str | None:
         if self.by == "execution":
             there = any(any(profile.resources.integers("iteration")) for profile in profiles)
             return None if there else "every execution has one measurement, and `executions` shows these in order"
@@ -64,18 +80,17 @@ class Heatmap:
         cure = "--set by=execution draws other measurements"
         return None if any(counts) else f"it draws what the collectors `counters` and `memory` record over time ({cure})"
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[Compared]) -> UIElement:
         """One figure per job and metric, of counters one for all; two revisions side by side."""
         from bokeh.layouts import column
 
         most = self.rows, self.columns
-        found = chain.from_iterable(_sheets(job, self.by, most) for job in jobs(subject).values())
+        found = chain.from_iterable(_sheets(one, self.by, most) for one in data)
         drawn = [self._draw(sheet) for sheet in (found if self.by == "time" else islice(found, FIGURES))]
         if next(found, None) is not None:
             drawn.append(
                 canvas(f"at most {FIGURES} pairs of benchmark and metric are drawn, and there are more", "", "", height=80)
             )
-        drawn = drawn or [canvas("no row has a value", "", "")]
         return drawn[0] if len(drawn) == 1 else column(*drawn, sizing_mode="stretch_width")
 
     def _draw(self, sheet: Sheet) -> UIElement:
@@ -94,21 +109,27 @@ class Heatmap:
         return Row(children=[*plots], sizing_mode="stretch_width", styles={"flex-wrap": "wrap"})
 
 
-def _sheets(subject: Subject, by: By, most: tuple[int, int]) -> Iterator[Sheet]:
-    """The heat maps of one job, of at most ``most`` rows and columns each; those of several environments say of which they are."""
+def _compared(subject: Subject, by: By) -> Iterator[Compared]:
+    """What is drawn of one job; of several environments each says which it is."""
     profiles = [*subject.target, *subject.baseline]
     for chosen in _metrics(profiles, by):
         usual = max(chosen, key=lambda name: sum(name in one.metrics for one in profiles))
         pairs = alike(subject, usual)
-        for before, after in pairs:
-            sides = [Side("baseline", _columns(before, chosen)), Side("target", _columns(after, chosen))]
-            there = [side for side in sides if side.rows]
-            there = there if len(there) > 1 else [side._replace(name="") for side in there]
+        for pair in pairs:
+            before, after = pair
             place = [f"in {plain((after or before)[0].environment.fingerprint, 24)}"] if len(pairs) > 1 else []
-            made: Iterable[Sheet] = []
-            if there:
-                made = [moments.over_time(there, most)] if by == "time" else measurements(there, by, most)
-            yield from (replace(sheet, notes=place + sheet.notes) for sheet in made)
+            if valued(pair, chosen):
+                yield Compared(pair, chosen, place)
+
+
+def _sheets(found: Compared, by: By, most: tuple[int, int]) -> Iterator[Sheet]:
+    """The heat maps of what can be compared, of at most ``most`` rows and columns each."""
+    before, after = found.profiles
+    sides = [Side("baseline", _columns(before, found.metrics)), Side("target", _columns(after, found.metrics))]
+    there = [side for side in sides if side.rows]
+    there = there if len(there) > 1 else [side._replace(name="") for side in there]
+    made: Iterable[Sheet] = [moments.over_time(there, most)] if by == "time" else measurements(there, by, most)
+    yield from (replace(sheet, notes=found.notes + sheet.notes) for sheet in made)
 
 
 def _metrics(profiles: Sequence[Profile], by: By) -> list[list[str]]:

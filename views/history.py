@@ -28,6 +28,7 @@ from perfvcs.plugins import Count, Natural
 from perfvcs.subject import Point, Series, Step, Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change, quantity
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource
@@ -41,7 +42,7 @@ WIDE = 4.0  # ratio of the largest to the smallest value from which logarithms h
 
 
 @dataclass(frozen=True)
-class History:
+class History(View[list[list[Series]]]):
     """``points``: at most so many commits are drawn, the newest; ``both``: a logarithmic axis too, where values are far apart.
 
     ``charts``: so many are drawn in a terminal.
@@ -51,18 +52,20 @@ class History:
     both: bool = True
     charts: Natural = 6
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs a history with at least one commit."""
+    def cut(self, subject: Subject) -> list[list[Series]]:
+        """The series of each benchmark and metric that have a commit."""
         if not subject.history:
-            return "it draws a series over the commits"
-        return None if any(series.points for series in subject.history) else "no commit of the series has a value above 0"
+            raise Unfit("it draws a series over the commits")
+        if not (found := grouped(subject.history)):
+            raise Unfit("no commit of the series has a value above 0")
+        return found
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[list[Series]]) -> UIElement:
         """One figure per benchmark and metric, one line per environment."""
         from perfvcs.drawing.curves.course import tabbed
 
         plots: list[Any] = []
-        for group in grouped(subject.history):
+        for group in data:
             chart = Chart.of(group, self.points)
             centres = chart.centres
             logarithms = self.both and min(centres) > 0 and max(centres) / min(centres) >= WIDE
@@ -70,11 +73,11 @@ class History:
             plots += [tabbed(["linear", "log"], drawn.figures)] if logarithms else drawn.figures("linear")
         return stack(plots)
 
-    def text(self, subject: Subject, width: int) -> str:
+    def text(self, data: list[list[Series]], width: int) -> str:
         """The same in characters, the steps in words; what is beyond ``charts`` is a line each."""
         from perfvcs.drawing.commits.timeline import brief, timeline
 
-        charts = [Chart.of(group, self.points) for group in grouped(subject.history)]
+        charts = [Chart.of(group, self.points) for group in data]
         parts = ["\n".join(timeline(chart, width)) for chart in charts[: self.charts]]
         parts += ["\n".join(brief(chart, width) for chart in charts[self.charts :])]
         return "\n\n".join(filter(None, parts))

@@ -17,6 +17,7 @@ from perfvcs.subject import Point, Series, Subject
 from perfvcs.text.columns import columns, cut, fitted, padded
 from perfvcs.text.quantity import change, percent, quantity
 from perfvcs.text.words import counted, tallied
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -28,7 +29,7 @@ COMMIT = 8  # columns
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(View[list[list[Series]]]):
     """``points``: at most so many versions are drawn, the newest; ``dots``: executions, where there are no more of them."""
 
     asked: ClassVar[bool] = True  # the history shows the same of more commits
@@ -36,15 +37,17 @@ class Intervals:
     points: Count = 40
     dots: Natural = 1200
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs a history with at least one commit."""
+    def cut(self, subject: Subject) -> list[list[Series]]:
+        """The series of each benchmark and metric that have a commit."""
         if not subject.history:
-            return "it draws a series over its versions"
-        return None if any(series.points for series in subject.history) else "no version of the series was measured"
+            raise Unfit("it draws a series over its versions")
+        if not (found := grouped(subject.history)):
+            raise Unfit("no version of the series was measured")
+        return found
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[list[Series]]) -> UIElement:
         """One figure per benchmark and metric, its environments side by side."""
-        return stack([self._draw(Chart.of(group, self.points)) for group in grouped(subject.history)])
+        return stack([self._draw(Chart.of(group, self.points)) for group in data])
 
     def _draw(self, chart: Chart) -> figure:
         import numpy as np
@@ -78,9 +81,9 @@ class Intervals:
         legend(plot, entries + list(words.items()))
         return plot
 
-    def text(self, subject: Subject, width: int) -> str:
+    def text(self, data: list[list[Series]], width: int) -> str:
         """The same in characters, one line per version."""
-        charts = (Chart.of(group, self.points) for group in grouped(subject.history))
+        charts = (Chart.of(group, self.points) for group in data)
         return "\n\n".join("\n".join(_lines(chart, width)) for chart in charts)
 
 

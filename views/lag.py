@@ -15,6 +15,7 @@ from perfvcs.subject import Subject
 from perfvcs.summary import SAMPLER
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,28 +31,26 @@ TOLD = 4  # coefficients in the title
 
 
 @dataclass(frozen=True)
-class Lag:
+class Lag(View[list[Sample]]):
     """``points``: at most so many pairs of a sample are drawn; ``lags``: how far apart two measurements are at most."""
 
     points: Count = 1500
     lags: Count = 10
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs rows of one revision, and an execution with ten measurements of one unit."""
+    def cut(self, subject: Subject) -> list[Sample]:
+        """The samples of one revision in which some execution has ten measurements of one unit."""
         if subject.baseline:
-            return "it draws one revision, not two"
+            raise Unfit("it draws one revision, not two")
         if not any(len(profile.resources) for profile in subject.target):
-            return "there are no measurements"
-        if any(_long(sample) for sample in self._samples(subject)):
-            return None
-        return f"it draws executions of at least {FEWEST} measurements, not samples over time"
+            raise Unfit("there are no measurements")
+        measured = [profile for profile in subject.target if profile.job.collector != SAMPLER]
+        if not (found := [sample for sample in samples(measured) if _long(sample)]):
+            raise Unfit(f"it draws executions of at least {FEWEST} measurements, not samples over time")
+        return found
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[Sample]) -> UIElement:
         """Two figures per sample: the pairs, and the coefficients of all lags."""
-        return stack([plot for sample in self._samples(subject) if _long(sample) for plot in self._draw(sample)])
-
-    def _samples(self, subject: Subject) -> list[Sample]:
-        return samples([profile for profile in subject.target if profile.job.collector != SAMPLER])
+        return stack([plot for sample in data for plot in self._draw(sample)])
 
     def _draw(self, sample: Sample) -> list[figure]:
         import numpy as np

@@ -27,6 +27,7 @@ from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -34,26 +35,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Runsequence:
+class Runsequence(View[list[Sample]]):
     """``points``: at most so many rows of a sample are drawn; ``window``: measurements under the running median."""
 
     points: Count = 3000
     window: Count = 9
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs rows of one revision, and executions that measured more than once."""
+    def cut(self, subject: Subject) -> list[Sample]:
+        """The samples of one revision whose executions measured more than once."""
         if subject.baseline:
-            return "it draws one revision, not two"
+            raise Unfit("it draws one revision, not two")
         if not any(len(profile.resources) for profile in subject.target):
-            return "there are no measurements"
+            raise Unfit("there are no measurements")
         if not any(any(profile.resources.integers("iteration")) for profile in subject.target):
-            return "every execution has one measurement, and `executions` shows these in order"
-        return None
+            raise Unfit("every execution has one measurement, and `executions` shows these in order")
+        if not (found := samples(subject.target)):
+            raise Unfit("no row has a value")
+        return found
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[Sample]) -> UIElement:
         """One figure per sample."""
-        plots = [self._draw(sample) for sample in samples(subject.target)]
-        return stack(plots or [canvas("no row has a value", "", "")])
+        return stack([self._draw(sample) for sample in data])
 
     def _draw(self, sample: Sample) -> figure:
         import numpy as np

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from perfvcs.drawing.canvas import canvas, stack
+from perfvcs.drawing.canvas import stack
 from perfvcs.drawing.curves.cloud import Cloud, clouds
 from perfvcs.drawing.curves.course import axes, over, tabbed
-from perfvcs.drawing.curves.sides import along
+from perfvcs.drawing.curves.sides import pairs
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import scale
 from perfvcs.text.words import metric_name
+from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -22,30 +23,28 @@ TEXTS = 8  # plots in a terminal
 
 
 @dataclass(frozen=True)
-class Scatter:
+class Scatter(View[list[Cloud]]):
     """``points``: at most so many rows are drawn; ``both``: on both kinds of axes, not just those that show more of them."""
 
     points: Count = 1500
     both: bool = True
-    whole: ClassVar[bool] = True
+    scope: ClassVar[Scope] = "sizes"
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs a benchmark with five sizes, which only one side has."""
-        found = along(subject)
-        if not all(before and after for before, after in found):
-            return None
-        return "it draws one revision, not two: `curves` draws both" if found else "it draws values against at least five sizes"
+    def cut(self, subject: Subject) -> list[Cloud]:
+        """The samples with five sizes that only one side has."""
+        if found := clouds(subject):
+            return found
+        both = "it draws one revision, not two: `curves` draws both"
+        raise Unfit(both if pairs(subject) else "it draws values against at least five sizes")
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[Cloud]) -> UIElement:
         """Per sample a tab with logarithmic axes and one with linear ones, the residuals below each."""
-        plots = [self._draw(cloud) for cloud in clouds(subject)]
-        return stack(plots or [canvas("no environment has values at five sizes", "", "")])
+        return stack([self._draw(cloud) for cloud in data])
 
-    def text(self, subject: Subject, width: int) -> str:
+    def text(self, data: list[Cloud], width: int) -> str:
         """The means at each size and the best model, in characters."""
-        found = clouds(subject)
-        left = [f"and {len(found) - TEXTS:,} more"] if len(found) > TEXTS else []
-        return "\n\n".join([*(_text(cloud, width) for cloud in found[:TEXTS]), *left])
+        left = [f"and {len(data) - TEXTS:,} more"] if len(data) > TEXTS else []
+        return "\n\n".join([*(_text(cloud, width) for cloud in data[:TEXTS]), *left])
 
     def _draw(self, cloud: Cloud) -> Any:
         kinds = axes([cloud.side])[: None if self.both else 1]

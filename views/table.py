@@ -7,49 +7,46 @@ from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.tables.listing import Table as Rows
-from perfvcs.drawing.tables.listing import has_rows, listing
+from perfvcs.drawing.tables.listing import listing
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(View[Rows]):
     """``rows``: at most so many are listed in a page or a terminal; a file of the table has all."""
 
     asked: ClassVar[bool] = True
 
     rows: Count = 2000
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why not: it needs something that was measured."""
-        return None if has_rows(subject) else "it lists what was measured, and there is nothing"
+    def cut(self, subject: Subject) -> Rows:
+        """The complete table."""
+        if not (found := listing(subject)):
+            raise Unfit("it lists what was measured, and there is nothing")
+        return found
 
-    def listed(self, subject: Subject) -> Rows:
-        """The complete table of a subject that fits, cut to ``rows``; a page shows it as it is, which can be sorted and searched."""
-        found = listing(subject)
-        assert found is not None
-        left_out = len(found.rows) - self.rows
-        notes = (
-            [*found.notes, f"{left_out:,} more rows are not listed: write a file with -o FILE.csv."]
-            if left_out > 0
-            else found.notes
-        )
-        return replace(found, rows=found.rows[: self.rows], notes=notes)
+    def table(self, data: Rows) -> Rows:
+        """The table cut to ``rows``, which a page can sort and search."""
+        left_out = len(data.rows) - self.rows
+        more = [f"{left_out:,} more rows are not listed: write a file with -o FILE.csv."] if left_out > 0 else []
+        return replace(data, rows=data.rows[: self.rows], notes=[*data.notes, *more])
 
-    def text(self, subject: Subject, width: int) -> str:
+    def text(self, data: Rows, width: int) -> str:
         """The table for a terminal."""
         from perfvcs.drawing.tables.writing import plain
 
-        return plain(self.listed(subject), width)
+        return plain(self.table(data), width)
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: Rows) -> UIElement:
         """The table as text of a page, for layouts that are not pages of `perf show`."""
         from bokeh.models.widgets import Div
 
-        table = self.listed(subject)
+        table = self.table(data)
         shown = [number for number, column in enumerate(table.columns) if not column.apart]
         heads = "".join(
             f"<th>{escape(title)}</th>" for title in ("benchmark", *(table.columns[number].title for number in shown))

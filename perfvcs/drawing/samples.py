@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from perfvcs.check import Change
 
 CONFIDENCE = 0.99
-KEPT = 4  # sets of profiles whose samples are kept: all of a page and one piece of it, by size and over all sizes
+KEPT = 4  # sets of profiles whose cuts and samples are kept: both sides of a page, by size and over all sizes
 SAID = ("outlier", "cluster")  # what a postprocessor may have said of each row
 
 
@@ -269,7 +269,7 @@ def parts(subject: Subject, whole: bool = False) -> list[Part]:
 
     With ``whole`` a unit is one over all its sizes, however few, and workloads of several sizes are one unit besides.
     """
-    sides = [[_cuts(profile, whole) for profile in _profiles(side, whole)] for side in (subject.baseline, subject.target)]
+    sides = [_cut(tuple(map(_Same, side)), whole) for side in (subject.baseline, subject.target)]
     units = list(dict.fromkeys(unit for side in reversed(sides) for cuts in side for unit in cuts))
     profiles = [*subject.baseline, *subject.target]
     found = []
@@ -282,16 +282,11 @@ def parts(subject: Subject, whole: bool = False) -> list[Part]:
     return found
 
 
-def _profiles(profiles: Sequence[Profile], whole: bool) -> list[Profile]:
-    """The profiles, with ``whole`` also those over the sizes of workloads."""
-    return [*profiles, *(joined(profiles) if whole else ())]
-
-
 def samples(profiles: Sequence[Profile], whole: bool = False) -> list[Sample]:
     """The samples of profiles, sessions of one environment joined in the order in which they started; ``whole`` as in ``parts``.
 
     Rows without a finite value are left out, and so are samples without a row. Those of the last profiles are kept, since several views
-    ask for the same; a profile is never changed once it is made.
+    ask for the same, as are the cuts that ``parts`` shares; a profile is never changed once it is made.
     """
     return list(_sampled(tuple(map(_Same, profiles)), whole))
 
@@ -312,16 +307,27 @@ class _Same:
 
 
 @lru_cache(maxsize=KEPT)
+def _cut(held: tuple[_Same, ...], whole: bool) -> tuple[dict[Unit, Cut], ...]:
+    """The units of each profile that has rows; with ``whole`` also of those over the sizes of workloads."""
+    profiles = [one.profile for one in held]
+    return tuple(filter(None, (_cuts(profile, whole) for profile in (*profiles, *(joined(profiles) if whole else ())))))
+
+
+@lru_cache(maxsize=KEPT)
 def _sampled(held: tuple[_Same, ...], whole: bool) -> tuple[Sample, ...]:
-    profiles = _profiles([one.profile for one in held], whole)
-    joined: dict[tuple[Unit, str, str, str], list[tuple[Cut, NDArray[np.float64]]]] = {}
-    for profile in sorted(profiles, key=lambda profile: profile.collected.started):
-        for unit, cut in _cuts(profile, whole).items():
+    alike: dict[tuple[Unit, str, str, str], list[tuple[Cut, NDArray[np.float64]]]] = {}
+    for cuts in sorted(_cut(held, whole), key=lambda cuts: _profile(cuts).collected.started):
+        profile = _profile(cuts)
+        for unit, cut in cuts.items():
             for metric in sorted(measured(profile), key=metric_rank):
                 values = cut.columns.floats(metric)[cut.rows]
-                joined.setdefault((unit, metric, profile.environment.fingerprint, profile.job.key), []).append((cut, values))
-    found = [_join(unit, metric, environment, cuts) for (unit, metric, environment, _), cuts in joined.items()]
+                alike.setdefault((unit, metric, profile.environment.fingerprint, profile.job.key), []).append((cut, values))
+    found = [_join(unit, metric, environment, mine) for (unit, metric, environment, _), mine in alike.items()]
     return tuple(sample for sample in found if len(sample.values))
+
+
+def _profile(cuts: Mapping[Unit, Cut]) -> Profile:
+    return next(iter(cuts.values())).profile
 
 
 def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[Cut, NDArray[np.float64]]]) -> Sample:

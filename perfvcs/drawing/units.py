@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
 
+NOTHING = "no row has a value that counts"  # why a view does not draw what has rows
 MOMENT, RATE = "moment", "rate"  # columns that say when a row was taken, in s, and for how many calls it stands
 CALLS = {RATE: "", PACE: "s", "cost": "s"}  # columns of recorded calls that tell of the recording, with their units
 AGAIN = ("self", "share")  # metrics that tell of stacks what another one tells of functions
@@ -34,6 +35,9 @@ COUNTERS = (
     "write_char_rate",
 )  # those of about thirty that tell most
 TELLING = ("live", *COUNTERS, "exclusive", "site_bytes", "samples", "duration")  # metrics that come first
+
+
+BothSides = tuple[list[Profile], list[Profile]]  # of the baseline and of the target
 
 
 class Job(NamedTuple):
@@ -140,7 +144,22 @@ def over_time(profile: Profile, metric: str) -> bool:
     return sampled and bool(np.asarray(rows.integers("iteration"), dtype=np.int64)[np.isfinite(rows.array(metric))].any())
 
 
-def alike(subject: Subject, metric: str) -> list[tuple[list[Profile], list[Profile]]]:
+def valued(profiles: BothSides, metrics: Sequence[str]) -> bool:
+    """Whether some metric has a finite value, of an execution that was not repeated."""
+    every = ((one, metric) for side in profiles for one in side for metric in metrics if metric in one.metrics)
+    return any(_counting(one, metric).any() for one, metric in every)
+
+
+def _counting(profile: Profile, metric: str) -> NDArray[np.bool_]:
+    """Which rows have a finite value, and are of an execution that was not repeated."""
+    import numpy as np
+
+    mark = np.asarray(profile.resources.integers("mark"), dtype=np.int64)
+    counting: NDArray[np.bool_] = np.isfinite(profile.resources.array(metric)) & (mark != REPEATED)
+    return counting
+
+
+def alike(subject: Subject, metric: str) -> list[BothSides]:
     """Baseline and target profiles that can stand on one picture: of one collector and environment, else the newest other one.
 
     Of a job that was measured with several settings only the newest ones count.
@@ -177,7 +196,7 @@ def rows_of(profiles: Sequence[Profile], metric: str) -> Rows | None:
     having = [profile for profile in profiles if metric in profile.metrics]
     for profile in having:
         rows = profile.resources
-        kept = np.isfinite(rows.array(metric)) & (np.asarray(rows.integers("mark"), dtype=np.int64) != REPEATED)
+        kept = _counting(profile, metric)
         if not kept.any():
             continue
         codes = np.empty(len(rows), dtype=np.int64)

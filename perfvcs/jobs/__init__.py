@@ -18,7 +18,7 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, Entry, JobTable, seconds, words
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
-from perfvcs.postprocessors import Postprocessor
+from perfvcs.postprocessor import Postprocessor
 from perfvcs.profile import MAX_NAME, Job, Value
 from perfvcs.rules import FILE
 

@@ -7,9 +7,8 @@ import hashlib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
-from perfvcs.drawing.tables.listing import Table
 from perfvcs.page.choice import choose, nothing
 from perfvcs.page.facts import facts, warnings
 from perfvcs.page.packing import Backend
@@ -21,15 +20,6 @@ from perfvcs.text.characters import shorten, written
 if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
-
-
-@runtime_checkable
-class Listed(Protocol):
-    """A view that a page shows as a table of its own and not as a figure."""
-
-    def listed(self, subject: Subject) -> Table:
-        """The table in the place of the page's own."""
-        ...
 
 
 def render(
@@ -48,8 +38,9 @@ def render(
     """
     chosen = choose(subject, view, options)
     told = overview(subject)
-    drawing = draw(subject, {name: one for name, one in chosen.items() if not isinstance(one, Listed)}, told, backend)
-    tables = [one.listed(subject) for one in chosen.values() if isinstance(one, Listed)] or ([told.table()] if told else [])
+    listed = [one.view.table(one.data) for one in chosen]
+    drawing = draw(subject, [one for one, own in zip(chosen, listed, strict=True) if own is None], told, backend)
+    tables = [own for own in listed if own is not None] or ([told.table()] if told else [])
     words = [] if drawing.sections or chosen else [nothing(subject)]
     bokeh, template = _bokeh() if drawing.sections else "", _template()
     script = str(template.module.loader()) + _file("listing.js")  # type: ignore[attr-defined]  # a macro of the template

@@ -3,49 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 from perfvcs import plugins
 from perfvcs.errors import UsageError, nearest
 from perfvcs.subject import Subject
-from perfvcs.views import View
+from perfvcs.view import Unfit, View
 
 ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")  # of the views in a block; then by name
 PLACE = "--set"
 
 
-def choose(subject: Subject, name: str | None = None, options: Mapping[str, str] | None = None) -> dict[str, View]:
-    """The views to draw by their names, the most telling first: the one named, else all that fit and need not be asked for.
+class Drawable(NamedTuple):
+    """A view that fits a subject, and what it has cut out of it."""
+
+    name: str
+    view: View[Any]
+    data: Any
+
+
+def choose(subject: Subject, name: str | None = None, options: Mapping[str, str] | None = None) -> list[Drawable]:
+    """The views to draw, the most telling first: the one named, else all that fit and need not be asked for.
 
     ``options`` are values for fields of these views, as text; a field is set on every view that has it. Raises UsageError for a view
     that is unknown or does not fit, for a field that none has, and for a value that a field cannot take.
     """
     names = plugins.names("views")
     if name is None:
-        chosen = {one: view for one, view in fitting(subject, names).items() if not getattr(view, "asked", False)}
-        return configured(chosen, options or {})
+        unasked = {one: view for one, view in _views(names).items() if not view.asked}
+        return configured(subject, fitted(subject, unasked), options or {})
     if name not in names:
         raise UsageError(f"there is no view `{name:.80}`{nearest(name, names)}")
-    view = configured({name: plugins.find("views", name)()}, options or {})[name]  # what it draws may be among its options
-    if reason := view.fits(subject):
-        others = ", ".join(fitting(subject, names))
+    view = _configured(_views([name]), options or {})[name]  # what it draws may be among its options
+    try:
+        return [Drawable(name, view, view.cut(subject))]
+    except Unfit as reason:
+        others = ", ".join(one.name for one in fitting(subject, names))
         cure = f"these do: {others}" if others else "and no other does: collect something first"
-        raise UsageError(f"view `{name}` does not fit here, {reason}; {cure}")
-    return {name: view}
+        raise UsageError(f"view `{name}` does not fit here, {reason}; {cure}") from None
 
 
-def fitting(subject: Subject, names: Iterable[str]) -> dict[str, View]:
+def fitting(subject: Subject, names: Iterable[str]) -> list[Drawable]:
     """The views among these that can draw the subject, the most telling first."""
-    views: dict[str, View] = {name: plugins.find("views", name)() for name in sorted(names, key=_rank)}
-    return {name: view for name, view in views.items() if view.fits(subject) is None}
+    return fitted(subject, _views(names))
+
+
+def _views(names: Iterable[str]) -> dict[str, View[Any]]:
+    return {name: plugins.find("views", name)() for name in sorted(names, key=_rank)}
+
+
+def fitted(subject: Subject, views: Mapping[str, View[Any]]) -> list[Drawable]:
+    """Those of the views that can draw a subject, in their order; each is asked once."""
+    found = []
+    for name, view in views.items():
+        try:
+            found.append(Drawable(name, view, view.cut(subject)))
+        except Unfit:
+            continue
+    return found
 
 
 def _rank(name: str) -> tuple[int, str]:
     return (ORDER.index(name) if name in ORDER else len(ORDER), name)
 
 
-def configured(views: Mapping[str, View], options: Mapping[str, str]) -> dict[str, View]:
+def configured(subject: Subject, chosen: Iterable[Drawable], options: Mapping[str, str]) -> list[Drawable]:
+    """These views with values in their fields, where they still fit; raises UsageError as ``choose`` does."""
+    known = {one.name: one for one in chosen}
+    views = _configured({name: one.view for name, one in known.items()}, options)
+    return [
+        one for name, view in views.items()
+        for one in ([known[name]] if view is known[name].view else fitted(subject, {name: view}))
+    ]  # fmt: skip
+
+
+def _configured(views: Mapping[str, View[Any]], options: Mapping[str, str]) -> dict[str, View[Any]]:
     """The views with these values in their fields; raises UsageError for one that none has or that a field cannot take."""
     known = {name: _fields(view) for name, view in views.items()}
     every = sorted({field for own in known.values() for field in own})
@@ -60,7 +93,7 @@ def configured(views: Mapping[str, View], options: Mapping[str, str]) -> dict[st
 
 
 def _fields(view: Any) -> list[str]:
-    return [field.name for field in fields(view)] if is_dataclass(view) else []
+    return [field.name for field in fields(view)]
 
 
 def nothing(subject: Subject) -> str:

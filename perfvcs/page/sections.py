@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import get_args
 
 from perfvcs.drawing.tables.listing import Key
+from perfvcs.page.choice import Drawable, fitted
 from perfvcs.page.packing import Backend, pack
-from perfvcs.page.places import KINDS, Place, places
+from perfvcs.page.pieces import PagePiece, pieces
 from perfvcs.page.table import Overview
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import FIRST, metric_name
-from perfvcs.views import View
+from perfvcs.view import Scope
 
 FIGURES = 40  # in one page: one costs some 40 ms to make, and its reader the time to look
 POINTS = 80_000  # in all figures of a page
@@ -66,63 +70,62 @@ class Drawing:
     figures: int = 0
     plots: int = 0
 
-    def block(self, place: Place, views: Mapping[str, View], points: int, backend: Backend) -> None:
-        """Draw one piece with all views that fit it."""
-        narrowed = place.narrow()
-        fitting = {name: view for name, view in views.items() if place.suits(view) and view.fits(narrowed) is None}
-        if not fitting:
+    def block(self, piece: PagePiece, drawables: Iterable[Drawable], points: int, backend: Backend) -> None:
+        """Draw one piece with all views that fit it; of a metric that is folded with the first of them."""
+        found = iter(drawables)
+        if (first := next(found, None)) is None:
             return
-        name = shorten(place.section, 120)
+        name = shorten(piece.section, 120)
         section = self.sections.setdefault(
-            place.section, Section(f"s{len(self.sections) + 1}", name, shorten(place.section, 1000), len(self.sections) < OPEN)
+            piece.section, Section(f"s{len(self.sections) + 1}", name, shorten(piece.section, 1000), len(self.sections) < OPEN)
         )
-        if place.key is not None:
-            self.anchors.setdefault(place.key, section.anchor)
-        folded = place.metric not in FIRST and not place.stacks and len(section.blocks) >= 1
+        if piece.key is not None:
+            self.anchors.setdefault(piece.key, section.anchor)
+        folded = piece.metric not in FIRST and piece.scope != "stacks" and len(section.blocks) >= 1
         figures = []
-        for name, view in list(fitting.items())[: 1 if folded else None]:
+        for name, view, data in [first] if folded else [first, *found]:
             self.figures += 1
-            layout = _bounded(view, points, len(self.sections) <= BOTH).render(narrowed)
+            layout = view.bounded(points=points, both=len(self.sections) <= BOTH).render(data)
             packed = pack(layout, f"f{self.figures}", backend)
             self.plots += packed.plots
-            label = self._label(place, name, view)
+            label = self._label(piece, name, type(view).__module__)
             figures.append(Figure(f"f{self.figures}", name, label, int(getattr(layout, "height", None) or 0), packed.text))
-        (section.rest if folded else section.blocks).append(Block(metric_name(place.metric), figures))
+        (section.rest if folded else section.blocks).append(Block(metric_name(piece.metric), figures))
 
-    def _label(self, place: Place, name: str, view: View) -> str:
+    def _label(self, piece: PagePiece, name: str, module: str) -> str:
         """What a figure shows, in words: whose, what its numbers are, and how it is to be read."""
-        numbers = "" if self.told is None else self.told.sentence(place.key, place.metric)
-        about = (sys.modules[type(view).__module__].__doc__ or name).partition("\n")[0]
-        whose = ", ".join(filter(None, [shorten(place.section, 120), metric_name(place.metric)]))
+        numbers = "" if self.told is None else self.told.sentence(piece.key, piece.metric)
+        about = (sys.modules[module].__doc__ or name).partition("\n")[0]
+        whose = ", ".join(filter(None, [shorten(piece.section, 120), metric_name(piece.metric)]))
         return f"{whose}: {numbers}. {about}" if numbers else f"{whose}. {about}"
 
 
-def draw(subject: Subject, chosen: Mapping[str, View], told: Overview | None = None, backend: Backend = "canvas") -> Drawing:
-    """The figures of a subject by these views, so many as a page can hold; ``backend`` is what bokeh draws with."""
-    found = Drawing(told)
-    if not chosen:
-        return found
-    every = places(subject, any(getattr(view, "whole", False) for view in chosen.values()))
-    pieces = [place for place in every if any(place.suits(view) for view in chosen.values())]
-    if not any(view.fits(place.narrow()) is None for view in chosen.values() for place in pieces if place.suits(view)):
-        kinds = sorted({tuple(getattr(view, kind, False) for kind in KINDS) for view in chosen.values()})
-        pieces = [Place(subject.title, None, "", lambda: subject, **dict(zip(KINDS, each, strict=True))) for each in kinds]
-    points = max(100, POINTS // max(1, min(FIGURES, len(pieces) * len(chosen))))
-    left_out = 0
-    for place in pieces:
+def draw(subject: Subject, chosen: Sequence[Drawable], told: Overview | None = None, backend: Backend = "canvas") -> Drawing:
+    """The figures of a subject by these views, so many as a page can hold; ``backend`` is what bokeh draws with.
+
+    Each view draws the pieces of its scope; the whole subject where no view draws any piece.
+    """
+    by_scope: dict[Scope, list[Drawable]] = {}
+    for one in chosen:
+        by_scope.setdefault(one.view.scope, []).append(one)
+    cut = [piece for piece in pieces(subject, "sizes" in by_scope) if piece.scope in by_scope] if chosen else []
+    found, left_out, points = Drawing(told), 0, _points(len(cut) * len(chosen))
+    for piece in cut:
         if found.plots < FIGURES:
-            found.block(place, chosen, points, backend)
+            narrowed = piece.narrow()
+            suited = (fitted(narrowed, {one.name: one.view}) for one in by_scope[piece.scope])
+            found.block(piece, chain.from_iterable(suited), points, backend)
         else:
             left_out += 1
     if left_out:
         found.notes.append(f"{left_out:,} more pairs of benchmark and metric are not drawn, to keep this page small.")
+    if not found.sections:
+        for scope in sorted(by_scope, key=get_args(Scope).index):
+            whole = PagePiece(subject.title, None, "", partial(replace, subject), scope)
+            found.block(whole, by_scope[scope], _points(len(by_scope) * len(chosen)), backend)
     return found
 
 
-def _bounded(view: View, points: int, both: bool) -> View:
-    """The view, drawing at most ``points`` and, unless ``both``, on one kind of axes, where it has such bounds."""
-    if is_dataclass(view) and not isinstance(view, type):
-        bounds = {"points": min(points, getattr(view, "points", points)), "both": both and getattr(view, "both", True)}
-        bounded: View = replace(view, **{field.name: bounds[field.name] for field in fields(view) if field.name in bounds})
-        return bounded
-    return view
+def _points(figures: int) -> int:
+    """How many one of so many figures may draw."""
+    return max(100, POINTS // max(1, min(FIGURES, figures)))

@@ -19,7 +19,7 @@ from perfvcs.text.words import metric_name, plural
 from perfvcs.workloads import at_workload, bound, joined
 
 if TYPE_CHECKING:
-    from perfvcs.postprocessors import Postprocessor
+    from perfvcs.postprocessor import Postprocessor
     from perfvcs.repository import Repository
 
 UNIT, METRIC = 26, 12  # characters of names in the table

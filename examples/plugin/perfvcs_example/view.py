@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.plugins import Count
+from perfvcs.profile import Profile
+from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -14,22 +16,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Dots:
+class Dots(View[list[Profile]]):
     """The rows of the target in the order in which they were measured; ``points``: at most so many."""
 
     points: Count = 1000
 
-    def fits(self, subject: Subject) -> str | None:
-        """Why it cannot draw this subject; None when it can."""
-        return None if any(len(profile.resources) for profile in subject.target) else "the target has no measurements"
+    def cut(self, subject: Subject) -> list[Profile]:
+        """What there is to draw; a reason where there is nothing."""
+        found = [profile for profile in subject.target if len(profile.resources)]
+        if not found:
+            raise Unfit("the target has no measurements")
+        return found
 
-    def render(self, subject: Subject) -> UIElement:
+    def render(self, data: list[Profile]) -> UIElement:
         """One figure per profile and metric."""
         from bokeh.layouts import column
         from bokeh.plotting import figure
 
         plots = []
-        for profile in subject.target:
+        for profile in data:
             for name, values in profile.resources.metrics.items():
                 shown = [(place, value) for place, value in enumerate(values) if value is not None][: self.points]
                 plot = figure(title=f"{profile.job.name}: {name}", height=250, width=600)

@@ -27,9 +27,9 @@ from perfvcs.drawing.canvas import (
 from perfvcs.drawing.clusters import MARKERS
 from perfvcs.drawing.curves.course import in_words, means, model_line, over
 from perfvcs.drawing.curves.residuals import Residuals
-from perfvcs.drawing.curves.sides import Side, interval, models, pairs, replicates, sides_of, sized, told
+from perfvcs.drawing.curves.sides import Side, curved, interval, models, pairs, replicates, sides_of, told
 from perfvcs.drawing.curves.stored import Curve, stored
-from perfvcs.drawing.samples import Sample, Unit, samples
+from perfvcs.drawing.samples import Sample, Unit
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import number, percent, quantity, scale
@@ -51,12 +51,22 @@ STORED = CYCLE[2:] + CYCLE[:2]
 
 @dataclass(frozen=True)
 class Cloud:
-    """One sample with its models, whatever the axes; ``heading`` says what is known of it besides."""
+    """One sample with its models, whatever the axes; ``about`` says what is known of it besides."""
 
     sample: Sample
-    side: Side
     subject: Subject
-    heading: list[str]
+    about: list[str]
+
+    @cached_property
+    def side(self) -> Side:
+        """The course of its values."""
+        (found,) = sides_of(None, self.sample)
+        return found
+
+    @cached_property
+    def heading(self) -> list[str]:
+        """What is known of it, and how it grows."""
+        return [*self.about, *in_words([self.side], self.side.unit)]
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -210,22 +220,21 @@ def clouds(subject: Subject) -> list[Cloud]:
         both = {(second.unit, second.metric) for first, second in pairs(subject) if first and second}
     sides = {"target": subject.target, "baseline": subject.baseline}
     found = [
-        (name, sample) for name, profiles in sides.items() for sample in samples(profiles, whole=True)
-        if sized(sample) and (sample.unit, sample.metric) not in both
+        (name, sample) for name, profiles in sides.items() for sample in curved(profiles)
+        if (sample.unit, sample.metric) not in both
     ]  # fmt: skip
     places: dict[tuple[Unit, str], set[str]] = {}
     for _, sample in found:
         places.setdefault((sample.unit, sample.metric), set()).add(sample.environment)
     drawn = []
     for name, sample in found:
-        (side,) = sides_of(None, sample)
         verdict = subject.verdict
-        heading = (
+        about = (
             [f"{LOOKS[verdict.word].sign} {verdict.word}"] if verdict else [f"only the {name} has it"] * bool(subject.baseline)
         )
         several = len(places[sample.unit, sample.metric]) > 1
-        heading += [f"in {plain(sample.environment, 24)}"] if several else []
-        drawn.append(Cloud(sample, side, subject, [*heading, *in_words([side], side.unit)]))
+        about += [f"in {plain(sample.environment, 24)}"] if several else []
+        drawn.append(Cloud(sample, subject, about))
     return drawn
 
 

@@ -9,8 +9,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from perfvcs.drawing.canvas import BLUE, VERMILLION, Axis
-from perfvcs.drawing.samples import CONFIDENCE, Cut, Part, Sample, Unit, parts, samples
-from perfvcs.profile import REPEATED
+from perfvcs.drawing.samples import CONFIDENCE, Sample, Unit, samples
+from perfvcs.profile import REPEATED, Profile
 from perfvcs.subject import Subject
 from perfvcs.summary import RECORDER
 from perfvcs.text.quantity import number, quantity
@@ -133,23 +133,19 @@ def models(course: SizeCourse) -> list[str]:
     return sorted(known, key=lambda name: name != best)
 
 
-def along(subject: Subject) -> list[tuple[bool, bool]]:
-    """Of each unit and metric that has a curve, whether baseline and target have one; as ``pairs``, without looking at the values."""
-    found = [
-        tuple(_wide(part, side) for side in (part.baseline, part.target)) for part in parts(subject, whole=True) if part.judged
-    ]
-    return [(before, after) for before, after in found if before or after]
+def curved(profiles: Sequence[Profile]) -> list[Sample]:
+    """The samples that are curves."""
+    return [sample for sample in samples(profiles, whole=True) if sized(sample)] if _wide(profiles) else []
 
 
-def _wide(part: Part, side: Sequence[Cut]) -> bool:
-    """Whether a side has values at five sizes."""
+def _wide(profiles: Sequence[Profile]) -> bool:
+    """Whether profiles have rows of five sizes, all together; costs less than to cut them."""
     import numpy as np
 
-    cuts = [cut for cut in side if cut.profile.resources.size is not None]
+    columns = [profile.resources.array("size") for profile in profiles if profile.resources.size is not None]
     for few in (LOOK, None):  # most of those that have five sizes have them soon
-        columns = [(cut.columns.floats("size")[cut.rows[:few]], cut.columns.floats(part.metric)[cut.rows[:few]]) for cut in cuts]
-        sizes = [size[np.isfinite(size) & np.isfinite(values)] for size, values in columns]
-        if len(np.unique(np.concatenate([*sizes, np.empty(0)]))) >= FEWEST:
+        sizes = np.concatenate([*(column[:few] for column in columns), np.empty(0)])
+        if len(np.unique(sizes[np.isfinite(sizes)])) >= FEWEST:
             return True
     return False
 
@@ -158,9 +154,8 @@ def pairs(subject: Subject) -> list[tuple[Sample | None, Sample | None]]:
     """The curves of baseline and target, of each unit and metric that has one on either side."""
     found: dict[tuple[Unit, str], list[Sample | None]] = {}
     for place, profiles in enumerate((subject.baseline, subject.target)):
-        for sample in samples(profiles, whole=True):
-            if sized(sample):
-                found.setdefault((sample.unit, sample.metric), [None, None])[place] = sample
+        for sample in curved(profiles):
+            found.setdefault((sample.unit, sample.metric), [None, None])[place] = sample
     return [(first, second) for first, second in found.values()]
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import FONT, HOVER, INK, canvas, hover, plain, source
-from perfvcs.drawing.flame.stacks import Group, Tree, metrics, spans, split, tree, widest
+from perfvcs.drawing.flame.stacks import Group, Traces, Tree, spans, split, tree, widest
 from perfvcs.profile import Metric
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import quantity
@@ -75,13 +75,13 @@ class Flame:
         return "\n".join([title, *lines, *left_out, *cut])
 
 
-def flames(groups: Mapping[Group, Subject], most: int) -> list[Flame]:
+def flames(groups: Mapping[Group, Traces], most: int) -> list[Flame]:
     """What is drawn of each group: its first metrics, and of these at most ``most`` boxes, the widest on either side."""
     found = []
-    for name, group in groups.items():
-        for metric, meaning in list(metrics(group).items())[:METRICS]:
-            grown = tree(group, metric)
-            found.append(Flame(name, group, metric, meaning, grown, widest(grown.shares.max(axis=1), max(1, most), LEAST)))
+    for name, (profiles, metrics) in groups.items():
+        for metric, meaning in list(metrics.items())[:METRICS]:
+            grown = tree(profiles, metric)
+            found.append(Flame(name, profiles, metric, meaning, grown, widest(grown.shares.max(axis=1), max(1, most), LEAST)))
     return found
 
 

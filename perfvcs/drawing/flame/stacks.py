@@ -28,6 +28,18 @@ class Group(NamedTuple):
     engine: str
 
 
+class Traces(NamedTuple):
+    """The profiles of a group, and the metrics that have values in rows with stacks."""
+
+    profiles: Subject
+    metrics: dict[str, Metric]
+
+    @property
+    def of_two(self) -> bool:
+        """Whether there are profiles of both revisions."""
+        return bool(self.profiles.target and self.profiles.baseline)
+
+
 @dataclass(frozen=True)
 class Tree:
     """Frames with their callers, parents before children; node 0 is what they have in common.
@@ -77,6 +89,12 @@ def groups(subject: Subject) -> dict[Group, Subject]:
                 sides = {"target": known.target, "baseline": known.baseline} | {side: [*getattr(known, side), profile]}
                 found[group] = Subject(subject.title, **sides)
     return found
+
+
+def traces(subject: Subject) -> dict[Group, Traces]:
+    """The groups of which some metric has values in call stacks."""
+    found = {name: Traces(group, metrics(group)) for name, group in groups(subject).items()}
+    return {name: one for name, one in found.items() if one.metrics}
 
 
 def metrics(subject: Subject) -> dict[str, Metric]:

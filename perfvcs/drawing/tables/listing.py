@@ -92,13 +92,6 @@ def title(key: Key) -> str:
     return Unit(key[0], "", key[1], key[2]).title
 
 
-def has_rows(subject: Subject) -> bool:
-    """Whether there is anything to list; costs less than the list."""
-    if (subject.report is not None and subject.report.changes) or any(series.points for series in subject.history):
-        return True
-    return bool(samples(subject.target or subject.baseline))
-
-
 def listing(subject: Subject) -> Table | None:
     """The complete table: every change of two revisions, every commit of a history, every unit and metric of one revision.
 

@@ -19,33 +19,20 @@ from perfvcs.drawing.units import together
 from perfvcs.subject import Subject
 from perfvcs.summary import MAX_SIZES, RECORDER
 from perfvcs.text.words import FIRST, metric_rank
-from perfvcs.views import View
-
-KINDS = ("whole", "stacks", "units", "jobs")
+from perfvcs.view import Scope
 
 
-class Place(NamedTuple):
-    """A piece of the subject that becomes one block: which section, under which heading, and what to draw.
-
-    ``whole``: over all sizes; ``stacks``: of all call stacks of one job; ``units``: of all units of one job; ``jobs``: all rows
-    of one job.
-    """
+class PagePiece(NamedTuple):
+    """A piece of the subject that becomes one block: which section, under which heading, and what to draw."""
 
     section: str
     key: Key | None
     metric: str
     narrow: Callable[[], Subject]
-    whole: bool = False
-    stacks: bool = False
-    units: bool = False
-    jobs: bool = False
-
-    def suits(self, view: View) -> bool:
-        """Whether a view draws pieces of this kind."""
-        return all(getattr(view, kind, False) == getattr(self, kind) for kind in KINDS)
+    scope: Scope = "sample"
 
 
-def places(subject: Subject, curves: bool) -> Iterator[Place]:
+def pieces(subject: Subject, curves: bool) -> Iterator[PagePiece]:
     """The pieces in the order in which they are worth drawing: effects per metric, the history per series, then the benchmarks.
 
     With ``curves`` those with sizes come as a whole; recorded calls, and what has very many sizes, then come in no other way.
@@ -55,19 +42,19 @@ def places(subject: Subject, curves: bool) -> Iterator[Place]:
         for metric in sorted({change.metric for change in subject.report.changes}, key=metric_rank):
             changes = [change for change in subject.report.changes if change.metric == metric]
             report = msgspec.structs.replace(subject.report, changes=changes)
-            yield Place("All changes", None, metric, partial(Subject, subject.title, report=report))
+            yield PagePiece("All changes", None, metric, partial(Subject, subject.title, report=report))
     for group in grouped(subject.history):
         key = (group[0].label, group[0].uid, group[0].size)
-        yield Place(title(key), key, group[0].metric, partial(Subject, subject.title, history=group))
+        yield PagePiece(title(key), key, group[0].metric, partial(Subject, subject.title, history=group))
     for stacks, whole in groups(subject).items():
-        yield Place(title((stacks.job, "", None)), None, "call stacks", partial(replace, whole), stacks=True)
+        yield PagePiece(title((stacks.job, "", None)), None, "call stacks", partial(replace, whole), "stacks")
     for job, whole in jobs(subject).items():
-        yield Place(title((job.label, "", None)), None, "overview", partial(replace, whole), jobs=True)
+        yield PagePiece(title((job.label, "", None)), None, "overview", partial(replace, whole), "job")
     side_by_side = [
-        Place(title((job.label, "", None)), None, metric, partial(replace, whole), units=True)
+        PagePiece(title((job.label, "", None)), None, metric, partial(replace, whole), "units")
         for (job, metric), whole in together(subject).items()
     ]
-    yield from (place for place in side_by_side if place.metric in FIRST)
+    yield from (piece for piece in side_by_side if piece.metric in FIRST)
     ranks: dict[Key, int] = {}
     for change in subject.report.changes if subject.report else ():
         ranks.setdefault((change.job, change.uid, change.size), len(ranks))
@@ -78,14 +65,14 @@ def places(subject: Subject, curves: bool) -> Iterator[Place]:
         told = {(part.unit.job, part.unit.uid) for part in along if part.unit.collector == RECORDER or part.sizes > MAX_SIZES}
         found = [(part, key) for part, key in found if key[:2] not in told]
     ordered = [
-        Place(title(key), key, part.metric, part.narrow)
+        PagePiece(title(key), key, part.metric, part.narrow)
         for part, key in sorted(found, key=lambda pair: ranks.get(pair[1], len(ranks)))
     ]
-    yield from (place for place in ordered if place.metric in FIRST)
-    yield from (place for place in (*side_by_side, *ordered) if place.metric not in FIRST)
+    yield from (piece for piece in ordered if piece.metric in FIRST)
+    yield from (piece for piece in (*side_by_side, *ordered) if piece.metric not in FIRST)
 
 
-def _whole(subject: Subject, along: list[Part], ranks: Mapping[Key, int]) -> Iterator[Place]:
+def _whole(subject: Subject, along: list[Part], ranks: Mapping[Key, int]) -> Iterator[PagePiece]:
     """Benchmarks over all their sizes, with their verdicts, those first that matter most."""
     changes = subject.report.changes if subject.report else []
     verdicts = {(change.job, change.uid, change.metric): change for change in changes if change.size is None}
@@ -94,4 +81,4 @@ def _whole(subject: Subject, along: list[Part], ranks: Mapping[Key, int]) -> Ite
     ):
         verdict = verdicts.get((part.unit.job, part.unit.uid, part.metric))
         key = (part.unit.job, part.unit.uid, None)
-        yield Place(title(key), key, part.metric, partial(part.narrow, verdict), whole=True)
+        yield PagePiece(title(key), key, part.metric, partial(part.narrow, verdict), "sizes")
