@@ -26,7 +26,7 @@ from perfvcs.profile import MAX_BYTES, Malformed, Profile
 __all__ = [
     "UNKNOWN",
     "Format",
-    "Unreadable",
+    "UnreadableFile",
     "Writable",
     "content",
     "decode",
@@ -76,7 +76,7 @@ def read(
 ) -> Profile:
     """The profile in a file, of a named format or of the one that it looks like; compressed by gzip or zlib, or not.
 
-    ``options`` are the fields of the format's class, ``name`` is the job's, whatever the file says. Raises Unreadable, UsageError for
+    ``options`` are the fields of the format's class, ``name`` is the job's, whatever the file says. Raises UnreadableFile, UsageError for
     a wrong option, and Malformed naming the file and the place in it; no more than the format's limit is ever read.
     """
     path = Path(path)
@@ -100,7 +100,7 @@ def decode(
 
 
 def content(path: Path, most: int | None = None) -> bytes:
-    """The file's bytes, or the first ``most``; raises Unreadable unless it is a regular file of a bounded size."""
+    """The file's bytes, or the first ``most``; raises UnreadableFile unless it is a regular file of a bounded size."""
     try:
         # O_NONBLOCK: a named pipe must not keep us waiting before we can see that it is one
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -115,7 +115,7 @@ def content(path: Path, most: int | None = None) -> bytes:
 
 
 def guess(path: Path | str) -> str:
-    """The name of a file's format; raises Unreadable."""
+    """The name of a file's format; raises UnreadableFile."""
     path = Path(path)
     return _recognised(str(path), path.name, expanded(content(path, HEAD), HEAD, partly=True))
 

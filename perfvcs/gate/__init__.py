@@ -86,7 +86,7 @@ def stamp(home: Path, record: GateRecord) -> None:
 
 
 def made(project: Project) -> bool:
-    """Whether `perf init`, or the first measurement, has made a ``.perf`` here; nothing in it is opened. Raises Unreadable."""
+    """Whether `perf init`, or the first measurement, has made a ``.perf`` here; nothing in it is opened. Raises UnreadableRecord."""
     record = read(project)
     return record is not None and not empty(place(project, record))
 

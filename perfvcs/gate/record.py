@@ -46,7 +46,7 @@ class GateRecord(msgspec.Struct, frozen=True):
 
 
 def read(project: Project) -> GateRecord | None:
-    """The record of a repository; None where there is none. Raises Unreadable."""
+    """The record of a repository; None where there is none. Raises UnreadableRecord."""
     path = project.common_dir / NAME
     try:
         with open(plain(path, os.O_RDONLY), "rb") as file:

@@ -191,7 +191,7 @@ def _lock(place: Path) -> Path:
 
 @contextmanager
 def _locked(place: Path, timeout: float) -> Iterator[int]:
-    """Only one process at a time makes or removes an environment; gives the lock's file descriptor. Raises Busy.
+    """Only one process at a time makes or removes an environment; gives the lock's file descriptor. Raises EnvironmentBusy.
 
     Installers inherit it, so that one which outlives a killed perfvcs keeps others away until it has ended.
     """

@@ -147,7 +147,7 @@ def audit(
 
 
 def require(repository: Repository, target: State, changes: Sequence[Change], *, delta: float | None, method: str) -> None:
-    """Raises Untrusted where the audits stored for what was compared show more false alarms than a gate can have."""
+    """Raises UntrustedGate where the audits stored for what was compared show more false alarms than a gate can have."""
     judged = {change.series for change in changes if change.word in JUDGED}
     found = _audit(repository, target, delta=delta, method=method, series=judged)
     if found is not None and found.refused:

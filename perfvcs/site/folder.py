@@ -169,7 +169,7 @@ CURE = "publish into a folder of its own"
 
 @contextmanager
 def opened(path: Path) -> Iterator[Folder]:
-    """The site's folder, made where there is none; raises Foreign where it is somebody else's, Busy where it is in use."""
+    """The site's folder, made where there is none; raises Foreign where it is somebody else's, SiteBusy where it is in use."""
     _make(path)
     with ExitStack() as stack:
         top = _open(stack, str(path), None, path)

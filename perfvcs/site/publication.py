@@ -74,7 +74,7 @@ class Published:
 def publish(
     repository: Repository, folder: Path, *, revision: str = "HEAD", title: str = "", choice: SiteOptions | None = None
 ) -> Published:
-    """Write the site of the history up to a revision into a folder; raises Foreign, Busy, UnknownRevision, NothingToCompare."""
+    """Write the site of the history up to a revision into a folder; raises Foreign, SiteBusy, UnknownRevision, NothingToCompare."""
     with _unwatched():
         return _publish(repository, folder, revision, title, choice or SiteOptions())
 

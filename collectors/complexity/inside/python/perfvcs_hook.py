@@ -79,7 +79,9 @@ class RecordingHook:
         found: dict[str, list[perfvcs_rewrite.RecordedFunction]] = {}
         for name in names:
             for index, function, line, size in self.wanted.get(name, ()):
-                found.setdefault(function, []).append(_module("perfvcs_rewrite").Entry(index, function, line, size or None))
+                found.setdefault(function, []).append(
+                    _module("perfvcs_rewrite").RecordedFunction(index, function, line, size or None)
+                )
         return found
 
     def install(self) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.inside.python.perfvcs_suspension import suspending
 else:
     exact, suspending = _module("perfvcs_sizes").exact, _module("perfvcs_suspension").suspending  # noqa: F821 - the hook's
-    RunningCalls, Recorder = _module("perfvcs_recorder").Calls, _module("perfvcs_recorder").Recorder  # noqa: F821
+    RunningCalls, Recorder = _module("perfvcs_recorder").RunningCalls, _module("perfvcs_recorder").Recorder  # noqa: F821
 
 
 class Probe:

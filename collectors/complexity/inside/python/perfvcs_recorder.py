@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.inside.python.perfvcs_samples import FunctionSamples
     from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import of_program
 else:
-    FunctionSamples, of_program = _module("perfvcs_samples").Function, _module("perfvcs_sizes").of_program  # noqa: F821 - the hook's
+    FunctionSamples, of_program = _module("perfvcs_samples").FunctionSamples, _module("perfvcs_sizes").of_program  # noqa: F821 - the hook's
 
 HEADER = Struct("<8sII")
 MAGIC, VERSION = b"PVCSCALL", 1
