@@ -123,7 +123,7 @@ def calibrate(recorder: Any) -> tuple[float, float]:
     probe = recorder.probe(0, stored=False)
     parts: Any = Parts()
     parts.entering, parts.limited, parts.leaving, parts.failed = probe.entering, probe.limited, probe.leaving, None
-    entries = {"f": [rewrite.Entry(0, "f", 0, "len(x)")]}
+    entries = {"f": [rewrite.RecordedFunction(0, "f", 0, "len(x)")]}
     space: dict[str, Any] = {}
     exec(rewrite.rewrite("def f(x): pass\ndef g(x): pass\n", "<calibration>", entries, lambda *_: parts, quiet=True), space)
     least, inside, argument = {"f": inf, "g": inf}, [], [1, 2, 3]
