@@ -82,6 +82,7 @@ def built(folder: Path, case: Case) -> Path:
         store = Store.create(folder / ".perf/store")
         store.add(case.stored(commits), "Measured")
         Index(store, folder / ".perf/index.db").refresh()
+        once(folder, ["-m", "perfvcs", "init", "--adopt"])
     return folder
 
 
