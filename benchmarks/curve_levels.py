@@ -3,6 +3,7 @@
     python benchmarks/curve_levels.py [--repetitions 200] [--method NAME]... [--grid NAME]... [--executions M]... [--noise SHARE]...
                                       [--start SHARE] [--floor SHARE] [--apart] [--sound] [--detail]
     python benchmarks/curve_levels.py --kinds [--repetitions 200] [--grid NAME]... [--noise SHARE]...
+    python benchmarks/curve_levels.py --period [--repetitions 200]
 
 Grids of 5 to 1,000 sizes, linear (to 500) and logarithmic (1 to 100,000), and 16 doublings; baselines that are constant, logarithmic,
 linear, quadratic, a power or an exponential; 1, 3, 5 and 10 executions a side in turns; multiplicative noise of 1, 5 and 10 % in every
@@ -14,21 +15,27 @@ of the curve's left end, as a clock has, whatever the size. ``--apart``: the two
 Prints of each method and grid, over all baselines, executions and noises: which share of the sound curves is called changed, or
 suspected, the worst such share of one baseline and number of executions, and how often the errors are found (changed or suspected) and
 their kinds named rightly. ``--kinds`` prints the same of ``statistics.regression.kind`` alone, which all that name a kind ask, for one
-execution a side; that is quick. No correction for many comparisons hides a false alarm: each curve counts as if it were alone. To have the
+execution a side; that is quick. ``--period``: the contrast alone, of curves of ten sizes in pairs whose second execution is slower by 0 to
+20 % at every size; the order is drawn by a coin, and known or not, or balanced and known.
+No correction for many comparisons hides a false alarm: each curve counts as if it were alone. To have the
 figures of an earlier checkout, run the script with its folder first in PYTHONPATH.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
 import numpy as np
+from noise import balanced, coin
 from numpy.typing import NDArray
 
 from perfvcs.check import Change, compare
+from perfvcs.check.curves.contrast import Contrast, contrasts
+from perfvcs.check.curves.replication import ExecutionLines
 from perfvcs.check.methods import curves as default
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.statistics.regression.kind import KINDS, kind
@@ -60,6 +67,8 @@ ERRORS: dict[str, Callable[[Floats], Floats]] = {
     "quadratic": lambda u: u * u,
 }
 SHARE = 0.1
+PAIRS = (5, 8, 10, 15, 30)
+SIZED = 10  # sizes of the curves with a period effect
 ROWS = 60_000  # of a side at most: grids with more have fewer repetitions
 COMMITS = ("1" * 40, "2" * 40)
 
@@ -171,6 +180,59 @@ def kinds(options: argparse.Namespace) -> None:
     row("all", total, float("nan"))
 
 
+def periods(options: argparse.Namespace) -> None:
+    """Print how often curves are called changed where the second execution of a pair is slower."""
+    print(
+        "equal called changed / 5 % more found, in percent\n| second slower by | "
+        + " | ".join(f"{n} pairs" for n in PAIRS)
+        + " |"
+    )
+    print("|---|" + "---|" * len(PAIRS))
+    for order, known in ((coin, False), (coin, True), (balanced, True)):
+        for share in (0.0, 0.05, 0.1, 0.2):
+            cells = []
+            for pairs in PAIRS:
+                draws = (options.repetitions, max(1, options.repetitions // 5))
+                found = [called(order, known, share, pairs, *each) for each in zip((0.0, 0.05), draws, strict=True)]
+                cells.append(f"{100 * found[0]:.1f} / {100 * found[1]:.0f}")
+            label = f"{100 * share:g} %, {order.__name__}, order {'known' if known else 'not known'}"
+            print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
+
+
+def called(
+    order: Callable[[np.random.Generator, int], NDArray[np.bool_]],
+    known: bool,
+    share: float,
+    pairs: int,
+    effect: float,
+    draws: int,
+) -> float:
+    """Which share of curves is called changed: executions start 1 % off, values another 1 %; delta is 1 %."""
+    random, bar = np.random.default_rng([pairs, int(1000 * share), int(1000 * effect), known]), np.log1p(0.01)
+    later = np.stack([order(random, pairs) for _ in range(draws)])
+    logs = 0.01 * (random.standard_normal((draws, 2, pairs, 1)) + random.standard_normal((draws, 2, pairs, SIZED)))
+    for version in (0, 1):
+        logs[:, version] += np.log1p(effect) * version + np.log1p(share) * (later == bool(version))[..., None]
+    away, z = logs - logs.mean(axis=(1, 2), keepdims=True), np.linspace(-1, 1, SIZED)
+    lines = np.stack([away.mean(axis=3), away @ z / (z @ z), away[..., 0], away[..., -1]], axis=3)
+    fields = {field.name: None for field in dataclasses.fields(ExecutionLines)} | {"logarithmic": True, "builds": False}
+    members = []
+    for (first, second), mine in zip(lines, later, strict=True):
+        own = {"first": first, "second": second} | ({"later": mine if known else None} if "later" in fields else {})
+        members.append((ExecutionLines(**(fields | own)), True, ()))
+    return float(np.mean([changed(one, float(bar)) for one in contrasts(members, 0.99, 0.01)]))
+
+
+def changed(one: Contrast, bar: float) -> bool:
+    """Whether the default verdict on curves is a change, as ``check.methods.curves`` has it; earlier versions asked for no order."""
+    order = getattr(one, "order", "mixed")
+    if not (one.p <= 0.01 and one.permutation_p <= one.veto and max(map(abs, one.theta)) >= bar) or order == "one":
+        return False
+    part = one.part(bar)
+    known = order != "unknown" or one.veto <= 0.01 or max(one.low[part], -one.high[part]) > np.log1p(default.PERIOD)
+    return bool(known and one.tells(bar, part))
+
+
 def row(label: str, sums: dict[str, Floats], worst: float) -> None:
     """Print one line."""
     none = sums["none"]
@@ -194,6 +256,7 @@ def main() -> None:
     parser.add_argument("--start", type=float, default=0.0)
     parser.add_argument("--floor", type=float, default=0.0)
     parser.add_argument("--kinds", action="store_true", help="the kinds of errors alone")
+    parser.add_argument("--period", action="store_true", help="pairs whose second execution is slower")
     parser.add_argument("--apart", action="store_true")
     parser.add_argument("--sound", action="store_true", help="sound curves only")
     parser.add_argument("--detail", action="store_true", help="print the worst baselines of each grid")
@@ -204,7 +267,9 @@ def main() -> None:
     default.q_values = lambda p: p  # each curve a family of its own
     if options.kinds:
         kinds(options)
-    for method in () if options.kinds else options.method or METHODS:
+    if options.period:
+        periods(options)
+    for method in () if options.kinds or options.period else options.method or METHODS:
         study(method, options)
     print(f"\n{time.perf_counter() - begin:.0f} s")
 

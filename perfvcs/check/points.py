@@ -9,10 +9,14 @@ from perfvcs.profile import MAX_INTEGER
 from perfvcs.summary import PACE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
+    from perfvcs.check.rows import UnitTable
+    from perfvcs.summary import Measured
 
 SMALL = 1 << 20  # numbers of executions within this range are told apart by a table, not by sorting
 
@@ -23,7 +27,7 @@ class CasePoints:
 
     Executions are numbered through all profiles of the side; with the case ``paired`` the same number is the same pair on both sides.
     ``builds`` says of each execution the number of its profile and of its build there; shape (executions, 2). ``weight`` is how many
-    rows a value is the mean of; None: it is one row.
+    rows a value is the mean of; None: it is one row. ``turns`` is the place of each execution in its block, -1 where it is unknown.
     """
 
     size: NDArray[np.float64]
@@ -31,6 +35,7 @@ class CasePoints:
     execution: NDArray[np.int64]
     builds: NDArray[np.int64]
     weight: NDArray[np.int64] | None = None
+    turns: NDArray[np.int64] | None = None
 
     @property
     def executions(self) -> int:
@@ -75,8 +80,23 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
         kept = on[0] & on[1] if case.chosen.paired else on[number]
         rows = (sided == number) & kept[code]
         numbers = np.cumsum(kept) - 1
-        sides.append(CasePoints(size[rows], value[rows], numbers[code[rows]], keys[kept, :2]))
+        turns = _turns(case.chosen.sides[number], tables[number], keys[kept], single=single) if case.chosen.paired else None
+        sides.append(CasePoints(size[rows], value[rows], numbers[code[rows]], keys[kept, :2], turns=turns))
     return sides[0], sides[1]
+
+
+def _turns(
+    measured: Sequence[Measured], tables: Sequence[UnitTable], executions: NDArray[np.int64], *, single: bool
+) -> NDArray[np.int64]:
+    """The place in its block of each execution, as profile, build (0 where there is a ``single`` one) and number; -1 where unknown."""
+    import numpy as np
+
+    found = []
+    for profile, build, number in executions.tolist():
+        binary = tables[profile].binary
+        known = int(binary[0]) if single and len(binary) else build
+        found.append(measured[profile].turns.get((known, number), -1))
+    return np.array(found, dtype=np.int64)
 
 
 def _levels(pace: NDArray[np.float64], sided: NDArray[np.int64], execution: NDArray[np.int64]) -> tuple[list[float], list[float]]:

@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-def hotelling(first: ArrayLike, second: ArrayLike, paired: bool = False) -> NDArray[np.float64]:
+def hotelling(first: ArrayLike, second: ArrayLike, paired: bool = False, lost: int = 0) -> NDArray[np.float64]:
     """The p of equal means of two samples of the shapes (groups, m, 2) and (groups, k, 2); shape (groups,).
 
     Paired: one sample of the differences, an F with 2 and m - 2 degrees of freedom; apart: two samples with a pooled covariance, 2
-    and m + k - 3. Where only one dimension varies (the other's values are all equal, or it is a multiple) it is Student's test in
+    and m + k - 3. ``lost`` are degrees of freedom that something else took, whose part of the variance is restored already.
+    Where only one dimension varies (the other's values are all equal, or it is a multiple) it is Student's test in
     that one, and p is 0 if the other one differs. Too few executions (less than three pairs, or four apart) and any NaN make p NaN.
     ``ValueError`` for paired samples of different sizes. Source: Hotelling 1931; Anderson 2003, 5.2 and 5.3.
     """
@@ -33,7 +34,7 @@ def hotelling(first: ArrayLike, second: ArrayLike, paired: bool = False) -> NDAr
         else:
             apart = [side - side.mean(axis=1, keepdims=True) for side in (a, b)]
             rest, free, factor = np.concatenate(apart, axis=1), m + k - 2, m * k / (m + k)
-    return _test(mean, np.einsum("gei,gej->gij", rest, rest) / max(free, 1), rounding, factor, free)
+    return _test(mean, np.einsum("gei,gej->gij", rest, rest) / max(free, 1), rounding, factor, free - lost)
 
 
 def _test(

@@ -14,31 +14,32 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 FEWEST = 5  # pairs; fewer settle nothing
-# p up to which an effect of the place is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
+# p up to which a period effect is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
 EVIDENT = 0.003
 SHARE = 3  # of so many pairs, one in the rarer order is enough for its mean
 
 
 @dataclass(frozen=True)
 class Orders:
-    """Half the sum and half the difference of the means in both orders, each (groups,): the ``shift`` and what the ``place`` does.
+    """Half the sum and half the difference of the means in both orders, each (groups,): the ``shift`` and the ``period`` effect.
 
-    Both have the same ``variance``. ``drawn`` (groups,) says where outliers were drawn in.
+    Both have the same ``variance``. ``drawn`` (groups,) says where outliers were drawn in. ``widened`` as in ``huber.Shift``.
     """
 
     shift: NDArray[np.float64]
-    place: NDArray[np.float64]
+    period: NDArray[np.float64]
     variance: NDArray[np.float64]
     drawn: NDArray[np.bool_]
+    widened: NDArray[np.float64]
 
 
 def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: float = 0.99, bend: float = BEND) -> Shift:
-    """``huber.paired`` with what the place does removed; ``later`` (groups, n): where the second sample was measured after the first.
+    """``huber.paired`` with the period effect removed; ``later`` (groups, n): where the second sample was measured after the first.
 
-    d = shift + place where it was, shift - place elsewhere: two means, of each order. It costs a degree of freedom, so it is done
+    d = shift + period where it was, shift - period elsewhere: two means, of each order. It costs a degree of freedom, so it is done
     where the effect is evident (p <= ``EVIDENT``); one that is not leaves a balanced comparison unbiased, and only widens its interval.
     Where the rarer order has less than a third of the pairs, an outlier there and an effect look alike: nothing is drawn in, and the
-    interval covers that of the means of both orders and Student's. Where one order is all there is, shift and place are one,
+    interval covers that of the means of both orders and Student's. Where one order is all there is, shift and period are one,
     and the interval is infinite. Fewer than ``FEWEST`` pairs are left as they are. Source: Fisher 1935, chapter 4.
     """
     import numpy as np
@@ -53,18 +54,23 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
     enough = (SHARE * rarer >= n - 1) & (rarer > 1)
     plain, robust = _orders(gaps, order, tiny, np.inf), _orders(gaps, order, tiny, bend)
     df = np.full(len(gaps), n - 2.0)
-    evident = known & enough & (combine(robust.place, [robust.variance], [df]).p <= EVIDENT)
+    evident = known & enough & (combine(robust.period, [robust.variance], [df]).p <= EVIDENT)
     lopsided = known & ~enough
     shift = np.where(np.abs(robust.shift) <= tiny, 0.0, robust.shift)
     result = chosen(evident, combine(shift, [robust.variance], [df], confidence), found.difference)
     if lopsided.any():
         result = chosen(lopsided, _lopsided(gaps, plain, df, rarer, confidence), result)
     narrow = combine(plain.shift, [plain.variance], [df], EQUIVALENCE)
-    away = np.where(evident, robust.place, 0.0)[:, None] * np.where(order, 1.0, -1.0)
+    away = np.where(evident, robust.period, 0.0)[:, None] * np.where(order, 1.0, -1.0)
     return replace(
         found,
         difference=result,
         free=found.free - away,
+        widened=np.where(
+            evident[:, None], robust.widened, np.where((lopsided & (rarer > 0))[:, None], plain.widened, found.widened)
+        ),
+        removed=evident,
+        lopsided=lopsided,
         drawn=np.where(evident, robust.drawn, found.drawn & ~lopsided),
         reach=np.where(evident, np.maximum(-narrow.low, narrow.high), found.reach),
     )
@@ -94,22 +100,26 @@ def _orders(gaps: NDArray[np.float64], later: NDArray[np.bool_], tiny: NDArray[n
 
     n, counts = gaps.shape[1], later.sum(axis=1)
     shift, effect, variance = np.full((3, len(gaps)), np.nan)
-    drawn = np.zeros(len(gaps), dtype=np.bool_)
+    drawn, away = np.zeros(len(gaps), dtype=np.bool_), gaps.copy()
     for count in set(counts.tolist()) - {0, n}:
         here = np.flatnonzero(counts == count)
-        sorted_gaps = np.take_along_axis(gaps[here], np.argsort(~later[here], axis=1, kind="stable"), axis=1)
+        order = np.argsort(~later[here], axis=1, kind="stable")
+        sorted_gaps = np.take_along_axis(gaps[here], order, axis=1)
         scale = _spread(sorted_gaps, count) if n >= huber.FEWEST else np.zeros(len(here))
         bound = np.full((len(here), 1), np.inf)
         bound[scale > tiny[here], 0] = bend * scale[scale > tiny[here]]
         sides = [draw_in(side, bound) for side in (sorted_gaps[:, :count], sorted_gaps[:, count:])]
         means = [side.mean(axis=1) for side in sides]
-        squares = sum(((side - mean[:, None]) ** 2).sum(axis=1) for side, mean in zip(sides, means, strict=True))
+        rest = np.concatenate([side - mean[:, None] for side, mean in zip(sides, means, strict=True)], axis=1)
+        squares = (rest**2).sum(axis=1)
         alone = np.concatenate(sides, axis=1) == sorted_gaps
         pooled = np.where(squares <= n * tiny[here] ** 2, 0.0, squares / (n - 2)) * widening(alone) ** 2
         shift[here], effect[here] = (means[0] + means[1]) / 2, (means[0] - means[1]) / 2
         variance[here] = pooled * (1 / count + 1 / (n - count)) / 4
         drawn[here] = ~alone.all(axis=1)
-    return Orders(shift, effect, variance, drawn)
+        factor = np.sqrt(variance[here] * n * (n - 1) / np.where(squares > 0, squares, 1.0))
+        away[here] = shift[here, None] + factor[:, None] * np.take_along_axis(rest, np.argsort(order, axis=1), axis=1)
+    return Orders(shift, effect, variance, drawn, away)
 
 
 def _spread(gaps: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from perfvcs.check.curves.curve import Sides, within
-from perfvcs.check.points import CasePoints
 
 FEWEST = 5  # sizes above 0, without which size 0 counts
 
@@ -33,5 +32,5 @@ def condense(sides: Sides) -> Sides:
     found = []
     for side in both:
         cell = cells(side.size, drawn_in(side.size, side.value), side.execution, near)
-        found.append(CasePoints(cell.size, cell.value, cell.execution, side.builds, cell.count))
+        found.append(replace(side, size=cell.size, value=cell.value, execution=cell.execution, weight=cell.count))
     return replace(sides, baseline=found[0], target=found[1])

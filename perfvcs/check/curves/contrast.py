@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics import difference, huber, sessions
-from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
+from perfvcs.check.samples.estimate import VETO, order_of
+from perfvcs.statistics import difference, huber, period, sessions
+from perfvcs.statistics.permutation import smallest, two_sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.replication import ExecutionLines
+    from perfvcs.check.samples.estimate import Order
     from perfvcs.check.sessions import EarlierSessions
+    from perfvcs.statistics.difference import Difference
 
-VETO = 0.01
+    Floats = NDArray[np.float64]
+
 FEWEST = 5  # executions a side from which offset and slope are tested together
 FAR = 3.0  # standard errors that hardly any difference between sessions has
 
@@ -33,7 +37,7 @@ class Contrast:
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it is NaN. ``widest`` is how far from 0
     Student's intervals (90 %) reach where outliers were drawn in. ``between`` is what is known of sessions that were apart,
-    and a part of ``error``, the standard errors.
+    and a part of ``error``, the standard errors. ``order`` says who was measured first in the pairs.
     """
 
     theta: Three
@@ -45,6 +49,7 @@ class Contrast:
     veto: float
     widest: float
     between: sessions.Spread | None
+    order: Order = "mixed"
 
     def stands_out(self, bar: float) -> bool:
         """Whether it is too large for what sessions apart are known to differ by, if not for how little is known of that."""
@@ -65,6 +70,10 @@ class Contrast:
         """Whether it is large enough there, and its interval on one side of 0."""
         return abs(self.theta[place]) >= bar and abs(self.theta[place]) > self._half(place)
 
+    def beyond(self, bar: float, place: int) -> bool:
+        """Whether the whole interval there is."""
+        return max(self.low[place], -self.high[place]) > bar
+
     def _half(self, place: int) -> float:
         return (self.high[place] - self.low[place]) / 2
 
@@ -76,13 +85,13 @@ def contrasts(
 
     Curves with equally many executions are computed together. Only those with p <= ``alpha`` are permuted.
     """
-    buckets: dict[tuple[bool, int, int], list[int]] = defaultdict(list)
-    for place, (lines, paired, _) in enumerate(members):
-        buckets[paired, *lines.counts].append(place)
+    buckets: dict[tuple[bool, bool, int, int], list[int]] = defaultdict(list)
+    for number, (lines, paired, _) in enumerate(members):
+        buckets[paired, lines.later is not None, *lines.counts].append(number)
     found: dict[int, Contrast] = {}
-    for (paired, *_), places in buckets.items():
-        found |= zip(places, _bucket([members[place] for place in places], paired, confidence, alpha), strict=True)
-    return [found[place] for place in range(len(members))]
+    for (paired, *_), numbers in buckets.items():
+        found |= zip(numbers, _bucket([members[number] for number in numbers], paired, confidence, alpha), strict=True)
+    return [found[number] for number in range(len(members))]
 
 
 def _bucket(
@@ -90,64 +99,100 @@ def _bucket(
 ) -> list[Contrast]:
     import numpy as np
 
-    from perfvcs.statistics.hotelling import hotelling
-
     lines = [one for one, *_ in members]
     first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
     m, k = first.shape[1], second.shape[1]
     between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
-    columns = [(first[..., column], second[..., column]) for column in range(first.shape[2])]
-    shifts = [huber.paired(*both, confidence) for both in columns] if paired else []
-    away = [one.difference for one in shifts] or _apart(columns, between, confidence)
-    parts = [away[part] for part in PARTS]
-    widest = np.zeros(len(lines))
     if paired:
-        widest = np.max([np.where(shifts[part].drawn, shifts[part].reach, 0.0) for part in PARTS], axis=0)
-    p = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
-    line = first[..., :2], second[..., :2]
-    if min(m, k) >= FEWEST:
-        alone = np.array([one is None for one in between])
-        p = np.where(alone, _together(shifts[:2]) if paired else hotelling(*line), p)
-    permuted = np.full(len(lines), np.nan)
-    promising = np.flatnonzero(p <= alpha)
-    if len(promising) and paired:
-        permuted[promising] = sign_flips(np.stack([one.gaps[promising] for one in shifts[:2]], axis=2))
-    elif len(promising):
-        permuted[promising] = two_sample(line[0][promising], line[1][promising])
+        later = [one.later for one in lines if one.later is not None]
+        parts, p, permuted, widest = _in_turns(first, second, later, confidence, alpha)
+    else:
+        parts, p, permuted = _apart(first, second, between, confidence, alpha)
+        widest = np.zeros(len(lines))
     veto = max(VETO, smallest(m) if paired else smallest(m, k))
     found = []
-    for place, spread in enumerate(between):
+    for number, (one, spread) in enumerate(zip(lines, between, strict=True)):
         theta, low, high, error = (
-            (float(column[0][place]), float(column[1][place]), float(column[2][place]))
+            (float(column[0][number]), float(column[1][number]), float(column[2][number]))
             for column in ([getattr(part, name) for part in parts] for name in ("estimate", "low", "high", "error"))
         )
-        found.append(
-            Contrast(theta, low, high, error, float(p[place]), float(permuted[place]), veto, float(widest[place]), spread)
-        )
+        order = order_of(one.later, known=one.builds or not paired)
+        chances = float(p[number]), float(permuted[number])
+        found.append(Contrast(theta, low, high, error, *chances, veto, float(widest[number]), spread, order))
     return found
 
 
-def _apart(
-    columns: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
-    between: Sequence[sessions.Spread | None],
-    confidence: float,
-) -> list[difference.Difference]:
-    """Welch's differences, with what sessions differ by once from each side."""
+def _in_turns(
+    first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]], confidence: float, alpha: float
+) -> tuple[list[Difference], Floats, Floats, Floats]:
+    """The differences at the ``PARTS``, p and permutation p of the whole, and how far Student's intervals reach of what was drawn in.
+
+    The period effect is removed where the orders are known (``later``: of all, or of none). What the flips of the signs permute is the
+    largest |t| of all columns of the lines. Where they veto a change of values that were drawn in, these may have been the pairs of the
+    rarer order, and all pairs count as they are.
+    """
     import numpy as np
 
-    extra = np.array([2 * one.variance if one else 0.0 for one in between])
-    free = np.array([one.df if one else 1.0 for one in between])
-    return [difference.welch(*both, confidence, extra, free) for both in columns]
+    columns = [(first[..., column], second[..., column]) for column in range(first.shape[2])]
+    if later:
+        shifts = [period.paired(*both, np.stack(later), confidence) for both in columns]
+    else:
+        shifts = [huber.paired(*both, confidence) for both in columns]
+    parts, permuted = [shifts[part].difference for part in PARTS], np.full(len(first), np.nan)
+    p = _together(first, second, shifts) if first.shape[1] >= FEWEST else _least(parts)
+    promising = np.flatnonzero(p <= alpha)
+    if len(promising):
+        permuted[promising] = huber.chance(np.stack([one.free[promising] for one in shifts], axis=2))
+    vetoed = np.any([one.drawn for one in shifts], axis=0) & (permuted > max(VETO, smallest(first.shape[1])))
+    widest = np.max([np.where(shifts[part].drawn & ~vetoed, shifts[part].reach, 0.0) for part in PARTS], axis=0)
+    if vetoed.any():
+        plain = [difference.paired(*columns[part], confidence) for part in PARTS]
+        parts = [period.chosen(vetoed, one, other) for one, other in zip(plain, parts, strict=True)]
+    return parts, p, permuted, widest
 
 
-def _together(gaps: Sequence[huber.Shift]) -> NDArray[np.float64]:
-    """Hotelling's p of the paired gaps of offset and slope, outliers drawn in."""
+def _together(first: Floats, second: Floats, shifts: Sequence[huber.Shift]) -> Floats:
+    """Hotelling's p of the shifts of offset and slope; where the orders are lopsided, the larger one of both orders and of all pairs."""
     import numpy as np
 
     from perfvcs.statistics.hotelling import hotelling
 
-    away = np.stack([gap.widened for gap in gaps], axis=2)
-    return hotelling(np.zeros_like(away), away, paired=True)
+    away = np.stack([shift.widened for shift in shifts[:2]], axis=2)
+    none, lopsided = np.zeros_like(away), shifts[0].lopsided
+    removed = lopsided | shifts[0].removed | shifts[1].removed
+    p: Floats = np.where(removed, hotelling(none, away, paired=True, lost=1), hotelling(none, away, paired=True))
+    plain: Floats = hotelling(first[..., :2], second[..., :2], paired=True) if lopsided.any() else p
+    found: Floats = np.where(lopsided, np.fmax(p, plain), p)
+    return found
+
+
+def _least(parts: Sequence[Difference]) -> Floats:
+    """The p of the parts tested one by one."""
+    import numpy as np
+
+    found: Floats = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
+    return found
+
+
+def _apart(
+    first: Floats, second: Floats, between: Sequence[sessions.Spread | None], confidence: float, alpha: float
+) -> tuple[list[Difference], Floats, Floats]:
+    """Welch's differences at the ``PARTS``, with what sessions differ by once from each side; p and permutation p of the whole."""
+    import numpy as np
+
+    from perfvcs.statistics.hotelling import hotelling
+
+    extra = np.array([2 * one.variance if one else 0.0 for one in between])
+    free = np.array([one.df if one else 1.0 for one in between])
+    parts = [difference.welch(first[..., part], second[..., part], confidence, extra, free) for part in PARTS]
+    p, lines = _least(parts), (first[..., :2], second[..., :2])
+    if min(first.shape[1], second.shape[1]) >= FEWEST:
+        p = np.where(np.array([one is None for one in between]), hotelling(*lines), p)
+    permuted = np.full(len(first), np.nan)
+    promising = np.flatnonzero(p <= alpha)
+    if len(promising):
+        permuted[promising] = two_sample(lines[0][promising], lines[1][promising])
+    return parts, p, permuted
 
 
 def _between(pasts: Sequence[EarlierSessions], lines: ExecutionLines) -> sessions.Spread | None:

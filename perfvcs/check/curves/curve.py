@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perfvcs.check.case import UNSIZED, UNUSABLE, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.means import levelled, means
-from perfvcs.check.points import CasePoints, points
+from perfvcs.check.points import points
 from perfvcs.check.statement import finite
 from perfvcs.statistics.regression.models import order
 from perfvcs.text.quantity import number
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.means import Grouped
+    from perfvcs.check.points import CasePoints
     from perfvcs.statistics.regression.choice import ModelChoice, Rule
     from perfvcs.statistics.regression.kind import ErrorKind
     from perfvcs.statistics.regression.pairs import Pairs
@@ -251,15 +252,15 @@ def _share(case: Case) -> Sides | Change:
             return _decided(case, "not comparable", APART.format(*(number(bound) for both in ranges for bound in both)))
         first, second = (within(side, column) for side, column in zip(sides, kept, strict=True))
     else:
-        first, second = (CasePoints(np.ones(len(side.value)), side.value, side.execution, side.builds) for side in sides)
+        first, second = (replace(side, size=np.ones(len(side.value))) for side in sides)
     unit = float(max(np.abs(first.value).max(), np.abs(second.value).max())) or 1.0
-    scaled = [CasePoints(side.size, side.value / unit, side.execution, side.builds) for side in (first, second)]
+    scaled = [replace(side, value=side.value / unit) for side in (first, second)]
     return Sides(case, scaled[0], scaled[1], low, high, sized[0], unit)
 
 
 def within(side: CasePoints, kept: NDArray[np.bool_]) -> CasePoints:
     """The rows that are kept, of the same executions."""
-    return CasePoints(side.size[kept], side.value[kept], side.execution[kept], side.builds)
+    return replace(side, size=side.size[kept], value=side.value[kept], execution=side.execution[kept])
 
 
 def _decided(case: Case, word: Word, reason: str) -> Change:

@@ -53,7 +53,11 @@ class EffectCase:
     @property
     def bar(self) -> float:
         """The smallest effect that counts, as a difference of the lines."""
-        return log1p(self.delta) if self.lines.logarithmic else self.delta
+        return self.bar_of(self.delta)
+
+    def bar_of(self, share: float) -> float:
+        """A share as a difference of the lines."""
+        return log1p(share) if self.lines.logarithmic else share
 
     @property
     def value(self) -> float:

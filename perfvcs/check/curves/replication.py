@@ -35,7 +35,8 @@ class ExecutionLines:
     offset at the centre of the sizes, the slope, and the mean distances at both ends as they were, whatever the line says: over the sizes
     up to ``ends[0]``, a tenth of them and of the values at least, and over those from ``ends[1]``.
     ``rows`` are size, value, execution, expected value and what a share is of, of either side's rows that count; ``members`` the numbers
-    of the executions that count, and ``groups`` the profile and build of each.
+    of the executions that count, and ``groups`` the profile and build of each. ``later`` says of each pair whether the target was measured
+    after the baseline; None where that is not known of all.
     """
 
     first: Floats
@@ -46,6 +47,7 @@ class ExecutionLines:
     rows: tuple[Rows, Rows]
     members: tuple[NDArray[np.intp], NDArray[np.intp]]
     groups: tuple[NDArray[np.int64], NDArray[np.int64]]
+    later: NDArray[np.bool_] | None = None
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -92,7 +94,18 @@ def lines(sides: Sides) -> ExecutionLines | None:
         (side.size[here], side.value[here], side.execution[here], (share if logarithmic else level)[here], share[here])
         for side, level, share, here in zip(points, expected, shares, kept, strict=True)
     ]
-    return ExecutionLines(counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both)
+    later = _later(sides, members) if sides.case.chosen.paired and not several else None
+    return ExecutionLines(counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both, later)
+
+
+def _later(sides: Sides, members: tuple[NDArray[np.intp], NDArray[np.intp]]) -> NDArray[np.bool_] | None:
+    """Of each pair, whether the target came after the baseline; None where that is not known of all."""
+    first, second = sides.baseline.turns, sides.target.turns
+    if first is None or second is None:
+        return None
+    before, after = first[members[0]], second[members[1]]
+    known = ((before >= 0) & (after >= 0) & (before != after)).all()
+    return after > before if known else None
 
 
 def coefficients(found: ExecutionLines, kind: str, *, through: bool) -> tuple[Floats, Floats]:

@@ -20,8 +20,21 @@ from perfvcs.check.curves.multiple import multiple
 from perfvcs.check.curves.replacement import replaced
 from perfvcs.check.curves.replication import coefficients, lines
 from perfvcs.check.methods import Method
-from perfvcs.check.methods.log_median import ALONE, APART, DISCOVERIES, FAR, FEW, FEWEST, WIDE, LogMedian
+from perfvcs.check.methods.log_median import (
+    ALONE,
+    APART,
+    DISCOVERIES,
+    FAR,
+    FEW,
+    FEWEST,
+    NO_ORDER,
+    ONE_ORDER,
+    PERIOD,
+    WIDE,
+    LogMedian,
+)
 from perfvcs.check.samples.clock import finest, is_coarse, too_coarse
+from perfvcs.check.samples.estimate import VETO
 from perfvcs.check.sessions import EarlierSessions, Unit
 from perfvcs.check.statement import direction, finite
 from perfvcs.statistics.multiplicity import q_values
@@ -43,24 +56,23 @@ class Curves(Method):
     """Whether the whole curve shifted, with the execution as what is repeated; one change a case.
 
     Of each execution the logarithms of the values less those of the common curve are a straight line over the logarithm of the size: an
-    offset and a slope. Both together are compared by Hotelling's T^2, in pairs where the sides were measured in turns. A change needs
-    all of: Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p of T^2 is at most 1 %, or the
-    smallest that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the effect is at least
-    ``delta``, which is never below the A/A floor, and its interval on one side of 0. It is ``same`` where the intervals of all three lie
-    within ``delta``, unless the step of what is compared is more than a quarter of it. Below five executions a side, where
-    all is well but those intervals, and where the sides were measured apart without a history, a change is only ``suspected``; with a
-    history, the variance between sessions is added, and an effect of three standard errors that is no change, since so few of these are
-    known, is ``suspected``. Then, and below five executions, the three are
-    tested one by one at a third of the level each. A single execution a side is suspected where ``statistics.regression.kind`` tells its
-    rows apart. Ten times as much, or a tenth, at the largest sizes, the smallest or all is a change however few executions there are
-    (``check.curves.multiple``). The effect is that at the largest sizes, if the curve changed there, else at the smallest, else over all.
-    The kind of error comes from the means at each size, its coefficient and interval from the executions. Where a value is 0 or below,
-    shares of the common curve's distance from 0 take the place of logarithms, and there is no relative effect where it is not above 0;
-    cases of fewer than three common sizes are judged by ``log-median``.
-    Of eight pairs or more the executions far from the others are drawn in as by ``log-median``, and ``same`` needs Student's intervals
-    (90 %) within ``delta`` as well. Outliers among calls are drawn in and near sizes put together before
-    (``statistics.regression.condensed``). Where builds were repeated, they take the place of executions. Sources: Hotelling 1931;
-    Stupinsky 2018, 5.1; Kalibera, Jones 2013.
+    offset and a slope. Both together are compared by Hotelling's T^2, in pairs where the sides were measured in turns. A change needs all
+    of: Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p (in pairs of the largest |t|, else of T^2)
+    is at most 1 %, or the smallest that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the
+    effect is at least ``delta``, which is never below the A/A floor, and its interval on one side of 0. It is ``same`` where the
+    intervals of all three lie within ``delta``, unless the step of what is compared is more than a quarter of it. Below five executions a
+    side, where all is well but those intervals, and where the sides were measured apart without a history, a change is only
+    ``suspected``; with a history, the variance between sessions is added, and an effect of three standard errors that is no change, since
+    so few of these are known, is ``suspected``. Then, and below five executions, the three are tested one by one at a third of the level
+    each. A single execution a side is suspected where ``statistics.regression.kind`` tells its rows apart. Ten times as much, or a tenth,
+    at the largest sizes, the smallest or all is a change however few executions there are (``check.curves.multiple``). The effect is that
+    at the largest sizes, if the curve changed there, else at the smallest, else over all. The kind of error comes from the means at each
+    size, its coefficient and interval from the executions. Where a value is 0 or below, shares of the common curve's distance from 0 take
+    the place of logarithms, and there is no relative effect where it is not above 0; cases of fewer than three common sizes are judged by
+    ``log-median``. Of eight pairs or more the executions far from the others are drawn in as by ``log-median``, and ``same`` needs
+    Student's intervals (90 %) within ``delta`` as well. The order in the pairs counts as there. Outliers among calls are drawn in and
+    near sizes put together before (``statistics.regression.condensed``). Where builds were repeated, they take the place of executions.
+    Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -128,6 +140,11 @@ class Curves(Method):
             return ("suspected" if changed else "inconclusive"), FEW.format(fewest, unit)
         if changed and apart:
             return "suspected", APART
+        if contrast.order == "one":
+            return ("suspected" if changed else "inconclusive"), ONE_ORDER
+        unknown = contrast.order == "unknown" and contrast.veto > VETO
+        if changed and unknown and not contrast.beyond(one.bar_of(PERIOD), contrast.part(bar)):
+            return "suspected", NO_ORDER
         if changed and not contrast.tells(bar, contrast.part(bar)):
             return "suspected", NOWHERE
         if changed:
@@ -143,7 +160,8 @@ class Curves(Method):
     def _bound(self, one: EffectCase) -> float | None:
         """How large the effect is at most; None where the intervals are known to be too narrow."""
         apart = not one.sides.case.chosen.paired and one.contrast.between is None
-        return None if min(one.lines.counts) < FEWEST or apart or multiple(one.lines) else one.bound
+        narrow = min(one.lines.counts) < FEWEST or apart or one.contrast.order == "one"
+        return None if narrow or multiple(one.lines) else one.bound
 
     def _curve(self, fits: FittedCurves, one: EffectCase) -> Curve:
         """The curve with the kind's coefficient as the executions repeat it, where there are several.

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 FEWEST = 5  # executions a side, or pairs
 DISCOVERIES = 0.05
-PLACE = 0.2  # no more than this does the place in a pair do
+PERIOD = 0.2  # no period effect is larger
 SLACK = 1e-9  # share of a clock's step that logarithms round
 
 ALONE = "a single {} has no spread: at least 5, better 10"
 FEW = "only {} {}s a side: at least 5, better 10"
 APART = "measured apart, with no history of how much sessions differ"
-ONE_ORDER = "the same side was measured first in every pair, or in all but one, so that the place may have done it"
-NO_ORDER = "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the place did it"
+ONE_ORDER = "the same side was measured first in every pair, or in all but one, so the order may have done it"
+NO_ORDER = "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the order did it"
 WIDE = "the interval reaches beyond ±{:.3g} %"
 FAR = "some executions are far from the others: they may be part of a change"
 SINGLE = 0.999  # confidence of a single value's range
@@ -61,9 +61,9 @@ class LogMedian(PairMethod):
     else the machine did to one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
     of the executions is an outlier, too, so that ``same`` needs Student's interval of all pairs within ``delta`` as well, that of
     90 %: an equivalence test at 5 %.
-    What the place within a block does is removed where the order is known and the effect evident (``statistics.place``). In pairs of
+    The period effect is removed where the order is known and the effect evident (``statistics.period``). In pairs of
     one order alone nothing is settled, and of five to seven pairs in an unknown order a change is ``suspected``, unless it is
-    beyond what a place does, 20 %.
+    beyond the largest period effect, 20 %.
     A single execution is compared with the level of the history, of which the baseline must be a part: a value that chance explains in 1
     of 1,000 cases at most is a change, or ``suspected`` where fewer than ten earlier sessions support the level.
     Times are compared as they would have been at one pace of the machine, where that was read.
@@ -154,7 +154,7 @@ class LogMedian(PairMethod):
             return "suspected", APART
         if result.order == "one":
             return ("suspected" if changed else "inconclusive"), ONE_ORDER
-        if changed and result.order == "unknown" and result.veto > VETO and not max(result.low, -result.high) > one.bar(PLACE):
+        if changed and result.order == "unknown" and result.veto > VETO and not max(result.low, -result.high) > one.bar(PERIOD):
             return "suspected", NO_ORDER
         if changed:
             return direction(one.pair.about, result.theta), ""

@@ -16,7 +16,7 @@ from perfvcs.statistics.period import chosen
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -82,7 +82,7 @@ def _sides(members: list[Scaled]) -> tuple[NDArray[np.float64], NDArray[np.float
 def _in_turns(
     members: list[Scaled], orders: Sequence[list[bool] | None], confidence: float, alpha: float, bend: float
 ) -> list[Estimate]:
-    """Student's difference with outliers drawn in, and what the place does removed where the order is known (of all, or of none).
+    """Student's difference with outliers drawn in, and the period effect removed where the order is known (of all, or of none).
 
     Where flips of the signs veto a change of values that were drawn in, these may have been the pairs of the rarer order, and all
     pairs count as they are.
@@ -101,13 +101,16 @@ def _in_turns(
     if vetoed.any():
         difference = chosen(vetoed, paired(first, second, confidence), difference)
     widest = np.where(shift.drawn & ~vetoed, shift.reach, np.nan)
-    return _rows(difference, permuted, max(VETO, veto), widest, [_order(*each) for each in zip(members, orders, strict=True)])
+    mixed = [order_of(order, known=bool(one.pair.builds)) for one, order in zip(members, orders, strict=True)]
+    return _rows(difference, permuted, max(VETO, veto), widest, mixed)
 
 
-def _order(one: Scaled, order: list[bool] | None) -> Order:
-    if order is None:
-        return "mixed" if one.pair.builds else "unknown"
-    return "one" if len(order) >= period.FEWEST and min(sum(order), len(order) - sum(order)) <= 1 else "mixed"
+def order_of(later: Collection[bool] | NDArray[np.bool_] | None, *, known: bool) -> Order:
+    """Who was measured first in the pairs; ``known``: that now one was and now the other, though nothing says when (as with builds)."""
+    if later is None:
+        return "mixed" if known else "unknown"
+    count = sum(map(bool, later))
+    return "one" if len(later) >= period.FEWEST and min(count, len(later) - count) <= 1 else "mixed"
 
 
 def _apart(members: list[Scaled], before: Shape, after: Shape, confidence: float, alpha: float) -> list[Estimate]:
