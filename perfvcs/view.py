@@ -16,7 +16,7 @@ from perfvcs.errors import UsageError
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
-    from perfvcs.drawing.tables.listing import Table
+    from perfvcs.drawing.tables.listing import Listing
     from perfvcs.subject import Subject
 
 # What one figure is about: one metric of a benchmark (or of all: their changes), the same over all its sizes, all call stacks of a job,
@@ -51,7 +51,7 @@ class View(ABC, Generic[Data]):
         """The same in characters, in lines of at most ``width`` columns; None where it has no such form."""
         return None
 
-    def table(self, data: Data) -> Table | None:  # noqa: ARG002
+    def table(self, data: Data) -> Listing | None:  # noqa: ARG002
         """The same as a table, which a page then shows instead of a figure; None where it has no such form."""
         return None
 

@@ -22,7 +22,7 @@ from perfvcs.collectors._shared import frames
 from perfvcs.collectors.samples import Samples, attach, linux, pyspy, recording
 from perfvcs.collectors.samples.sampler import DEEPEST, LEFT_OUT, TRUNCATED, Folded
 from perfvcs.errors import UsageError
-from perfvcs.measure.recording import Recording
+from perfvcs.measure.recording import JobRecording
 from perfvcs.profile import decode
 from perfvcs.repository import Repository
 
@@ -695,14 +695,14 @@ def test_executions_share_their_stacks() -> None:
             stacks=Stacks(names, [[names.index(frame) for frame in stack] for stack in stacks]) if trace else None,
         )  # fmt: skip
 
-    recorded = Recording()
+    recorded = JobRecording()
     for number, one in enumerate((seen(trace=False), seen("ab", "ac"), seen("ac", "bc"), seen(trace=False))):
         recorded.add(one, number, 0)
     stacks, rows = recorded.stacks(), recorded.resources()
     assert stacks is not None and rows.trace is not None and len(rows.trace) == len(rows)
     named = ["".join(stacks.frames[frame] for frame in stacks.stacks[trace]) if trace >= 0 else "" for trace in rows.trace]
     assert named == ["", "", "ab", "ac", "", "ac", "bc", ""] and len(stacks.stacks) == 3
-    assert Recording().stacks() is None
+    assert JobRecording().stacks() is None
 
 
 @PYSPY

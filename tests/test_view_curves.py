@@ -20,7 +20,7 @@ from samples import sample_profile
 
 from perfvcs.check import compare
 from perfvcs.drawing.curves.sides import equation
-from perfvcs.drawing.samples import Sample, Unit, samples
+from perfvcs.drawing.samples import DrawnSample, DrawnUnit, samples
 from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
@@ -79,7 +79,7 @@ def panels(layout: Any) -> list[str]:
     return [panel.title for panel in layout.select({"type": TabPanel})]
 
 
-def durations(profile: Profile) -> Sample:
+def durations(profile: Profile) -> DrawnSample:
     (found,) = [one for one in samples([profile], whole=True) if one.metric == "duration"]
     return found
 
@@ -227,4 +227,4 @@ def test_an_equation_has_the_sign_of_its_slope() -> None:
     ],
 )
 def test_a_size_that_the_label_ends_in_is_not_told_twice(job: str, uid: str, size: float | None, title: str) -> None:
-    assert Unit(job, "time", uid, size).title == title
+    assert DrawnUnit(job, "time", uid, size).title == title

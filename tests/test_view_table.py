@@ -18,7 +18,7 @@ from samples import interleaved, noisy, sample_profile
 
 from perfvcs import page
 from perfvcs.drawing.tables import writing
-from perfvcs.drawing.tables.listing import Column, Row, Table, listing
+from perfvcs.drawing.tables.listing import Column, Listing, TableRow, listing
 from perfvcs.page import terminal
 from perfvcs.page.document import document
 from perfvcs.profile import Design, Job
@@ -29,7 +29,7 @@ from perfvcs.views.table import Table as View
 Perf = Callable[..., Said]
 
 
-def complete(subject: Subject) -> Table:
+def complete(subject: Subject) -> Listing:
     found = listing(subject)
     assert found is not None
     return found
@@ -168,13 +168,13 @@ def test_hostile_names_stay_in_their_cells(name: str) -> None:
 
 
 def test_latex_sets_every_special_character_as_it_is() -> None:
-    table = Table("h", "c", [Column("a_b", "a")], [Row(("j", "", None), "n", r"\{}$&#_%^~<>|`\"--[*]", [None])], [])
+    table = Listing("h", "c", [Column("a_b", "a")], [TableRow(("j", "", None), "n", r"\{}$&#_%^~<>|`\"--[*]", [None])], [])
     line = writing.latex(table).splitlines()[-3]
     assert line.startswith(
         r"\textbackslash{}\{\}\$\&\#\_\%\textasciicircum{}\textasciitilde{}\textless{}\textgreater{}\textbar{}"
     )
     assert line.endswith(r"-{}-{[}{*}{]} &  \\")
-    assert "--" not in writing.latex(Table("h", "c", [], [Row(("j", "", None), "n", "-----", [])], [])).splitlines()[-3]
+    assert "--" not in writing.latex(Listing("h", "c", [], [TableRow(("j", "", None), "n", "-----", [])], [])).splitlines()[-3]
 
 
 @pytest.mark.parametrize(("suffix", "start"), [(".md", "**Changes**"), (".csv", "benchmark,metric"), (".tex", "% Changes")])

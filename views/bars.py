@@ -13,7 +13,7 @@ from perfvcs.drawing.units import (
     AGAIN,
     NOTHING,
     BothSides,
-    Rows,
+    UnitRows,
     alike,
     over_time,
     rows_of,
@@ -133,7 +133,7 @@ class Bars(View[list[BarGroup]]):
         name = metric_name(mine[0]) if len(mine) == 1 else "together"
         return picture.draw(name, list(filter(None, notes)))
 
-    def _statistic(self, sides: Sequence[Sequence[Rows]]) -> Statistic:
+    def _statistic(self, sides: Sequence[Sequence[UnitRows]]) -> Statistic:
         if self.aggregate != "auto":
             return self.aggregate
         every = [rows for side in sides for rows in side]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, source, stack, thin
-from perfvcs.drawing.samples import Sample, Unit, samples
+from perfvcs.drawing.samples import DrawnSample, DrawnUnit, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LINES = 60  # more pairs than that are a grey wall
 
 
-SamplePair = tuple[Sample | None, Sample | None]  # of the baseline and of the target
+SamplePair = tuple[DrawnSample | None, DrawnSample | None]  # of the baseline and of the target
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Comparison(View[list[SamplePair]]):
             raise Unfit("the baseline has no measurements" if subject.baseline else "it draws two revisions")
         if not any(len(profile.resources) for profile in subject.target):
             raise Unfit("the target has no measurements")
-        sides: dict[tuple[Unit, str], tuple[list[Sample], list[Sample]]] = {}
+        sides: dict[tuple[DrawnUnit, str], tuple[list[DrawnSample], list[DrawnSample]]] = {}
         for side, profiles in enumerate((subject.baseline, subject.target)):
             for sample in samples(profiles):
                 sides.setdefault((sample.unit, sample.metric), ([], []))[side].append(sample)
@@ -50,7 +50,7 @@ class Comparison(View[list[SamplePair]]):
         """One figure per unit and metric."""
         return stack([self._draw(before, after) for before, after in data])
 
-    def _draw(self, before: Sample | None, after: Sample | None) -> figure:
+    def _draw(self, before: DrawnSample | None, after: DrawnSample | None) -> figure:
         import numpy as np
 
         some = before or after
@@ -83,7 +83,9 @@ class Comparison(View[list[SamplePair]]):
         legend(plot, entries)
         return plot
 
-    def _side(self, plot: figure, sample: Sample, y: int, factor: float, marker: str, colour: str) -> tuple[list[Any], list[Any]]:
+    def _side(
+        self, plot: figure, sample: DrawnSample, y: int, factor: float, marker: str, colour: str
+    ) -> tuple[list[Any], list[Any]]:
         """Measurements faint, the executions' medians on top, the centre below them."""
         import numpy as np
         from bokeh.models import Scatter, Segment
@@ -119,7 +121,7 @@ class Comparison(View[list[SamplePair]]):
         hover(plot, [diamond, line], [("mean", "@text"), ("executions", "@count")])
         return [*drawn, points], [line, diamond]
 
-    def _pairs(self, plot: figure, before: Sample, after: Sample, factor: float) -> list[Any]:
+    def _pairs(self, plot: figure, before: DrawnSample, after: DrawnSample, factor: float) -> list[Any]:
         """Thin lines between executions of one block, where the two revisions were measured interleaved."""
         import numpy as np
         from bokeh.models import Segment
@@ -140,7 +142,7 @@ class Comparison(View[list[SamplePair]]):
         return [plot.add_glyph(data, lines, level="underlay")]
 
 
-def _matching(before: list[Sample], after: list[Sample]) -> SamplePair:
+def _matching(before: list[DrawnSample], after: list[DrawnSample]) -> SamplePair:
     """The first pair of samples from the same environment; without one, the newest of each side."""
     for sample in after:
         for other in before:
@@ -156,7 +158,7 @@ def _jitter(count: int) -> NDArray[np.float64]:
     return np.asarray(2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1 if count > 1 else np.zeros(count), dtype=np.float64)
 
 
-def _title(before: Sample | None, after: Sample | None) -> str:
+def _title(before: DrawnSample | None, after: DrawnSample | None) -> str:
     if before is None or after is None:
         return "only the target was measured" if before is None else "only the baseline was measured"
     counts = [len(side.medians[0]) for side in (before, after)]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from perfvcs.drawing.canvas import LOOKS, Axis, bound, canvas, legend, stack, usual
 from perfvcs.drawing.curves.course import TITLE, axes, in_words, means, model_line, tabbed
-from perfvcs.drawing.curves.difference import Difference
-from perfvcs.drawing.curves.sides import Side, equation, models, pairs, sides_of
-from perfvcs.drawing.samples import Sample
+from perfvcs.drawing.curves.difference import CourseDifference
+from perfvcs.drawing.curves.sides import CurveSide, equation, models, pairs, sides_of
+from perfvcs.drawing.samples import DrawnSample
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import change, scale
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class CurvePair(NamedTuple):
     """One unit's values over its sizes, of baseline and target, and the verdict on them."""
 
-    first: Sample
-    second: Sample
+    first: DrawnSample
+    second: DrawnSample
     verdict: Change | None
 
 
@@ -54,9 +54,9 @@ class Curves(View[list[CurvePair]]):
         """Per unit and metric a tab with logarithmic axes and one with linear ones."""
         return stack([self._draw(*pair) for pair in data])
 
-    def _draw(self, first: Sample, second: Sample, verdict: Change | None) -> Any:
+    def _draw(self, first: DrawnSample, second: DrawnSample, verdict: Change | None) -> Any:
         sides, unit = sides_of(first, second), second.meaning.unit
-        between = Difference(sides, verdict, unit)
+        between = CourseDifference(sides, verdict, unit)
 
         def draw(axis: Axis) -> list[figure]:
             above = self._curves(sides, axis, unit, metric_name(second.metric), verdict)
@@ -64,7 +64,7 @@ class Curves(View[list[CurvePair]]):
 
         return tabbed(axes(sides)[: None if self.both else 1], draw)
 
-    def _curves(self, sides: Sequence[Side], axis: Axis, unit: str, metric: str, verdict: Change | None) -> figure:
+    def _curves(self, sides: Sequence[CurveSide], axis: Axis, unit: str, metric: str, verdict: Change | None) -> figure:
         most = max(float(side.course.mean.max()) for side in sides)
         chosen = scale(most / 3 or most, unit)
         ends = _reach(sides)
@@ -85,7 +85,7 @@ class Curves(View[list[CurvePair]]):
         return plot
 
 
-def _reach(sides: Sequence[Side]) -> list[float]:
+def _reach(sides: Sequence[CurveSide]) -> list[float]:
     """Between which ends the axis has nearly all quartiles: one may be ten times the others."""
     import numpy as np
 
@@ -93,13 +93,13 @@ def _reach(sides: Sequence[Side]) -> list[float]:
     return [end for end in usual(quartiles) if end > 0] if len(quartiles) else []
 
 
-def _beyond(sides: Sequence[Side], ends: Sequence[float]) -> list[str]:
+def _beyond(sides: Sequence[CurveSide], ends: Sequence[float]) -> list[str]:
     """How many bars leave the axis."""
     out = sum(int((side.course.high > ends[-1]).sum()) for side in sides) if ends else 0
     return [f"{out:,} bar{'s leave' if out > 1 else ' leaves'} the axis"] if out else []
 
 
-def _heading(sides: Sequence[Side], verdict: Change | None, unit: str) -> list[str]:
+def _heading(sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> list[str]:
     """The verdict with what was found, and the order of growth of each side."""
     if verdict is None:
         return in_words(sides, unit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.methods.counters import ASIDE
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
-from perfvcs.drawing.samples import Part, Unit, parts
+from perfvcs.drawing.samples import DrawnUnit, Part, parts
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
@@ -38,7 +38,7 @@ MARKERS = (
 
 
 @dataclass(frozen=True)
-class Dendrogram(View[dict[Unit, list[Part]]]):
+class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
     """``rows``: at most so many branches are drawn; the closest counters then share one.
 
     ``distance`` and ``redundancy`` are those of the method `counters`.
@@ -48,10 +48,10 @@ class Dendrogram(View[dict[Unit, list[Part]]]):
     distance: str = "correlation"
     redundancy: float = 0.9
 
-    def cut(self, subject: Subject) -> dict[Unit, list[Part]]:
+    def cut(self, subject: Subject) -> dict[DrawnUnit, list[Part]]:
         """The counters of each unit."""
         profiles = [*subject.baseline, *subject.target]
-        units: dict[Unit, list[Part]] = {}
+        units: dict[DrawnUnit, list[Part]] = {}
         if not any(len(profile.metrics) > 1 and any(profile.resources.iteration or ()) for profile in profiles):
             raise Unfit("it draws several counters that were recorded over time")
         for part in parts(subject):
@@ -63,11 +63,11 @@ class Dendrogram(View[dict[Unit, list[Part]]]):
             raise Unfit("there are no counters")
         return counters or units
 
-    def render(self, data: dict[Unit, list[Part]]) -> UIElement:
+    def render(self, data: dict[DrawnUnit, list[Part]]) -> UIElement:
         """One figure per unit."""
         return stack([self._draw(unit, mine) for unit, mine in data.items()])
 
-    def _draw(self, unit: Unit, mine: list[Part]) -> figure:
+    def _draw(self, unit: DrawnUnit, mine: list[Part]) -> figure:
         from perfvcs.statistics.multivariate.counters import compare, structure
 
         everywhere = max(len(part.baseline) + len(part.target) for part in mine)

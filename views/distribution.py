@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, lines, source, stack, thin
-from perfvcs.drawing.clusters import Clusters, clusters
-from perfvcs.drawing.samples import Sample, samples
+from perfvcs.drawing.clusters import ClusterCentres, clusters
+from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.drawing.units import NOTHING
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
@@ -29,12 +29,12 @@ BINS = 80
 
 
 @dataclass(frozen=True)
-class Distribution(View[list[Sample]]):
+class Distribution(View[list[DrawnSample]]):
     """``points``: at most so many values are drawn one by one."""
 
     points: Count = 500
 
-    def cut(self, subject: Subject) -> list[Sample]:
+    def cut(self, subject: Subject) -> list[DrawnSample]:
         """The samples of one revision that have values of executions that were not repeated."""
         if subject.baseline:
             raise Unfit("it draws one revision, not two: `comparison` draws both")
@@ -47,11 +47,11 @@ class Distribution(View[list[Sample]]):
             raise Unfit(NOTHING)
         return found
 
-    def render(self, data: list[Sample]) -> UIElement:
+    def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""
         return stack([self._draw(sample) for sample in data])
 
-    def _draw(self, sample: Sample) -> figure:
+    def _draw(self, sample: DrawnSample) -> figure:
         import numpy as np
         from bokeh.models import Range1d
 
@@ -96,7 +96,7 @@ class Distribution(View[list[Sample]]):
         legend(plot, [(text, [renderer]) for text, renderer in entries])
         return plot
 
-    def _clusters(self, plot: figure, found: Clusters, factor: float, unit: str) -> tuple[str, GlyphRenderer[Any]]:
+    def _clusters(self, plot: figure, found: ClusterCentres, factor: float, unit: str) -> tuple[str, GlyphRenderer[Any]]:
         """Where the clusters' centres are."""
         from bokeh.models import ColumnDataSource
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check import Change
 from perfvcs.drawing.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
-from perfvcs.drawing.samples import Unit
+from perfvcs.drawing.samples import DrawnUnit
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
@@ -134,7 +134,7 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     edge = _edge(drawn)
     yield from wrapped(_told(changes, drawn, edge), width)
     numbers = [change_text(change.effect or 0.0, change.low, change.high) for change in drawn]
-    names = [Unit(change.job, "", change.uid, change.size).title for change in drawn]
+    names = [DrawnUnit(change.job, "", change.uid, change.size).title for change in drawn]
     room = max(map(columns, numbers))
     single = width >= WIDE
     left = min(max(map(columns, names)), max(6, (width - room - 6) // 2)) if single else width - room - 4
@@ -180,7 +180,7 @@ def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
         return 100 * max(-edge, min(edge, value if value is not None else (change.effect or 0.0)))
 
     why = change.reason if change.accepted is None else change.accepted
-    delta, name = change.delta or DELTA, Unit(change.job, "", change.uid, change.size).title
+    delta, name = change.delta or DELTA, DrawnUnit(change.job, "", change.uid, change.size).title
     centres = [quantity(value, change.unit) if value is not None else "?" for value in (change.baseline, change.target)]
     return {
         "word": seen(change)[0], "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -100 * delta,

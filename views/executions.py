@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, legend, source, stack, thin, thinned
-from perfvcs.drawing.samples import Sample, samples
+from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import DELAYED, FINE, REPEATED
 from perfvcs.subject import Subject
@@ -28,12 +28,12 @@ MARKS = {
 
 
 @dataclass(frozen=True)
-class Executions(View[list[Sample]]):
+class Executions(View[list[DrawnSample]]):
     """``points``: at most so many rows of a sample are drawn."""
 
     points: Count = 3000
 
-    def cut(self, subject: Subject) -> list[Sample]:
+    def cut(self, subject: Subject) -> list[DrawnSample]:
         """The samples of one revision."""
         if subject.baseline:
             raise Unfit("it draws one revision, not two")
@@ -43,11 +43,11 @@ class Executions(View[list[Sample]]):
             raise Unfit("no row has a value")
         return found
 
-    def render(self, data: list[Sample]) -> UIElement:
+    def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""
         return stack([self._draw(sample) for sample in data])
 
-    def _draw(self, sample: Sample) -> figure:
+    def _draw(self, sample: DrawnSample) -> figure:
         import numpy as np
         from bokeh.models import AdaptiveTicker, Scatter, Segment
 
@@ -86,7 +86,7 @@ class Executions(View[list[Sample]]):
         legend(plot, entries)
         return plot
 
-    def _offsets(self, sample: Sample) -> NDArray[np.float64]:
+    def _offsets(self, sample: DrawnSample) -> NDArray[np.float64]:
         """Where in its strip a row is drawn, -0.35..0.35, by its order inside the execution; shape (rows,)."""
         import numpy as np
 
@@ -99,7 +99,7 @@ class Executions(View[list[Sample]]):
         )
         return spread
 
-    def _centre(self, plot: figure, sample: Sample, factor: float) -> list[tuple[str, list[Any]]]:
+    def _centre(self, plot: figure, sample: DrawnSample, factor: float) -> list[tuple[str, list[Any]]]:
         """The centre as a line over all strips, its interval as a band."""
         from bokeh.models import Quad, Segment
 
@@ -125,7 +125,7 @@ class Executions(View[list[Sample]]):
         return [("mean, 99 % interval", [line, band])]
 
 
-def summary(sample: Sample) -> str:
+def summary(sample: DrawnSample) -> str:
     """Two lines that say what is drawn, in words: how often measured, the centre, and how far the values spread."""
     executions, rows = len(sample.medians[0]), len(sample.values)
     found = sample.centre

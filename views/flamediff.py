@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.canvas import plain, stack
 from perfvcs.drawing.flame.boxes import SAMPLES, Flame, draw, flames
-from perfvcs.drawing.flame.stacks import Group, Traces, repeats, traces
+from perfvcs.drawing.flame.stacks import StackGroup, Traces, repeats, traces
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import percent
@@ -30,13 +30,13 @@ MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
 
 
 @dataclass(frozen=True)
-class Flamediff(View[dict[Group, Traces]]):
+class Flamediff(View[dict[StackGroup, Traces]]):
     """``points``: at most so many frames are drawn, the widest of either revision."""
 
     points: Count = 2500
     scope: ClassVar[Scope] = "stacks"
 
-    def cut(self, subject: Subject) -> dict[Group, Traces]:
+    def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
         """The groups with stacks of both revisions, taken in the same way."""
         if not (found := traces(subject)):
             raise Unfit("it draws call stacks, such as the collector `samples` takes")
@@ -44,13 +44,13 @@ class Flamediff(View[dict[Group, Traces]]):
             raise Unfit("it draws call stacks of two revisions that were taken by the same engine")
         return pairs
 
-    def render(self, data: dict[Group, Traces]) -> UIElement:
+    def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""
         return stack([_draw(flame) for flame in flames(data, self.points)])
 
 
 @dataclass(frozen=True)
-class Contrast:
+class BoxChange:
     """Change of each box, a part of all with its 99 % interval (infinite where there are too few executions), of shape (boxes,).
 
     ``sure``: it is more than chance. Of samples it is the change of the share, of counts that of the amount over ``whole``, the
@@ -64,7 +64,7 @@ class Contrast:
     whole: float
 
 
-def contrast(flame: Flame) -> Contrast:
+def contrast(flame: Flame) -> BoxChange:
     """What changed, and whether it is more than chance.
 
     Executions are what is repeated, so that a change must be large against what they differ by (Welch's t); samples must
@@ -88,7 +88,7 @@ def contrast(flame: Flame) -> Contrast:
     half = (between.high - between.low) / 2
     if sampled:
         half = np.maximum(np.where(np.isfinite(half), half, 0.0), WIDE * _drawn(flame))
-    return Contrast(change, change - half, change + half, sure, whole)
+    return BoxChange(change, change - half, change + half, sure, whole)
 
 
 def _drawn(flame: Flame) -> NDArray[np.float64]:
@@ -114,7 +114,7 @@ def _draw(flame: Flame) -> figure:
     return draw(flame, flame.heading(*_lines(flame, found, sides)), sides, told)
 
 
-def _lines(flame: Flame, found: Contrast, sides: list[int]) -> list[str]:
+def _lines(flame: Flame, found: BoxChange, sides: list[int]) -> list[str]:
     """What widths and colours mean, and what is in the baseline only, which has no width in the target."""
     lines = [flame.amount(0, 1)]
     lines.append("widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing")
@@ -128,14 +128,14 @@ def _lines(flame: Flame, found: Contrast, sides: list[int]) -> list[str]:
     return [*lines, *_gone(flame, found)]
 
 
-def _alone(flame: Flame, found: Contrast) -> bool:
+def _alone(flame: Flame, found: BoxChange) -> bool:
     """Whether amounts that vary were measured too seldom to tell how much."""
     import numpy as np
 
     return flame.meaning.kind == "sampled" and not np.isfinite(found.low).any()
 
 
-def _gone(flame: Flame, found: Contrast) -> list[str]:
+def _gone(flame: Flame, found: BoxChange) -> list[str]:
     """The functions that the target does not call any more, those outermost in their stacks, the largest first."""
     import numpy as np
 
@@ -154,7 +154,7 @@ def _share(flame: Flame, value: float) -> str:
     return f"{100 * value / flame.tree.total[0, 0]:.2f} %" if flame.metric == SAMPLES else flame.quantity(value)
 
 
-def _changes(flame: Flame, found: Contrast) -> list[str]:
+def _changes(flame: Flame, found: BoxChange) -> list[str]:
     """The change of each box in words, with its interval where there is one."""
     columns = (found.change, found.low, found.high, found.sure, *flame.tree.total[flame.kept].T)
     return [
@@ -182,7 +182,7 @@ def _amount(
     return f"{sign}{flame.quantity(change * whole)} ({own}), {100 * change:+.2f} % of all{bounds}{chance}"
 
 
-def _colours(found: Contrast) -> list[str]:
+def _colours(found: BoxChange) -> list[str]:
     """A colour per change: orange is more, blue is less, grey is chance."""
     import numpy as np
 

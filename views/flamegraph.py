@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.canvas import legend, stack
 from perfvcs.drawing.flame.boxes import Flame, draw, flames
-from perfvcs.drawing.flame.stacks import Group, Traces, traces
+from perfvcs.drawing.flame.stacks import StackGroup, Traces, traces
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.view import Scope, Unfit, View
@@ -21,13 +21,13 @@ TINTS = ("#f3c566", "#8cc9f0", "#7fcfb5", "#f0a27a", "#e3bbd3", "#f2ea7f", "#a9b
 
 
 @dataclass(frozen=True)
-class Flamegraph(View[dict[Group, Traces]]):
+class Flamegraph(View[dict[StackGroup, Traces]]):
     """``points``: at most so many frames are drawn, the widest."""
 
     points: Count = 2500
     scope: ClassVar[Scope] = "stacks"
 
-    def cut(self, subject: Subject) -> dict[Group, Traces]:
+    def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
         """The groups with stacks of one revision, be it of two that were measured in different ways."""
         if not (found := traces(subject)):
             raise Unfit("it draws call stacks, such as the collector `samples` takes")
@@ -35,9 +35,9 @@ class Flamegraph(View[dict[Group, Traces]]):
             raise Unfit("it draws one revision, not two")
         return alone
 
-    def render(self, data: dict[Group, Traces]) -> UIElement:
+    def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""
-        tints: dict[Group, dict[str, str]] = {}
+        tints: dict[StackGroup, dict[str, str]] = {}
         return stack([_draw(flame, tints.setdefault(flame.name, {})) for flame in flames(data, self.points)])
 
 

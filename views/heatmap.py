@@ -13,8 +13,8 @@ from perfvcs.drawing.heat.cells import jobs
 from perfvcs.drawing.heat.measurements import measurements
 from perfvcs.drawing.heat.panel import draw
 from perfvcs.drawing.heat.shades import scheme
-from perfvcs.drawing.heat.sheet import By, Sheet, Side
-from perfvcs.drawing.units import NOTHING, BothSides, Rows, alike, over_time, rows_of, unit_metrics, valued
+from perfvcs.drawing.heat.sheet import By, HeatSide, Sheet
+from perfvcs.drawing.units import NOTHING, BothSides, UnitRows, alike, over_time, rows_of, unit_metrics, valued
 from perfvcs.errors import UsageError
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile
@@ -125,7 +125,7 @@ def _compared(subject: Subject, by: By) -> Iterator[Compared]:
 def _sheets(found: Compared, by: By, most: tuple[int, int]) -> Iterator[Sheet]:
     """The heat maps of what can be compared, of at most ``most`` rows and columns each."""
     before, after = found.profiles
-    sides = [Side("baseline", _columns(before, found.metrics)), Side("target", _columns(after, found.metrics))]
+    sides = [HeatSide("baseline", _columns(before, found.metrics)), HeatSide("target", _columns(after, found.metrics))]
     there = [side for side in sides if side.rows]
     there = there if len(there) > 1 else [side._replace(name="") for side in there]
     made: Iterable[Sheet] = [moments.over_time(there, most)] if by == "time" else measurements(there, by, most)
@@ -141,7 +141,7 @@ def _metrics(profiles: Sequence[Profile], by: By) -> list[list[str]]:
     return [kept] if kept and profiles[0].job.collector == SAMPLER else [[name] for name in sorted(kept, key=metric_rank)]
 
 
-def _columns(profiles: Sequence[Profile], chosen: Sequence[str]) -> list[Rows]:
+def _columns(profiles: Sequence[Profile], chosen: Sequence[str]) -> list[UnitRows]:
     found = (rows_of([one for one in profiles if name in one.metrics], name) for name in chosen)
     return [rows for rows in found if rows is not None]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, lines, source, stack, thin, thinned, usual
 from perfvcs.drawing.clusters import MARKERS, clusters
-from perfvcs.drawing.samples import Sample, samples
+from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
@@ -31,13 +31,13 @@ TOLD = 4  # coefficients in the title
 
 
 @dataclass(frozen=True)
-class Lag(View[list[Sample]]):
+class Lag(View[list[DrawnSample]]):
     """``points``: at most so many pairs of a sample are drawn; ``lags``: how far apart two measurements are at most."""
 
     points: Count = 1500
     lags: Count = 10
 
-    def cut(self, subject: Subject) -> list[Sample]:
+    def cut(self, subject: Subject) -> list[DrawnSample]:
         """The samples of one revision in which some execution has ten measurements of one unit."""
         if subject.baseline:
             raise Unfit("it draws one revision, not two")
@@ -48,11 +48,11 @@ class Lag(View[list[Sample]]):
             raise Unfit(f"it draws executions of at least {FEWEST} measurements, not samples over time")
         return found
 
-    def render(self, data: list[Sample]) -> UIElement:
+    def render(self, data: list[DrawnSample]) -> UIElement:
         """Two figures per sample: the pairs, and the coefficients of all lags."""
         return stack([plot for sample in data for plot in self._draw(sample)])
 
-    def _draw(self, sample: Sample) -> list[figure]:
+    def _draw(self, sample: DrawnSample) -> list[figure]:
         import numpy as np
 
         order = np.lexsort((sample.iteration, sample.execution))
@@ -68,7 +68,7 @@ class Lag(View[list[Sample]]):
 class _Pairs:
     """The rows of a sample in their ``order``, and the places in it of those that another one of the same execution follows."""
 
-    sample: Sample
+    sample: DrawnSample
     order: NDArray[np.int64]
     first: NDArray[np.int64]
 
@@ -135,7 +135,7 @@ class _Pairs:
         return dots
 
 
-def _long(sample: Sample) -> bool:
+def _long(sample: DrawnSample) -> bool:
     """Whether some execution has enough measurements."""
     import numpy as np
 

@@ -21,7 +21,7 @@ from perfvcs.drawing.canvas import (
     thinned,
 )
 from perfvcs.drawing.clusters import MARKERS, clusters
-from perfvcs.drawing.samples import Sample, samples
+from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Runsequence(View[list[Sample]]):
+class Runsequence(View[list[DrawnSample]]):
     """``points``: at most so many rows of a sample are drawn; ``window``: measurements under the running median."""
 
     points: Count = 3000
     window: Count = 9
 
-    def cut(self, subject: Subject) -> list[Sample]:
+    def cut(self, subject: Subject) -> list[DrawnSample]:
         """The samples of one revision whose executions measured more than once."""
         if subject.baseline:
             raise Unfit("it draws one revision, not two")
@@ -53,11 +53,11 @@ class Runsequence(View[list[Sample]]):
             raise Unfit("no row has a value")
         return found
 
-    def render(self, data: list[Sample]) -> UIElement:
+    def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""
         return stack([self._draw(sample) for sample in data])
 
-    def _draw(self, sample: Sample) -> figure:
+    def _draw(self, sample: DrawnSample) -> figure:
         import numpy as np
         from bokeh.models import BasicTickFormatter
 

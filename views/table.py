@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.drawing.tables.listing import Table as Rows
-from perfvcs.drawing.tables.listing import listing
+from perfvcs.drawing.tables.listing import Listing, listing
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.view import Unfit, View
@@ -17,32 +16,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Table(View[Rows]):
+class Table(View[Listing]):
     """``rows``: at most so many are listed in a page or a terminal; a file of the table has all."""
 
     asked: ClassVar[bool] = True
 
     rows: Count = 2000
 
-    def cut(self, subject: Subject) -> Rows:
+    def cut(self, subject: Subject) -> Listing:
         """The complete table."""
         if not (found := listing(subject)):
             raise Unfit("it lists what was measured, and there is nothing")
         return found
 
-    def table(self, data: Rows) -> Rows:
+    def table(self, data: Listing) -> Listing:
         """The table cut to ``rows``, which a page can sort and search."""
         left_out = len(data.rows) - self.rows
         more = [f"{left_out:,} more rows are not listed: write a file with -o FILE.csv."] if left_out > 0 else []
         return replace(data, rows=data.rows[: self.rows], notes=[*data.notes, *more])
 
-    def text(self, data: Rows, width: int) -> str:
+    def text(self, data: Listing, width: int) -> str:
         """The table for a terminal."""
         from perfvcs.drawing.tables.writing import plain
 
         return plain(self.table(data), width)
 
-    def render(self, data: Rows) -> UIElement:
+    def render(self, data: Listing) -> UIElement:
         """The table as text of a page, for layouts that are not pages of `perf show`."""
         from bokeh.models.widgets import Div
 

@@ -179,7 +179,7 @@ def _fentry(document: bytes, folder: Path) -> object:
 
 
 def _uftrace(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.complexity.calls import AllocationRequest as Asked
+    from perfvcs.collectors.complexity.calls import RecordingRequest as Asked
     from perfvcs.collectors.complexity.native.program import SIGNED_FLAG, Code, Instruction
     from perfvcs.collectors.complexity.native.uftrace import Target, _read
     from perfvcs.launcher.pace import Pace

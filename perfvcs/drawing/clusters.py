@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.drawing.samples import Sample
+from perfvcs.drawing.samples import DrawnSample
 from perfvcs.profile import REPEATED
 from perfvcs.text.quantity import percent, quantity
 
@@ -25,7 +25,7 @@ GRID = 160  # points at which the density is asked for
 
 
 @dataclass(frozen=True)
-class Clusters:
+class ClusterCentres:
     """Centres in the metric's unit, ascending, with their shares of the values.
 
     ``labels`` is the cluster of each row of the sample, -1 for none; shape (rows,).
@@ -46,7 +46,7 @@ class Clusters:
         return f"{len(told)} clusters: {', '.join(told)}"
 
 
-def clusters(sample: Sample) -> Clusters | None:
+def clusters(sample: DrawnSample) -> ClusterCentres | None:
     """The clusters of a sample, None where its values are one heap, or where executions differ as a whole.
 
     As many peaks of the density as have a valley between them, and no more than the BIC of a mixture of normal distributions of the
@@ -79,7 +79,7 @@ def clusters(sample: Sample) -> Clusters | None:
         return None
     labels = np.full(len(sample.values), -1)
     labels[kept] = own
-    return Clusters(np.exp(found.centres), shares, labels)
+    return ClusterCentres(np.exp(found.centres), shares, labels)
 
 
 def _peaks(values: NDArray[np.float64]) -> int:

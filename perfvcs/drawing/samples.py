@@ -28,7 +28,7 @@ KEPT = 4  # sets of profiles whose cuts and samples are kept: both sides of a pa
 SAID = ("outlier", "cluster")  # what a postprocessor may have said of each row
 
 
-class Unit(NamedTuple):
+class DrawnUnit(NamedTuple):
     """What is one benchmark to the reader, whatever the revision: the job, the unit inside it, and its size."""
 
     job: str
@@ -71,14 +71,14 @@ class Centre:
 
 
 @dataclass(frozen=True)
-class Sample:
+class DrawnSample:
     """All rows of one unit under one metric, in the order in which they were measured; arrays have the shape (rows,).
 
     ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people. ``size`` is NaN where a row has none.
     ``said`` has a column for each word of ``SAID``, NaN where nothing was said.
     """
 
-    unit: Unit
+    unit: DrawnUnit
     metric: str
     meaning: Metric
     environment: str
@@ -152,7 +152,7 @@ class _Columns:
         return self._integers[name]
 
 
-class Cut(NamedTuple):
+class RowCut(NamedTuple):
     """Some rows of a profile."""
 
     columns: _Columns
@@ -167,11 +167,11 @@ class Cut(NamedTuple):
 class Part:
     """One unit under one metric, cut out of a subject."""
 
-    unit: Unit
+    unit: DrawnUnit
     metric: str
     subject: Subject
-    baseline: list[Cut]
-    target: list[Cut]
+    baseline: list[RowCut]
+    target: list[RowCut]
 
     def narrow(self, verdict: Change | None = None) -> Subject:
         """A subject that holds this part's rows, the verdict on them, and nothing else."""
@@ -205,7 +205,7 @@ class Part:
         return max(len(np.unique(side[np.isfinite(side)])) for side in sides)
 
 
-def _cuts(profile: Profile, whole: bool = False) -> dict[Unit, Cut]:
+def _cuts(profile: Profile, whole: bool = False) -> dict[DrawnUnit, RowCut]:
     """Row numbers per unit, in row order; a unit with many sizes is one, as in ``summary.summarise``, with ``whole`` every unit."""
     import numpy as np
 
@@ -214,7 +214,7 @@ def _cuts(profile: Profile, whole: bool = False) -> dict[Unit, Cut]:
         return {}
     columns, uid = _Columns(profile), np.asarray(rows.uid, dtype=np.int64)
     if (rows.size is None or whole) and len(rows.names) == 1:  # a million rows of one unit need no sorting
-        return {Unit(profile.job.label, profile.job.collector, rows.names[0], None): Cut(columns, np.arange(len(uid)))}
+        return {DrawnUnit(profile.job.label, profile.job.collector, rows.names[0], None): RowCut(columns, np.arange(len(uid)))}
     distinct, which = np.unique(rows.array("size") if rows.size is not None else np.full(len(uid), np.nan), return_inverse=True)
     pairs = np.unique(uid * len(distinct) + which)
     many = np.bincount(pairs // len(distinct), minlength=len(rows.names)) > (0 if whole else max_sizes(profile.job))
@@ -225,11 +225,11 @@ def _cuts(profile: Profile, whole: bool = False) -> dict[Unit, Cut]:
     for number, cut in zip(keys.tolist(), np.split(order, starts[1:]), strict=True):
         code, place = divmod(number, len(distinct))
         at = None if many[code] or np.isnan(distinct[place]) else float(distinct[place])
-        found[Unit(profile.job.label, profile.job.collector, rows.names[code], at)] = Cut(columns, cut)
+        found[DrawnUnit(profile.job.label, profile.job.collector, rows.names[code], at)] = RowCut(columns, cut)
     return found
 
 
-def places(profile: Profile) -> dict[Unit, NDArray[np.int64]]:
+def places(profile: Profile) -> dict[DrawnUnit, NDArray[np.int64]]:
     """The row numbers of each unit of a profile."""
     return {unit: cut.rows for unit, cut in _cuts(profile).items()}
 
@@ -239,7 +239,7 @@ def measured(profile: Profile) -> list[str]:
     return [metric for metric in profile.metrics if not is_derived(metric, profile.metrics)]
 
 
-def _narrow(cut: Cut, metric: str) -> Profile:
+def _narrow(cut: RowCut, metric: str) -> Profile:
     """A profile of one unit and metric."""
     rows = cut.profile.resources
     whole, places = len(cut.rows) == len(rows), cut.rows.tolist()
@@ -282,7 +282,7 @@ def parts(subject: Subject, whole: bool = False) -> list[Part]:
     return found
 
 
-def samples(profiles: Sequence[Profile], whole: bool = False) -> list[Sample]:
+def samples(profiles: Sequence[Profile], whole: bool = False) -> list[DrawnSample]:
     """The samples of profiles, sessions of one environment joined in the order in which they started; ``whole`` as in ``parts``.
 
     Rows without a finite value are left out, and so are samples without a row. Those of the last profiles are kept, since several views
@@ -307,15 +307,15 @@ class _Same:
 
 
 @lru_cache(maxsize=KEPT)
-def _cut(held: tuple[_Same, ...], whole: bool) -> tuple[dict[Unit, Cut], ...]:
+def _cut(held: tuple[_Same, ...], whole: bool) -> tuple[dict[DrawnUnit, RowCut], ...]:
     """The units of each profile that has rows; with ``whole`` also of those over the sizes of workloads."""
     profiles = [one.profile for one in held]
     return tuple(filter(None, (_cuts(profile, whole) for profile in (*profiles, *(joined(profiles) if whole else ())))))
 
 
 @lru_cache(maxsize=KEPT)
-def _sampled(held: tuple[_Same, ...], whole: bool) -> tuple[Sample, ...]:
-    alike: dict[tuple[Unit, str, str, str], list[tuple[Cut, NDArray[np.float64]]]] = {}
+def _sampled(held: tuple[_Same, ...], whole: bool) -> tuple[DrawnSample, ...]:
+    alike: dict[tuple[DrawnUnit, str, str, str], list[tuple[RowCut, NDArray[np.float64]]]] = {}
     for cuts in sorted(_cut(held, whole), key=lambda cuts: _profile(cuts).collected.started):
         profile = _profile(cuts)
         for unit, cut in cuts.items():
@@ -326,11 +326,11 @@ def _sampled(held: tuple[_Same, ...], whole: bool) -> tuple[Sample, ...]:
     return tuple(sample for sample in found if len(sample.values))
 
 
-def _profile(cuts: Mapping[Unit, Cut]) -> Profile:
+def _profile(cuts: Mapping[DrawnUnit, RowCut]) -> Profile:
     return next(iter(cuts.values())).profile
 
 
-def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[Cut, NDArray[np.float64]]]) -> Sample:
+def _join(unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCut, NDArray[np.float64]]]) -> DrawnSample:
     import numpy as np
 
     columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
@@ -354,7 +354,7 @@ def _join(unit: Unit, metric: str, environment: str, cuts: list[tuple[Cut, NDArr
         sized = cut.profile.resources.size is not None
         sizes.append(cut.columns.floats("size")[cut.rows][kept] if sized else np.full(np.count_nonzero(kept), np.nan))
     profile = cuts[-1][0].profile
-    return Sample(
+    return DrawnSample(
         unit, metric, profile.metrics[metric], environment, profile.commit + ("+" if profile.dirty else ""),
         np.concatenate(columns["execution"]), np.concatenate(columns["iteration"]), np.concatenate(columns["mark"]),
         np.concatenate(sizes), np.concatenate(kept_values), tuple(dict.fromkeys(session for session, _ in names)), tuple(names),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.drawing.samples import CONFIDENCE, Unit
-from perfvcs.drawing.units import Rows
+from perfvcs.drawing.samples import CONFIDENCE, DrawnUnit
+from perfvcs.drawing.units import UnitRows
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.drawing.heat.cells import Columns
+    from perfvcs.drawing.heat.cells import BinColumns
 
     Floats = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Stream:
 
     x: Floats
     unit: str
-    units: tuple[Unit, ...]
+    units: tuple[DrawnUnit, ...]
     parts: Floats
     more: int
     mean: Floats
@@ -39,7 +39,7 @@ class Stream:
     rows: int
 
 
-def stream(rows: Rows, columns: Columns, top: int) -> Stream:
+def stream(rows: UnitRows, columns: BinColumns, top: int) -> Stream:
     """The course of a side in its ``columns``, with the ``top`` units that have most."""
     import numpy as np
 
@@ -63,13 +63,13 @@ def stream(rows: Rows, columns: Columns, top: int) -> Stream:
     )  # fmt: skip
 
 
-def _largest(rows: Rows) -> float:
+def _largest(rows: UnitRows) -> float:
     import numpy as np
 
     return float(np.abs(rows.values).max()) or 1.0
 
 
-def _amounts(rows: Rows, columns: Columns, code: NDArray[np.int64], count: int) -> tuple[Floats, NDArray[np.bool_]]:
+def _amounts(rows: UnitRows, columns: BinColumns, code: NDArray[np.int64], count: int) -> tuple[Floats, NDArray[np.bool_]]:
     """What each part has on average over the moments of a bin, in each execution, and in which bins an execution has any.
 
     Of the shapes (parts, executions, bins) and (executions, bins). A part without a row at a moment has 0 there.

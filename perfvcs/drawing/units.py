@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from perfvcs.drawing.samples import Unit, measured, places
+from perfvcs.drawing.samples import DrawnUnit, measured, places
 from perfvcs.profile import REPEATED, Metric, Profile
 from perfvcs.subject import Subject
 from perfvcs.summary import PACE, RECORDER, SAMPLER
@@ -40,14 +40,14 @@ TELLING = ("live", *COUNTERS, "exclusive", "site_bytes", "samples", "duration") 
 BothSides = tuple[list[Profile], list[Profile]]  # of the baseline and of the target
 
 
-class Job(NamedTuple):
+class JobKey(NamedTuple):
     """What profiles have in common whose units belong on one picture."""
 
     label: str
     collector: str
 
 
-class Execution(NamedTuple):
+class ExecutionKey(NamedTuple):
     """One execution of a job."""
 
     job: str
@@ -56,7 +56,7 @@ class Execution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rows:
+class UnitRows:
     """The rows of one side that have a finite value, repeated executions left out; columns of the shape (rows,).
 
     ``unit`` is an index into ``units``, ``execution`` into ``executions``. ``when`` is the moment of
@@ -66,8 +66,8 @@ class Rows:
     metric: str
     meaning: Metric
     profile: Profile
-    units: tuple[Unit, ...]
-    executions: tuple[Execution, ...]
+    units: tuple[DrawnUnit, ...]
+    executions: tuple[ExecutionKey, ...]
     unit: Numbers
     size: Floats
     execution: Numbers
@@ -77,7 +77,7 @@ class Rows:
     traced: NDArray[np.bool_]
     values: Floats
 
-    def keep(self, kept: NDArray[np.bool_]) -> Rows:
+    def keep(self, kept: NDArray[np.bool_]) -> UnitRows:
         """Some of the rows."""
         return replace(self, **{name: getattr(self, name)[kept] for name in COLUMNS})
 
@@ -85,20 +85,20 @@ class Rows:
 COLUMNS = ("unit", "size", "execution", "iteration", "when", "weight", "traced", "values")
 
 
-def together(subject: Subject) -> dict[tuple[Job, str], Subject]:
+def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:
     """All units of each job under one metric, where it has values of several units, or over time; those that tell most first.
 
     Of counters over time only those that tell most.
 
     The profiles keep all rows, and the columns that say when each was taken and for how many it stands.
     """
-    found: dict[tuple[Job, str], Subject] = {}
+    found: dict[tuple[JobKey, str], Subject] = {}
     for side in ("target", "baseline"):
         for profile in getattr(subject, side):
             for metric in unit_metrics(profile):
                 timed = profile.job.collector != SAMPLER or metric in COUNTERS
                 if metric not in AGAIN and (several(profile, metric) or (timed and over_time(profile, metric))):
-                    key = (Job(profile.job.label, profile.job.collector), metric)
+                    key = (JobKey(profile.job.label, profile.job.collector), metric)
                     known = found.get(key, Subject(subject.title))
                     sides: dict[str, Any] = {side: [*getattr(known, side), only(profile, metric)]}
                     found[key] = replace(known, **sides)
@@ -186,12 +186,12 @@ def _newest(side: dict[tuple[str, str], list[Profile]], collector: str) -> list[
     return next((profiles for key, profiles in reversed(side.items()) if key[0] == collector), [])
 
 
-def rows_of(profiles: Sequence[Profile], metric: str) -> Rows | None:
+def rows_of(profiles: Sequence[Profile], metric: str) -> UnitRows | None:
     """The rows of profiles under a metric, in the order given; None where no row has a value."""
     import numpy as np
 
-    units: dict[Unit, int] = {}
-    paired: dict[Execution, int] = {}
+    units: dict[DrawnUnit, int] = {}
+    paired: dict[ExecutionKey, int] = {}
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     having = [profile for profile in profiles if metric in profile.metrics]
     for profile in having:
@@ -206,24 +206,24 @@ def rows_of(profiles: Sequence[Profile], metric: str) -> Rows | None:
         columns["unit"].append(codes[kept])
         numbers, place = np.unique(np.asarray(rows.execution, dtype=np.int64)[kept], return_inverse=True)
         label, session = profile.job.label, profile.collected.session
-        known = [paired.setdefault(Execution(label, session, number), len(paired)) for number in numbers.tolist()]
+        known = [paired.setdefault(ExecutionKey(label, session, number), len(paired)) for number in numbers.tolist()]
         columns["execution"].append(np.array(known, dtype=np.int64)[place])
         for name, column in _columns(profile, metric).items():
             columns[name].append(column[kept])
     if not paired:
         return None
     joined: dict[str, Any] = {name: np.concatenate(parts) for name, parts in columns.items()}
-    return Rows(metric, having[-1].metrics[metric], having[-1], tuple(units), tuple(paired), **joined)
+    return UnitRows(metric, having[-1].metrics[metric], having[-1], tuple(units), tuple(paired), **joined)
 
 
-def without_whole(sides: Sequence[Sequence[Rows]]) -> tuple[list[list[Rows]], str]:
+def without_whole(sides: Sequence[Sequence[UnitRows]]) -> tuple[list[list[UnitRows]], str]:
     """The rows without those of the whole process, where its job has two other units or more; and what was left out, in words."""
     import numpy as np
 
-    others: dict[str, set[Unit]] = {}
+    others: dict[str, set[DrawnUnit]] = {}
     for unit in (unit for side in sides for rows in side for unit in rows.units if not unit.whole):
         others.setdefault(unit.job, set()).add(unit)
-    kept: list[list[Rows]] = []
+    kept: list[list[UnitRows]] = []
     left_out: list[float] = []
     for side in sides:
         kept.append([])

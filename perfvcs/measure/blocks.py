@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from perfvcs.measure.journal import Block
-from perfvcs.measure.recording import Recording
+from perfvcs.measure.recording import JobRecording
 
 
 class Blocks:
@@ -40,9 +40,9 @@ class Blocks:
         blocks = self._done[job]
         return [blocks[number] for number in sorted(blocks) if version in blocks[number].seen]
 
-    def recording(self, job: int, version: int) -> Recording:
+    def recording(self, job: int, version: int) -> JobRecording:
         """What a job gave on a version."""
-        found = Recording()
+        found = JobRecording()
         for block in self.of(job, version):
             found.add(block.seen[version], block.block, block.binary, block.places[version], block.seed)
         return found

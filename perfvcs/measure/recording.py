@@ -9,7 +9,7 @@ from perfvcs.profile import Metric, Reached, Resources, Stacks, Turns
 
 
 @dataclass
-class Recording:
+class JobRecording:
     """The rows of one job on one version while they grow."""
 
     names: dict[str, int] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from perfvcs.errors import PerfError
 from perfvcs.measure.blocks import Blocks
 from perfvcs.measure.journal import Block, Identity, Journal, Lost, moment
 from perfvcs.measure.progress import Progress
-from perfvcs.measure.recording import Recording
+from perfvcs.measure.recording import JobRecording
 from perfvcs.measure.series import CellSeries
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import SiteKind, Sites
@@ -329,7 +329,7 @@ class Session:
                 self.warnings[f"{self.names[number]}: not processed: {error}"] = None
         return profile
 
-    def _raw(self, number: int, position: int, recording: Recording, ended: datetime, after: Noise) -> Profile:
+    def _raw(self, number: int, position: int, recording: JobRecording, ended: datetime, after: Noise) -> Profile:
         cell, version = self.cells[number], self.versions[position]
         return Profile(
             commit=version.commit, dirty=version.dirty, job=self._series.job(number, position, recording.engine),

@@ -63,13 +63,13 @@ def export(subject: Subject, kind: str, view: str | None = None, options: Mappin
 def _table(subject: Subject, kind: str, view: str | None, options: Mapping[str, str] | None) -> str:
     """The complete table, all of its rows."""
     from perfvcs.drawing.tables import writing
-    from perfvcs.drawing.tables.listing import Table
+    from perfvcs.drawing.tables.listing import Listing
 
     if view not in (None, "table"):
         choose(subject, view, options)
         raise UsageError(f"a {kind} file holds a table: use `--view table`, or one of {PAGE}, {', '.join(PICTURES)}")
     ((_, _, table),) = choose(subject, "table", options)
-    forms: dict[str, Callable[[Table], str]] = {
+    forms: dict[str, Callable[[Listing], str]] = {
         ".md": writing.markdown, ".csv": writing.separated, ".tex": writing.latex,
     }  # fmt: skip
     return forms[kind](table)

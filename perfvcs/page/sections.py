@@ -13,7 +13,7 @@ from perfvcs.drawing.tables.listing import Key
 from perfvcs.page.choice import Drawable, fitted
 from perfvcs.page.packing import Backend, pack
 from perfvcs.page.pieces import PagePiece, pieces
-from perfvcs.page.table import Overview
+from perfvcs.page.table import PageTable
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import FIRST, metric_name
@@ -37,7 +37,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Block:
+class FigureBlock:
     """The figures of one metric."""
 
     heading: str
@@ -52,18 +52,18 @@ class Section:
     title: str
     full: str
     open: bool = False
-    blocks: list[Block] = field(default_factory=list)
-    rest: list[Block] = field(default_factory=list)
+    blocks: list[FigureBlock] = field(default_factory=list)
+    rest: list[FigureBlock] = field(default_factory=list)
 
 
 @dataclass
-class Drawing:
+class PageFigures:
     """All figures of a page, the anchor of every benchmark that has one, and what was left out in words.
 
     ``told`` is what the page's table says of each benchmark, which the figures' alternative texts repeat.
     """
 
-    told: Overview | None = None
+    told: PageTable | None = None
     sections: dict[str, Section] = field(default_factory=dict)
     anchors: dict[Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Drawing:
             self.plots += packed.plots
             label = self._label(piece, name, type(view).__module__)
             figures.append(Figure(f"f{self.figures}", name, label, int(getattr(layout, "height", None) or 0), packed.text))
-        (section.rest if folded else section.blocks).append(Block(metric_name(piece.metric), figures))
+        (section.rest if folded else section.blocks).append(FigureBlock(metric_name(piece.metric), figures))
 
     def _label(self, piece: PagePiece, name: str, module: str) -> str:
         """What a figure shows, in words: whose, what its numbers are, and how it is to be read."""
@@ -100,7 +100,7 @@ class Drawing:
         return f"{whose}: {numbers}. {about}" if numbers else f"{whose}. {about}"
 
 
-def draw(subject: Subject, chosen: Sequence[Drawable], told: Overview | None = None, backend: Backend = "canvas") -> Drawing:
+def draw(subject: Subject, chosen: Sequence[Drawable], told: PageTable | None = None, backend: Backend = "canvas") -> PageFigures:
     """The figures of a subject by these views, so many as a page can hold; ``backend`` is what bokeh draws with.
 
     Each view draws the pieces of its scope; the whole subject where no view draws any piece.
@@ -109,7 +109,7 @@ def draw(subject: Subject, chosen: Sequence[Drawable], told: Overview | None = N
     for one in chosen:
         by_scope.setdefault(one.view.scope, []).append(one)
     cut = [piece for piece in pieces(subject, "sizes" in by_scope) if piece.scope in by_scope] if chosen else []
-    found, left_out, points = Drawing(told), 0, _points(len(cut) * len(chosen))
+    found, left_out, points = PageFigures(told), 0, _points(len(cut) * len(chosen))
     for piece in cut:
         if found.plots < FIGURES:
             narrowed = piece.narrow()

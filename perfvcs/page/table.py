@@ -14,7 +14,7 @@ from perfvcs.drawing.commits.chart import environments
 from perfvcs.drawing.commits.steps import latest
 from perfvcs.drawing.curves.sides import growth, sized
 from perfvcs.drawing.samples import samples
-from perfvcs.drawing.tables.listing import Cell, Column, Key, Row, Table, title
+from perfvcs.drawing.tables.listing import Column, Key, Listing, TableCell, TableRow, title
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject
 from perfvcs.text.characters import shorten
@@ -31,16 +31,16 @@ NOTABLE = ("degradation", "improvement", "suspected", "accepted")
 
 
 @dataclass(frozen=True)
-class Overview:
+class PageTable:
     """What is told of each benchmark in each environment (empty where there is but one) under each metric."""
 
     heading: str
     caption: str
-    cells: Mapping[tuple[Key, str], dict[str, Cell]]
+    cells: Mapping[tuple[Key, str], dict[str, TableCell]]
     notes: list[str]
     most: int = COLUMNS
 
-    def table(self) -> Table:
+    def table(self) -> Listing:
         """A row per benchmark, a column for each of the most telling metrics, and one for what changed in others."""
         metrics = sorted({metric for row in self.cells.values() for metric in row}, key=metric_rank)
         kept, others = metrics[: self.most], metrics[self.most :]
@@ -51,11 +51,11 @@ class Overview:
             if others:
                 listed.append(_remaining({metric: row[metric] for metric in others if metric in row}, alone=not any(listed)))
             place = f" in {environment}" if environment else ""
-            rows.append(Row(key, shorten(title(key), 64) + place, shorten(title(key), bound) + place, listed))
+            rows.append(TableRow(key, shorten(title(key), 64) + place, shorten(title(key), bound) + place, listed))
         left_out = len(self.cells) - ROWS
         notes = [*self.notes, f"{left_out:,} more benchmarks are not listed."] if left_out > 0 else self.notes
         columns = [Column(metric_name(metric)) for metric in kept] + ([Column("changes in other metrics")] if others else [])
-        return Table(self.heading, self.caption, columns, rows, notes)
+        return Listing(self.heading, self.caption, columns, rows, notes)
 
     def sentence(self, key: Key | None, metric: str) -> str:
         """What is told of one benchmark (None: of all) under one metric, on one line; of several environments the first."""
@@ -66,7 +66,7 @@ class Overview:
         return "" if cell is None else ", ".join(filter(None, [cell.said, *cell.detail.splitlines()]))
 
 
-def overview(subject: Subject) -> Overview | None:
+def overview(subject: Subject) -> PageTable | None:
     """The table that goes with a subject: verdicts, the history's newest state, or the centres of one revision."""
     if subject.report is not None:
         return _verdicts(subject.report)
@@ -75,15 +75,15 @@ def overview(subject: Subject) -> Overview | None:
     return _centres(subject.target or subject.baseline)
 
 
-def _remaining(row: Mapping[str, Cell], *, alone: bool) -> Cell | None:
+def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None:
     """What changed in metrics without a column; with ``alone``, where nothing else is told of a benchmark, all of them."""
     told = {metric: cell for metric, cell in row.items() if alone or cell.word in NOTABLE}
     said = "; ".join(f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip() for metric, cell in told.items())
-    return Cell(said, "\n".join(cell.finding for cell in told.values() if cell.finding)) if told else None
+    return TableCell(said, "\n".join(cell.finding for cell in told.values() if cell.finding)) if told else None
 
 
-def _verdicts(report: Report) -> Overview:
-    cells: dict[tuple[Key, str], dict[str, Cell]] = {}
+def _verdicts(report: Report) -> PageTable:
+    cells: dict[tuple[Key, str], dict[str, TableCell]] = {}
     for change in report.changes:
         cells.setdefault(((change.job, change.uid, change.size), ""), {}).setdefault(change.metric, _verdict(change))
     counts = Counter(seen(change)[0] for change in report.changes)
@@ -92,10 +92,10 @@ def _verdicts(report: Report) -> Overview:
     )
     confidence = report.changes[0].confidence if report.changes else 0.99
     notes = [f"Change of the target against the baseline with its {100 * confidence:g} % interval; every execution counts once."]
-    return Overview("Verdicts", caption, cells, notes)
+    return PageTable("Verdicts", caption, cells, notes)
 
 
-def _verdict(change: Change) -> Cell:
+def _verdict(change: Change) -> TableCell:
     text = "" if change.effect is None else change_text(change.effect, change.low, change.high).replace(", ", ",\u00a0")
     centres = [quantity(value, change.unit) for value in (change.baseline, change.target) if value is not None]
     detail = " → ".join(centres) or change.reason
@@ -105,25 +105,27 @@ def _verdict(change: Change) -> Cell:
     found = [change.finding, *(found_in(cluster) for cluster in change.clusters or () if cluster.regressed)]
     finding = shorten("; ".join(filter(None, found)), 300)
     small = "\n".join(filter(None, [shorten(detail, 120), finding]))
-    return Cell(text, small, word, look.sign, shorten(reason, 300), finding, change.effect)
+    return TableCell(text, small, word, look.sign, shorten(reason, 300), finding, change.effect)
 
 
-def _newest(history: Sequence[Series]) -> Overview:
-    cells: dict[tuple[Key, str], dict[str, Cell]] = {}
+def _newest(history: Sequence[Series]) -> PageTable:
+    cells: dict[tuple[Key, str], dict[str, TableCell]] = {}
     places = {series.environment: series for series in history}
     names = dict(zip(places, environments(list(places.values())), strict=True)) if len(places) > 1 else {}
     for series in history:
         if series.points:
             newest = series.points[-1]
             line = sparkline([point.centre for point in series.points], width=SPARKS)
-            cell = Cell(quantity(newest.centre, series.unit), latest(series), value=newest.centre, spark=line)
+            cell = TableCell(quantity(newest.centre, series.unit), latest(series), value=newest.centre, spark=line)
             place = shorten(names.get(series.environment, ""), 24)
             cells.setdefault(((series.label, series.uid, series.size), place), {}).setdefault(series.metric, cell)
-    return Overview("Newest values", f"The newest commit's centre; the line shows the newest {SPARKS} commits at most", cells, [])
+    return PageTable(
+        "Newest values", f"The newest commit's centre; the line shows the newest {SPARKS} commits at most", cells, []
+    )
 
 
-def _centres(profiles: Sequence[Profile]) -> Overview | None:
-    cells: dict[tuple[Key, str], dict[str, Cell]] = {}
+def _centres(profiles: Sequence[Profile]) -> PageTable | None:
+    cells: dict[tuple[Key, str], dict[str, TableCell]] = {}
     environments = {profile.environment.fingerprint for profile in profiles}
     for sample in samples(profiles):
         found = sample.centre
@@ -133,9 +135,9 @@ def _centres(profiles: Sequence[Profile]) -> Overview | None:
             detail += counted(found.executions, "execution")
             detail = growth(sample) if sized(sample) else detail
             place = shorten(sample.environment, 24) if len(environments) > 1 else ""
-            cell = Cell(quantity(found.value, sample.meaning.unit), detail, value=found.value)
+            cell = TableCell(quantity(found.value, sample.meaning.unit), detail, value=found.value)
             cells.setdefault(((sample.unit.job, sample.unit.uid, sample.unit.size), place), {}).setdefault(sample.metric, cell)
     positive = all(cell.value is None or cell.value > 0 for named in cells.values() for cell in named.values())
     mean = "Geometric mean" if positive else "Mean (geometric where all values are above 0)"
     caption = f"{mean} of the executions' medians, with its 99 % interval"
-    return Overview("Measurements", caption, cells, [], most=4) if cells else None
+    return PageTable("Measurements", caption, cells, [], most=4) if cells else None

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from perfvcs.drawing.samples import CONFIDENCE, Centre, Unit, centre
-from perfvcs.drawing.units import Rows
+from perfvcs.drawing.samples import CONFIDENCE, Centre, DrawnUnit, centre
+from perfvcs.drawing.units import UnitRows
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name
 
@@ -25,7 +25,7 @@ REST = ("rest",)  # what stands for all values that have no bar of their own
 
 
 @dataclass(frozen=True)
-class Side:
+class BarSide:
     """The rows of one revision, of the shape (rows,): ``place`` and ``part`` number the values of two columns.
 
     ``execution`` is an index into ``job``, which numbers the job of each execution.
@@ -67,7 +67,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Bars:
+class BarAmounts:
     """Bars by their ``keys``, each side's ``centres`` (None where it has nothing) and how many ``rows`` are under each.
 
     Divided ones have ``parts``, and per side the means of these, of the shape (bars, parts). ``rest``: how many keys the last bar, and
@@ -83,8 +83,8 @@ class Bars:
 
 
 def bars(
-    sides: Sequence[Sequence[Rows]], by: Column, stacked: Column | None, statistic: Statistic, top: int, most: int
-) -> Bars:  # fmt: skip
+    sides: Sequence[Sequence[UnitRows]], by: Column, stacked: Column | None, statistic: Statistic, top: int, most: int
+) -> BarAmounts:  # fmt: skip
     """Rows of each side put together by a column, and divided by another: ``top`` bars of ``most`` parts, the largest, and the rest."""
     import numpy as np
 
@@ -104,7 +104,7 @@ def bars(
             means.append(pieces.sum(axis=2) / np.maximum(known.sum(axis=1), 1)[:, None])
             centres.append([_plain(total[there]) for total, there in zip(pieces.sum(axis=1), known, strict=True)])
         rows.append(np.bincount(side.place, minlength=len(keys_shown)).tolist())
-    return Bars(keys_shown, centres, rows, parts_shown if stacked else [], means, (more, more_parts))
+    return BarAmounts(keys_shown, centres, rows, parts_shown if stacked else [], means, (more, more_parts))
 
 
 def _plain(values: Floats) -> Centre | None:
@@ -120,8 +120,8 @@ def _plain(values: Floats) -> Centre | None:
 
 
 def _side(
-    pieces: Sequence[Rows], by: Column, stacked: Column | None, keys: dict[Hashable, int], parts: dict[Hashable, int]
-) -> Side:  # fmt: skip
+    pieces: Sequence[UnitRows], by: Column, stacked: Column | None, keys: dict[Hashable, int], parts: dict[Hashable, int]
+) -> BarSide:  # fmt: skip
     """The rows of one revision; values that are new are added to ``keys`` and ``parts``."""
     import numpy as np
 
@@ -135,10 +135,10 @@ def _side(
         columns["values"].append(piece.values)
         columns["weight"].append(piece.weight)
     job = np.array([jobs.setdefault(one.job, len(jobs)) for one in executions], dtype=np.int64)
-    return Side(**{name: np.concatenate(column) for name, column in columns.items()}, job=job)
+    return BarSide(**{name: np.concatenate(column) for name, column in columns.items()}, job=job)
 
 
-def _coded(rows: Rows, column: Column, known: dict[Hashable, int]) -> Numbers:
+def _coded(rows: UnitRows, column: Column, known: dict[Hashable, int]) -> Numbers:
     """The number of each row's value of a column; values that are new are added to ``known``."""
     import numpy as np
 
@@ -160,8 +160,8 @@ def _coded(rows: Rows, column: Column, known: dict[Hashable, int]) -> Numbers:
 
 
 def _cut(
-    sides: list[Side], name: Literal["place", "part"], keys: list[Hashable], column: Column | None, statistic: Statistic, most: int
-) -> tuple[list[Side], list[Hashable], int]:  # fmt: skip
+    sides: list[BarSide], name: Literal["place", "part"], keys: list[Hashable], column: Column | None, statistic: Statistic, most: int
+) -> tuple[list[BarSide], list[Hashable], int]:  # fmt: skip
     """The sides with the rows of all but the largest values of a column under one number, the values, and how many others there are.
 
     Those that remain come by their amounts, the largest first, or in their own order.
@@ -198,7 +198,7 @@ def text(key: Hashable, column: Column, label: str, rest: int) -> str:
         return f"{rest:,} other{'s together' if rest > 1 else ''}"
     match column:
         case "unit":
-            assert isinstance(key, Unit)
+            assert isinstance(key, DrawnUnit)
             whole = key.title
             return whole.removeprefix(f"{label} · ") if label else whole
         case "size":

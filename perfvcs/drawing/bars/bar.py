@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.bars.amounts import Bars, Column, text
+from perfvcs.drawing.bars.amounts import BarAmounts, Column, text
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, canvas, hover, legend, lines, plain, source
 from perfvcs.drawing.samples import Centre
 from perfvcs.text.characters import shorten
@@ -25,7 +25,7 @@ PATTERNS = ("blank", "right_diagonal_line", "dot", "horizontal_line", "diagonal_
 class Picture:
     """Bars with what their sides look like, the columns that they and their parts are by, the job where it is one, and the unit."""
 
-    found: Bars
+    found: BarAmounts
     looks: Sequence[tuple[str, str, str]]
     by: Column
     parts: Column

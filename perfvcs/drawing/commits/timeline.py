@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perfvcs.drawing.canvas import SEEN
 from perfvcs.drawing.commits.chart import Chart, environments, folded
 from perfvcs.drawing.commits.steps import UNJUDGED, drift_start, extent, look_of, named, told, where
-from perfvcs.drawing.samples import Unit
+from perfvcs.drawing.samples import DrawnUnit
 from perfvcs.drawing.terminal import Axis, Plot
 from perfvcs.subject import Series, Step
 from perfvcs.text.characters import shorten
@@ -40,7 +40,7 @@ def timeline(chart: Chart, width: int) -> Iterator[str]:
 def heading(chart: Chart, width: int) -> str:
     """The benchmark and its metric."""
     some = chart.group[0]
-    return fitted(f"{Unit(some.label, '', some.uid, some.size).title}: {metric_name(some.metric)}", width)
+    return fitted(f"{DrawnUnit(some.label, '', some.uid, some.size).title}: {metric_name(some.metric)}", width)
 
 
 def brief(chart: Chart, width: int) -> str:

@@ -27,9 +27,9 @@ from perfvcs.drawing.canvas import (
 from perfvcs.drawing.clusters import MARKERS
 from perfvcs.drawing.curves.course import in_words, means, model_line, over
 from perfvcs.drawing.curves.residuals import Residuals
-from perfvcs.drawing.curves.sides import Side, curved, interval, models, pairs, replicates, sides_of, told
-from perfvcs.drawing.curves.stored import Curve, stored
-from perfvcs.drawing.samples import Sample, Unit
+from perfvcs.drawing.curves.sides import CurveSide, curved, interval, models, pairs, replicates, sides_of, told
+from perfvcs.drawing.curves.stored import StoredCurve, stored
+from perfvcs.drawing.samples import DrawnSample, DrawnUnit
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import number, percent, quantity, scale
@@ -53,12 +53,12 @@ STORED = CYCLE[2:] + CYCLE[:2]
 class Cloud:
     """One sample with its models, whatever the axes; ``about`` says what is known of it besides."""
 
-    sample: Sample
+    sample: DrawnSample
     subject: Subject
     about: list[str]
 
     @cached_property
-    def side(self) -> Side:
+    def side(self) -> CurveSide:
         """The course of its values."""
         (found,) = sides_of(None, self.sample)
         return found
@@ -215,7 +215,7 @@ class Cloud:
 
 def clouds(subject: Subject) -> list[Cloud]:
     """The samples of units that only one side has, those of one environment after the other."""
-    both: set[tuple[Unit, str]] = set()
+    both: set[tuple[DrawnUnit, str]] = set()
     if subject.baseline and subject.target:
         both = {(second.unit, second.metric) for first, second in pairs(subject) if first and second}
     sides = {"target": subject.target, "baseline": subject.baseline}
@@ -223,7 +223,7 @@ def clouds(subject: Subject) -> list[Cloud]:
         (name, sample) for name, profiles in sides.items() for sample in curved(profiles)
         if (sample.unit, sample.metric) not in both
     ]  # fmt: skip
-    places: dict[tuple[Unit, str], set[str]] = {}
+    places: dict[tuple[DrawnUnit, str], set[str]] = {}
     for _, sample in found:
         places.setdefault((sample.unit, sample.metric), set()).add(sample.environment)
     drawn = []
@@ -238,7 +238,7 @@ def clouds(subject: Subject) -> list[Cloud]:
     return drawn
 
 
-def _curve(plot: figure, curve: Curve, colour: str, axis: Axis, factor: float) -> GlyphRenderer[Any]:
+def _curve(plot: figure, curve: StoredCurve, colour: str, axis: Axis, factor: float) -> GlyphRenderer[Any]:
     """A stored curve."""
     from bokeh.models import Line, Step
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import CYCLE, DASHES, INK, Axis, hover, source, stack, thin
-from perfvcs.drawing.curves.sides import FEWEST, Side, equation, grid
+from perfvcs.drawing.curves.sides import FEWEST, CurveSide, equation, grid
 
 if TYPE_CHECKING:
     from bokeh.models.layouts import Tabs
@@ -22,7 +22,7 @@ STYLE = """
 """
 
 
-def axes(sides: Sequence[Side]) -> list[Axis]:
+def axes(sides: Sequence[CurveSide]) -> list[Axis]:
     """Both kinds of axes, the one that shows more of these sizes first; no logarithms where hardly anything is above 0."""
     import numpy as np
 
@@ -45,7 +45,7 @@ def tabbed(kinds: Sequence[Axis], draw: Callable[[Axis], list[figure]]) -> Tabs:
     return Tabs(tabs=panels, height=height + 36, sizing_mode="stretch_width", stylesheets=[STYLE])
 
 
-def means(plot: figure, side: Side, axis: Axis, factor: float, points: int) -> list[GlyphRenderer[Any]]:
+def means(plot: figure, side: CurveSide, axis: Axis, factor: float, points: int) -> list[GlyphRenderer[Any]]:
     """The mean of the values at each size and bars for their quartiles; at most ``points`` sizes."""
     import numpy as np
     from bokeh.models import Scatter, Segment
@@ -70,7 +70,7 @@ def means(plot: figure, side: Side, axis: Axis, factor: float, points: int) -> l
     return [bars, marks]
 
 
-def model_line(plot: figure, side: Side, model: str, place: int, axis: Axis, factor: float) -> GlyphRenderer[Any]:
+def model_line(plot: figure, side: CurveSide, model: str, place: int, axis: Axis, factor: float) -> GlyphRenderer[Any]:
     """A model's line. Those behind the best one, which has ``place`` 0, are shown by a click on the legend."""
     import numpy as np
     from bokeh.models import Line
@@ -86,13 +86,13 @@ def model_line(plot: figure, side: Side, model: str, place: int, axis: Axis, fac
     return line
 
 
-def over(side: Side, axis: Axis) -> Any:
+def over(side: CurveSide, axis: Axis) -> Any:
     """Sizes all over the range of a side, of shape (points,)."""
     sizes = side.course.size[(side.course.size > 0) | (axis == "linear")]
     return grid(float(sizes[0]), float(sizes[-1]), axis)
 
 
-def in_words(sides: Sequence[Side], unit: str) -> list[str]:
+def in_words(sides: Sequence[CurveSide], unit: str) -> list[str]:
     """The order of growth of each side, and of one alone its equation; lines that a telephone has room for."""
     told = []
     for side in sides:

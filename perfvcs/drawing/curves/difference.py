@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import GREEN, INK, MUTED, Axis, canvas, hover, legend, source, thin
-from perfvcs.drawing.curves.sides import Side, grid
+from perfvcs.drawing.curves.sides import CurveSide, grid
 from perfvcs.text.quantity import number, quantity, scale
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.kind import ErrorKind
 
 
-class Difference:
+class CourseDifference:
     """The difference of two courses at the sizes that both have, and the kind of error that was told."""
 
-    def __init__(self, sides: Sequence[Side], verdict: Change | None, unit: str) -> None:
+    def __init__(self, sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> None:
         import numpy as np
 
         from perfvcs.check.curves.curve import DOUBTED, KINDS

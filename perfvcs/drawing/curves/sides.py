@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from perfvcs.drawing.canvas import BLUE, VERMILLION, Axis
-from perfvcs.drawing.samples import CONFIDENCE, Sample, Unit, samples
+from perfvcs.drawing.samples import CONFIDENCE, DrawnSample, DrawnUnit, samples
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.subject import Subject
 from perfvcs.summary import RECORDER
@@ -39,7 +39,7 @@ _known: dict[bytes, SizeCourse] = {}
 
 
 @dataclass(frozen=True)
-class Side:
+class CurveSide:
     """One revision of a curve, and how it is drawn."""
 
     name: str
@@ -68,7 +68,7 @@ class Side:
         }  # fmt: skip
 
 
-def sides_of(first: Sample | None, second: Sample | None) -> list[Side]:
+def sides_of(first: DrawnSample | None, second: DrawnSample | None) -> list[CurveSide]:
     """What is there of baseline and target; near sizes are put together in the same way on both."""
     from perfvcs.statistics.regression.condensed import ranges
 
@@ -79,7 +79,7 @@ def sides_of(first: Sample | None, second: Sample | None) -> list[Side]:
     most = max(len(set(columns[2].tolist())) for _, columns in there)
     within = ranges(tuple(columns[0] for _, columns in there), most)
     unit = next(sample for sample in (first, second) if sample is not None).meaning.unit
-    return [Side(name, _course(columns, within), *looks[name], unit, within) for name, columns in there]
+    return [CurveSide(name, _course(columns, within), *looks[name], unit, within) for name, columns in there]
 
 
 def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> SizeCourse:
@@ -99,7 +99,7 @@ def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | 
     return _known[key]
 
 
-def growth(sample: Sample) -> str:
+def growth(sample: DrawnSample) -> str:
     """``O(log n), sizes 10 to 5,000``."""
     (side,) = sides_of(None, sample)
     size = side.course.size
@@ -108,7 +108,7 @@ def growth(sample: Sample) -> str:
     )
 
 
-def sized(sample: Sample) -> bool:
+def sized(sample: DrawnSample) -> bool:
     """Whether a sample is a curve: values at five sizes or more, of a metric that is judged."""
     import numpy as np
 
@@ -133,7 +133,7 @@ def models(course: SizeCourse) -> list[str]:
     return sorted(known, key=lambda name: name != best)
 
 
-def curved(profiles: Sequence[Profile]) -> list[Sample]:
+def curved(profiles: Sequence[Profile]) -> list[DrawnSample]:
     """The samples that are curves."""
     return [sample for sample in samples(profiles, whole=True) if sized(sample)] if _wide(profiles) else []
 
@@ -150,16 +150,16 @@ def _wide(profiles: Sequence[Profile]) -> bool:
     return False
 
 
-def pairs(subject: Subject) -> list[tuple[Sample | None, Sample | None]]:
+def pairs(subject: Subject) -> list[tuple[DrawnSample | None, DrawnSample | None]]:
     """The curves of baseline and target, of each unit and metric that has one on either side."""
-    found: dict[tuple[Unit, str], list[Sample | None]] = {}
+    found: dict[tuple[DrawnUnit, str], list[DrawnSample | None]] = {}
     for place, profiles in enumerate((subject.baseline, subject.target)):
         for sample in curved(profiles):
             found.setdefault((sample.unit, sample.metric), [None, None])[place] = sample
     return [(first, second) for first, second in found.values()]
 
 
-def told(sample: Sample) -> NDArray[np.bool_]:
+def told(sample: DrawnSample) -> NDArray[np.bool_]:
     """Which rows of a sample are judged: those with a size, of executions that were not repeated, no first calls; shape (rows,)."""
     import numpy as np
 
@@ -171,13 +171,13 @@ def told(sample: Sample) -> NDArray[np.bool_]:
     return kept if kept.any() else np.isfinite(sample.size)
 
 
-def judged(sample: Sample) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def judged(sample: DrawnSample) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Size, value and execution of the rows that are judged."""
     kept = told(sample)
     return sample.size[kept], sample.values[kept], sample.execution[kept]
 
 
-def replicates(sample: Sample, side: Side) -> Fit | None:
+def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
     """The best model fitted to each execution by itself; None with fewer than two."""
     import numpy as np
 

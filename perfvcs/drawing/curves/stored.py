@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs.drawing.curves.sides import grid
-from perfvcs.drawing.samples import Sample
+from perfvcs.drawing.samples import DrawnSample
 from perfvcs.profile import Profile
 from perfvcs.text.quantity import number
 
@@ -27,7 +27,7 @@ MOST = 1000  # points of one curve, and curves of one unit: more are not ours
 DETAILS = ("kind", "window", "alpha", "bandwidth", "statistic", "buckets")
 
 
-class Entry(msgspec.Struct):
+class ModelEntry(msgspec.Struct):
     """What a curve takes of an entry of ``models``; docs/format.md has them all."""
 
     postprocessor: str
@@ -47,7 +47,7 @@ class Entry(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Curve:
+class StoredCurve:
     """A curve with its name and what is known of it: ``x`` rising, both of the shape (points,), NaN where there is a gap.
 
     ``y`` is in the metric's unit; ``steps`` says that it is level about each point.
@@ -60,7 +60,7 @@ class Curve:
     steps: bool = False
 
 
-def stored(profiles: Iterable[Profile], sample: Sample, axis: Axis) -> tuple[list[Curve], int]:
+def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: Axis) -> tuple[list[StoredCurve], int]:
     """The curves that are there of a sample, from its newest profile that has any, and how many entries cannot be read."""
     for profile in sorted(profiles, key=lambda one: one.collected.started, reverse=True):
         same = profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
@@ -70,15 +70,15 @@ def stored(profiles: Iterable[Profile], sample: Sample, axis: Axis) -> tuple[lis
     return [], 0
 
 
-def _curves(models: Sequence[dict[str, Any]], axis: Axis) -> tuple[list[Curve], int]:
-    pieces: list[Entry] = []
-    curves: list[Curve] = []
+def _curves(models: Sequence[dict[str, Any]], axis: Axis) -> tuple[list[StoredCurve], int]:
+    pieces: list[ModelEntry] = []
+    curves: list[StoredCurve] = []
     unreadable = 0
     for model in models:
         if model.get("postprocessor") not in (FITTED, *SMOOTHED):
             continue
         try:
-            entry = msgspec.convert(model, Entry)
+            entry = msgspec.convert(model, ModelEntry)
             if entry.by != "size":
                 continue
             if entry.postprocessor != FITTED:
@@ -90,7 +90,7 @@ def _curves(models: Sequence[dict[str, Any]], axis: Axis) -> tuple[list[Curve], 
     return ([_fitted(pieces, axis)] if pieces else []) + curves, unreadable
 
 
-def _smooth(entry: Entry) -> Curve:
+def _smooth(entry: ModelEntry) -> StoredCurve:
     """A curve as points; ValueError where they are none."""
     import numpy as np
 
@@ -100,10 +100,10 @@ def _smooth(entry: Entry) -> Curve:
     values = ((name, getattr(entry, name)) for name in DETAILS)
     told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not None]
     details = ", ".join([*told, *_explained(entry)])
-    return Curve(entry.postprocessor.replace("-", " "), details, x, y, entry.postprocessor == "regressogram")
+    return StoredCurve(entry.postprocessor.replace("-", " "), details, x, y, entry.postprocessor == "regressogram")
 
 
-def _checked(entry: Entry) -> Entry:
+def _checked(entry: ModelEntry) -> ModelEntry:
     """An entry whose model and coefficients are known; ValueError where they are not."""
     from perfvcs.statistics.regression.models import LINEARISED, MODELS, parameters
 
@@ -112,7 +112,7 @@ def _checked(entry: Entry) -> Entry:
     return entry
 
 
-def _fitted(pieces: Sequence[Entry], axis: Axis) -> Curve:
+def _fitted(pieces: Sequence[ModelEntry], axis: Axis) -> StoredCurve:
     """The best models of all ranges of sizes as one curve, with a gap between them."""
     import numpy as np
 
@@ -128,8 +128,8 @@ def _fitted(pieces: Sequence[Entry], axis: Axis) -> Curve:
     (first, *others) = pieces
     one = [str(first.model), order(str(first.model), first.coefficients[-1]), *_explained(first)]
     details = f"{len(pieces)} models of parts" if others else ", ".join(one)
-    return Curve(FITTED, details, np.concatenate(xs), np.concatenate(ys))
+    return StoredCurve(FITTED, details, np.concatenate(xs), np.concatenate(ys))
 
 
-def _explained(entry: Entry) -> list[str]:
+def _explained(entry: ModelEntry) -> list[str]:
     return [] if entry.r2 is None else [f"r² {entry.r2:.3f}"]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import FONT, HOVER, INK, canvas, hover, plain, source
-from perfvcs.drawing.flame.stacks import Group, Traces, Tree, spans, split, tree, widest
+from perfvcs.drawing.flame.stacks import FrameTree, StackGroup, Traces, spans, split, tree, widest
 from perfvcs.profile import Metric
 from perfvcs.subject import Subject
 from perfvcs.text.quantity import quantity
@@ -33,11 +33,11 @@ SAMPLES = "samples"  # the metric that is drawn by chance: how often a stack was
 class Flame:
     """One metric of a group's stacks, and the nodes ``kept`` that are drawn of it, ascending, of shape (boxes,); the first is node 0."""
 
-    name: Group
+    name: StackGroup
     subject: Subject
     metric: str
     meaning: Metric
-    tree: Tree
+    tree: FrameTree
     kept: NDArray[np.int64]
 
     @cached_property
@@ -75,7 +75,7 @@ class Flame:
         return "\n".join([title, *lines, *left_out, *cut])
 
 
-def flames(groups: Mapping[Group, Traces], most: int) -> list[Flame]:
+def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
     """What is drawn of each group: its first metrics, and of these at most ``most`` boxes, the widest on either side."""
     found = []
     for name, (profiles, metrics) in groups.items():

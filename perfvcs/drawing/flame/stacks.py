@@ -20,7 +20,7 @@ BATCHES = 200  # of executions that are told apart
 SHARE = "share"  # a metric that is another one in percent
 
 
-class Group(NamedTuple):
+class StackGroup(NamedTuple):
     """Profiles whose stacks belong on one picture: of one job, measured by one engine."""
 
     job: str
@@ -41,7 +41,7 @@ class Traces(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tree:
+class FrameTree:
     """Frames with their callers, parents before children; node 0 is what they have in common.
 
     ``frame`` (index into ``frames``, -1 for node 0), ``parent`` and ``depth`` have the shape (nodes,); ``total`` and ``own``, with and
@@ -78,20 +78,20 @@ def traced(profile: Profile) -> bool:
     return profile.stacks is not None and profile.resources.trace is not None and any(row >= 0 for row in profile.resources.trace)
 
 
-def groups(subject: Subject) -> dict[Group, Subject]:
+def groups(subject: Subject) -> dict[StackGroup, Subject]:
     """The profiles with call stacks, those together that can be compared."""
-    found: dict[Group, Subject] = {}
+    found: dict[StackGroup, Subject] = {}
     for side in ("target", "baseline"):
         for profile in getattr(subject, side):
             if traced(profile):
-                group = Group(profile.job.label, profile.job.collector, profile.job.engine)
+                group = StackGroup(profile.job.label, profile.job.collector, profile.job.engine)
                 known = found.get(group, Subject(subject.title))
                 sides = {"target": known.target, "baseline": known.baseline} | {side: [*getattr(known, side), profile]}
                 found[group] = Subject(subject.title, **sides)
     return found
 
 
-def traces(subject: Subject) -> dict[Group, Traces]:
+def traces(subject: Subject) -> dict[StackGroup, Traces]:
     """The groups of which some metric has values in call stacks."""
     found = {name: Traces(group, metrics(group)) for name, group in groups(subject).items()}
     return {name: one for name, one in found.items() if one.metrics}
@@ -112,7 +112,7 @@ def metrics(subject: Subject) -> dict[str, Metric]:
     return dict(sorted(found.items(), key=lambda pair: (pair[1].better == "none", metric_rank(pair[0]))))
 
 
-def tree(subject: Subject, metric: str) -> Tree:
+def tree(subject: Subject, metric: str) -> FrameTree:
     """The tree of all stacks of both sides, by one metric; children are in the order of their names."""
     import numpy as np
 
@@ -165,7 +165,7 @@ def _rows(profile: Profile, metric: str) -> _Rows:
     return _Rows(trace[own], values[own], place[own].astype(np.int64), len(pairs))
 
 
-def repeats(found: Tree, subject: Subject, metric: str, kept: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+def repeats(found: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int64]) -> list[NDArray[np.float64]]:
     """What each execution has of the nodes ``kept`` with their callees: arrays of (kept, executions), for baseline and target.
 
     Of more than ``BATCHES`` executions neighbours are put together, as their means. Node 0 must be among ``kept``.
@@ -195,7 +195,7 @@ def repeats(found: Tree, subject: Subject, metric: str, kept: NDArray[np.int64])
     return arrays
 
 
-def _with_callees(found: Tree, kept: NDArray[np.int64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+def _with_callees(found: FrameTree, kept: NDArray[np.int64], own: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sums over each node and all below it; ``kept`` ascends, so that the levels follow one another."""
     import numpy as np
 
@@ -207,7 +207,7 @@ def _with_callees(found: Tree, kept: NDArray[np.int64], own: NDArray[np.float64]
 
 def _grow(
     names: list[str], codes: NDArray[np.int64], lengths: NDArray[np.int64], weights: NDArray[np.float64], counts: tuple[float, float]
-) -> Tree:  # fmt: skip
+) -> FrameTree:  # fmt: skip
     """All stacks at once, a level at a time."""
     import numpy as np
 
@@ -229,7 +229,7 @@ def _grow(
         base += len(keys)
     ends = np.zeros(len(there), np.int64)
     ends[there] = node
-    return Tree(
+    return FrameTree(
         names, np.concatenate(frame), np.concatenate(parent), np.concatenate(depth), np.concatenate(totals), _sums(node, weights, base),
         ends, counts, bool(lengths.max(initial=0) > LEVELS),
     )  # fmt: skip
@@ -242,7 +242,7 @@ def _sums(which: NDArray[np.int64], weights: NDArray[np.float64], count: int) ->
     return np.stack([np.bincount(which, weights=weights[:, side], minlength=count) for side in (0, 1)], axis=1)
 
 
-def spans(found: Tree, width: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def spans(found: FrameTree, width: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where all nodes begin and end (0 to 1) when they are as wide as told; siblings stand together, in the order of their names."""
     import numpy as np
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from perfvcs.drawing.units import Job, Rows
+from perfvcs.drawing.units import JobKey, UnitRows
 from perfvcs.profile import Profile
 from perfvcs.subject import Subject
 from perfvcs.summary import SAMPLER
@@ -23,7 +23,7 @@ INTERVAL = 0.1  # seconds between two samples of counters, where the job does no
 
 
 @dataclass(frozen=True)
-class Cells:
+class HeatCells:
     """Mean, lowest and highest value, and number of values of each cell, all of shape (rows, columns).
 
     A cell without a value has NaN, and a ``count`` of 0.
@@ -35,7 +35,7 @@ class Cells:
     count: Numbers
 
 
-def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int]) -> Cells:
+def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int]) -> HeatCells:
     """The cells of values; ``row`` and ``column`` say where each falls, all of shape (values,)."""
     import numpy as np
 
@@ -50,11 +50,11 @@ def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int])
     sums = np.bincount(place, weights=values / largest, minlength=size)
     mean = np.where(there, np.clip(sums / np.maximum(count, 1) * largest, low, high), np.nan)
     least, most = (np.where(there, end, np.nan).reshape(shape) for end in (low, high))
-    return Cells(mean.reshape(shape), least, most, count.reshape(shape).astype(np.int64))
+    return HeatCells(mean.reshape(shape), least, most, count.reshape(shape).astype(np.int64))
 
 
 @dataclass(frozen=True)
-class Columns:
+class BinColumns:
     """Bins of whole numbers from ``first``, ``step`` of them in each; ``edges`` are where the ``count`` bins of a side begin and end.
 
     ``unit`` is that of the edges: seconds, or empty where they are the numbers themselves.
@@ -71,7 +71,7 @@ class Columns:
         return (numbers - self.first) // self.step
 
 
-def numbered(sides: Sequence[Numbers], most: int) -> list[Columns]:
+def numbered(sides: Sequence[Numbers], most: int) -> list[BinColumns]:
     """Bins of the numbers of each side, as wide on every side, at most ``most`` of them; an edge is the first number of its bin."""
     import numpy as np
 
@@ -79,10 +79,10 @@ def numbered(sides: Sequence[Numbers], most: int) -> list[Columns]:
     spans = [int(numbers.max()) - first + 1 if len(numbers) else 1 for numbers in sides]
     step = -(-max(spans) // most)
     counts = [-(-span // step) for span in spans]
-    return [Columns(first, step, count, first + step * np.arange(count + 1.0)) for count in counts]
+    return [BinColumns(first, step, count, first + step * np.arange(count + 1.0)) for count in counts]
 
 
-def seconds(columns: Columns, rows: Rows) -> Columns:
+def seconds(columns: BinColumns, rows: UnitRows) -> BinColumns:
     """The same bins with edges in seconds: by the moments of the rows, or the interval between samples; as they are where both lack."""
     import numpy as np
 
@@ -107,12 +107,12 @@ def interval(profile: Profile) -> float:
     return float(found) if usable else INTERVAL
 
 
-def jobs(subject: Subject) -> Mapping[Job, Subject]:
+def jobs(subject: Subject) -> Mapping[JobKey, Subject]:
     """The profiles of each job."""
-    found: dict[Job, Subject] = {}
+    found: dict[JobKey, Subject] = {}
     for side in ("target", "baseline"):
         for profile in getattr(subject, side):
-            key = Job(profile.job.label, profile.job.collector)
+            key = JobKey(profile.job.label, profile.job.collector)
             known = found.get(key, Subject(subject.title))
             sides = {"target": known.target, "baseline": known.baseline}
             found[key] = Subject(subject.title, **sides | {side: [*sides[side], profile]})

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfvcs.drawing.canvas import plain
-from perfvcs.drawing.heat.cells import Columns, cells, numbered
-from perfvcs.drawing.heat.sheet import By, Panel, Sheet, Side
-from perfvcs.drawing.samples import Unit
-from perfvcs.drawing.units import Rows
+from perfvcs.drawing.heat.cells import BinColumns, cells, numbered
+from perfvcs.drawing.heat.sheet import By, HeatSide, Panel, Sheet
+from perfvcs.drawing.samples import DrawnUnit
+from perfvcs.drawing.units import UnitRows
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 TICKS = 6  # sizes that are named
 
 
-def measurements(sides: list[Side], by: By, most: tuple[int, int]) -> Iterator[Sheet]:
+def measurements(sides: list[HeatSide], by: By, most: tuple[int, int]) -> Iterator[Sheet]:
     """One metric's values of each unit, a row per execution, in their order or by size."""
     for unit in dict.fromkeys(_unit(one, by) for side in sides for rows in side.rows for one in rows.units):
         yield _unit_sheet(unit, [side._replace(rows=[_of(side.rows[0], unit, by)]) for side in sides], by, most)
 
 
-def _unit(unit: Unit, by: By) -> Unit:
+def _unit(unit: DrawnUnit, by: By) -> DrawnUnit:
     """What is drawn on one sheet: over sizes these are no part of it."""
     return unit._replace(size=None) if by == "size" else unit
 
 
-def _of(rows: Rows, unit: Unit, by: By) -> Rows:
+def _of(rows: UnitRows, unit: DrawnUnit, by: By) -> UnitRows:
     """The rows of one unit."""
     import numpy as np
 
@@ -40,7 +40,7 @@ def _of(rows: Rows, unit: Unit, by: By) -> Rows:
     return rows.keep(wanted & np.isfinite(rows.size) if by == "size" else wanted)
 
 
-def _unit_sheet(unit: Unit, sides: list[Side], by: By, most: tuple[int, int]) -> Sheet:
+def _unit_sheet(unit: DrawnUnit, sides: list[HeatSide], by: By, most: tuple[int, int]) -> Sheet:
     import numpy as np
 
     found = [side.rows[0] for side in sides]
@@ -65,7 +65,7 @@ def _unit_sheet(unit: Unit, sides: list[Side], by: By, most: tuple[int, int]) ->
     return Sheet(title, what, "execution", names, units, panels, notes=notes, ticks={} if sizes is None else _ticks(sizes))
 
 
-def _numbers(columns: Columns, sizes: NDArray[np.float64] | None) -> list[str]:
+def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str]:
     """What each column of measurements or sizes stands for."""
     found = []
     for start in range(columns.first, columns.first + columns.step * columns.count, columns.step):

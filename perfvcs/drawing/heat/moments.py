@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from perfvcs.drawing.canvas import plain
-from perfvcs.drawing.heat.cells import Columns, cells, numbered, seconds
-from perfvcs.drawing.heat.sheet import Panel, Sheet, Side, chosen, limits
+from perfvcs.drawing.heat.cells import BinColumns, cells, numbered, seconds
+from perfvcs.drawing.heat.sheet import HeatSide, Panel, Sheet, chosen, limits
 from perfvcs.summary import SAMPLER
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import metric_name, plural
@@ -18,7 +18,7 @@ NAMED = 4  # counters that are left out
 FAR = 5  # times as long as the other revision, from which the two have axes of their own
 
 
-def over_time(sides: list[Side], most: tuple[int, int]) -> Sheet:
+def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
     """Counters, or the units of one metric, over time."""
     import numpy as np
 
@@ -50,13 +50,13 @@ def over_time(sides: list[Side], most: tuple[int, int]) -> Sheet:
     return _first(_moving(sheet) if counters else _ranked(sheet), most[0])
 
 
-def _timed(columns: list[Columns], sides: Sequence[Side]) -> list[Columns]:
+def _timed(columns: list[BinColumns], sides: Sequence[HeatSide]) -> list[BinColumns]:
     """With edges in seconds where all sides know them."""
     found = [seconds(own, side.rows[0]) for own, side in zip(columns, sides, strict=True)]
     return found if all(own.unit for own in found) else [replace(own, edges=own.edges - 0.5) for own in columns]
 
 
-def _spans(columns: Columns) -> list[str]:
+def _spans(columns: BinColumns) -> list[str]:
     """What each column of time stands for."""
     edges = columns.edges.tolist()
     if columns.unit:
@@ -70,7 +70,7 @@ def _called(keys: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{unit} · {metric_name(metric)}" if several[metric] > 1 else metric_name(metric) for unit, metric in keys]
 
 
-def _said(sides: Sequence[Side], columns: Sequence[Columns]) -> str:
+def _said(sides: Sequence[HeatSide], columns: Sequence[BinColumns]) -> str:
     """What a cell is the mean of."""
     counts = [max(len(rows.executions) for rows in side.rows) for side in sides]
     told = " and ".join(f"{count:,}" for count in dict.fromkeys(counts)) + f" {plural(max(counts), 'execution')}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from perfvcs.drawing.heat.cells import Cells, Columns
-from perfvcs.drawing.units import Rows
+from perfvcs.drawing.heat.cells import BinColumns, HeatCells
+from perfvcs.drawing.units import UnitRows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +19,8 @@ class Panel(NamedTuple):
     """One revision's part of a sheet, with a text for each column; an empty ``name`` where there is only one."""
 
     name: str
-    columns: Columns
-    cells: Cells
+    columns: BinColumns
+    cells: HeatCells
     told: list[str]
 
 
@@ -44,11 +44,11 @@ class Sheet:
     linked: bool = True
 
 
-class Side(NamedTuple):
+class HeatSide(NamedTuple):
     """The rows of one revision, one entry per metric."""
 
     name: str
-    rows: list[Rows]
+    rows: list[UnitRows]
 
 
 def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -62,7 +62,7 @@ def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def chosen(sheet: Sheet, rows: NDArray[np.int64], notes: list[str]) -> Sheet:
     """Some of the rows, in this order."""
     panels = [
-        panel._replace(cells=Cells(*(getattr(panel.cells, name)[rows] for name in ("mean", "low", "high", "count"))))
+        panel._replace(cells=HeatCells(*(getattr(panel.cells, name)[rows] for name in ("mean", "low", "high", "count"))))
         for panel in sheet.panels
     ]
     places = rows.tolist()

@@ -10,7 +10,7 @@ from perfvcs.check.change import WORDS
 from perfvcs.check.text import found_in
 from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.curves.sides import growth, sized
-from perfvcs.drawing.samples import Sample, Unit, samples
+from perfvcs.drawing.samples import DrawnSample, DrawnUnit, samples
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject
 from perfvcs.text.characters import shorten
@@ -23,7 +23,7 @@ REASON = 300  # characters of a reason
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """What is told of one row under one column: a verdict's word (or empty), a text, the small print, and the reason shown on hover.
 
     ``finding`` is that part of the small print which a method found beyond the number, ``spark`` a line of blocks above it; ``value`` is
@@ -53,13 +53,13 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One benchmark: ``key`` is its job, unit and size; a cell is None where a metric was not measured."""
 
     key: Key
     name: str
     full: str
-    cells: list[Cell | None]
+    cells: list[TableCell | None]
 
 
 @dataclass(frozen=True)
@@ -77,22 +77,22 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class Listing:
     """A heading, a caption, columns (the benchmark's own left out), rows, and remarks."""
 
     heading: str
     caption: str
     columns: list[Column]
-    rows: list[Row]
+    rows: list[TableRow]
     notes: list[str]
 
 
 def title(key: Key) -> str:
     """A benchmark's name in full."""
-    return Unit(key[0], "", key[1], key[2]).title
+    return DrawnUnit(key[0], "", key[1], key[2]).title
 
 
-def listing(subject: Subject) -> Table | None:
+def listing(subject: Subject) -> Listing | None:
     """The complete table: every change of two revisions, every commit of a history, every unit and metric of one revision.
 
     None where there is nothing to list. A column in which no row has anything is left out.
@@ -105,7 +105,7 @@ def listing(subject: Subject) -> Table | None:
     return _told(_samples(found, subject.target or subject.baseline)) if found else None
 
 
-def _told(table: Table) -> Table:
+def _told(table: Listing) -> Listing:
     """The table without its empty cells and columns."""
     kept = [
         number for number in range(len(table.columns)) if any((cell := row.cells[number]) and cell.said for row in table.rows)
@@ -120,27 +120,27 @@ METRIC = (Column("metric", "metric"), Column("unit", "unit", apart=True))
 BETWEEN = (Column("low", "low", number=True), Column("high", "high", number=True))
 
 
-def _row(key: Key, cells: Sequence[Cell | None]) -> Row:
-    return Row(key, shorten(title(key), NAME), title(key), list(cells))
+def _row(key: Key, cells: Sequence[TableCell | None]) -> TableRow:
+    return TableRow(key, shorten(title(key), NAME), title(key), list(cells))
 
 
-def _metric(metric: str, unit: str, collector: str = "") -> tuple[Cell, Cell]:
-    return Cell(shorten(metric_name(metric)) + (f" ({collector})" if collector else "")), Cell(shorten(unit))
+def _metric(metric: str, unit: str, collector: str = "") -> tuple[TableCell, TableCell]:
+    return TableCell(shorten(metric_name(metric)) + (f" ({collector})" if collector else "")), TableCell(shorten(unit))
 
 
-def _amount(value: float | None, unit: str) -> Cell | None:
-    return None if value is None else Cell(quantity(value, unit), value=value)
+def _amount(value: float | None, unit: str) -> TableCell | None:
+    return None if value is None else TableCell(quantity(value, unit), value=value)
 
 
-def _share(value: float | None) -> Cell | None:
-    return None if value is None else Cell(percent(value), value=100 * value)
+def _share(value: float | None) -> TableCell | None:
+    return None if value is None else TableCell(percent(value), value=100 * value)
 
 
-def _count(value: int) -> Cell:
-    return Cell(f"{value:,}", value=value)
+def _count(value: int) -> TableCell:
+    return TableCell(f"{value:,}", value=value)
 
 
-def _changes(report: Report) -> Table:
+def _changes(report: Report) -> Listing:
     columns = [
         *METRIC, Column("verdict", "verdict"), Column("change", "change_percent", number=True),
         Column("low", "low_percent", number=True), Column("high", "high_percent", number=True),
@@ -152,25 +152,25 @@ def _changes(report: Report) -> Table:
     confidence = {f"{100 * change.confidence:g} %" for change in report.changes if change.low is not None}
     between = f"; low and high are the ends of the change's {' or '.join(sorted(confidence))} interval" if confidence else ""
     caption = f"The target against the baseline{between}"
-    return Table("Changes", caption, columns, [_change(change) for change in report.changes], [])
+    return Listing("Changes", caption, columns, [_change(change) for change in report.changes], [])
 
 
-def _change(change: Change) -> Row:
+def _change(change: Change) -> TableRow:
     word, look = seen(change)
     found = (found_in(cluster) for cluster in change.clusters or () if cluster.regressed)
     remarks = [change.finding, *found, change.reason if change.accepted is None else change.accepted]
     before, after = change.executions
-    both = Cell(f"{before:,} and {after:,}" if before != after else f"{before:,}", value=before)
-    chances = (None if one is None else Cell(f"{one:.2g}", value=one) for one in (change.p, change.q))
-    cells: list[Cell | None] = [
-        *_metric(change.metric, change.unit), Cell("", word=word, sign=look.sign), _share(change.effect), _share(change.low),
+    both = TableCell(f"{before:,} and {after:,}" if before != after else f"{before:,}", value=before)
+    chances = (None if one is None else TableCell(f"{one:.2g}", value=one) for one in (change.p, change.q))
+    cells: list[TableCell | None] = [
+        *_metric(change.metric, change.unit), TableCell("", word=word, sign=look.sign), _share(change.effect), _share(change.low),
         _share(change.high), _amount(change.baseline, change.unit), _amount(change.target, change.unit), both, _count(after), *chances,
-        Cell(change.method), Cell(shorten("; ".join(filter(None, remarks)), REASON)),
+        TableCell(change.method), TableCell(shorten("; ".join(filter(None, remarks)), REASON)),
     ]  # fmt: skip
     return _row((change.job, change.uid, change.size), cells)
 
 
-def _commits(history: Sequence[Series]) -> Table:
+def _commits(history: Sequence[Series]) -> Listing:
     columns = [
         *METRIC, Column("environment", "environment", minor=True), Column("commit", "commit"), Column("value", "value", number=True),
         *BETWEEN, Column("executions", "executions", number=True, minor=True), Column("verdict", "verdict"),
@@ -180,10 +180,10 @@ def _commits(history: Sequence[Series]) -> Table:
     places = {key: place for place, key in enumerate(dict.fromkeys((one.label, one.uid, one.size) for one in history))}
     rows = [
         _row((series.label, series.uid, series.size), [
-            *_metric(series.metric, series.unit), Cell(shorten(series.environment)), Cell(point.commit[:10]),
+            *_metric(series.metric, series.unit), TableCell(shorten(series.environment)), TableCell(point.commit[:10]),
             _amount(point.centre, series.unit), _amount(point.low, series.unit), _amount(point.high, series.unit),
-            _count(point.executions), Cell("", word=point.verdict, sign=SEEN[point.verdict].sign if point.verdict in SEEN else ""),
-            _share(point.effect), Cell(shorten(point.when)), Cell(shorten(point.author)), Cell(shorten(point.title, NAME)),
+            _count(point.executions), TableCell("", word=point.verdict, sign=SEEN[point.verdict].sign if point.verdict in SEEN else ""),
+            _share(point.effect), TableCell(shorten(point.when)), TableCell(shorten(point.author)), TableCell(shorten(point.title, NAME)),
         ])
         for series in sorted(history, key=lambda series: (places[series.label, series.uid, series.size], metric_rank(series.metric)))
         for point in reversed(series.points)
@@ -191,10 +191,10 @@ def _commits(history: Sequence[Series]) -> Table:
     caption = (
         "The newest commit first; low and high are the ends of the 99 % interval, the change is that against the commit before"
     )
-    return Table("Commits", caption, columns, rows, [])
+    return Listing("Commits", caption, columns, rows, [])
 
 
-def _samples(found: Iterable[Sample], profiles: Sequence[Profile]) -> Table:
+def _samples(found: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Listing:
     environments = {profile.environment.fingerprint for profile in profiles}
     columns = [
         *METRIC, *([Column("environment", "environment", minor=True)] if len(environments) > 1 else []),
@@ -207,21 +207,21 @@ def _samples(found: Iterable[Sample], profiles: Sequence[Profile]) -> Table:
     several = ambiguous(((_key(sample), sample.metric), sample.unit.collector) for sample in known)
     rows = [_sample(sample, len(environments) > 1, (_key(sample), sample.metric) in several) for sample in known]
     caption = "The mean of the executions' medians; low and high are the ends of its 99 % interval"
-    return Table("Measurements", caption, columns, rows, [])
+    return Listing("Measurements", caption, columns, rows, [])
 
 
-def _key(sample: Sample) -> Key:
+def _key(sample: DrawnSample) -> Key:
     return sample.unit.job, sample.unit.uid, sample.unit.size
 
 
-def _sample(sample: Sample, several: bool, named: bool) -> Row:
+def _sample(sample: DrawnSample, several: bool, named: bool) -> TableRow:
     """The row of a sample; with ``several`` its environment is said, with ``named`` its collector."""
     centre, unit = sample.centre, sample.meaning.unit
     ends = [None] * 3 if centre is None else [centre.value, centre.low, centre.high]
     metric = _metric(sample.metric, unit, sample.unit.collector if named else "")
-    cells: list[Cell | None] = [
-        *metric, *([Cell(shorten(sample.environment, 24))] if several else []),
+    cells: list[TableCell | None] = [
+        *metric, *([TableCell(shorten(sample.environment, 24))] if several else []),
         *(_amount(end, unit) for end in ends), _count(centre.executions if centre else 0), _count(len(sample.values)),
-        Cell(growth(sample)) if sized(sample) else None,
+        TableCell(growth(sample)) if sized(sample) else None,
     ]  # fmt: skip
     return _row(_key(sample), cells)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfvcs.check.markdown import escape
-from perfvcs.drawing.tables.listing import Cell, Column, Row, Table
+from perfvcs.drawing.tables.listing import Column, Listing, TableCell, TableRow
 from perfvcs.text.characters import disarmed, shorten
 from perfvcs.text.columns import columns as taken
 from perfvcs.text.columns import fitted, padded, wrapped
@@ -20,7 +20,7 @@ LATEX = {
 }  # fmt: skip
 
 
-def plain(table: Table, width: int) -> str:
+def plain(table: Listing, width: int) -> str:
     """A table in at most ``width`` columns: a line for each benchmark, its rows below; what has no room is left out and named."""
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
     texts = [[_said(row.cells[number]) for number in range(len(table.columns))] for row in table.rows]
@@ -55,11 +55,11 @@ def _aligned(text: str, width: int, column: Column) -> str:
     return " " * (taken(cut) - taken(cut.rstrip())) + cut.rstrip() if column.number else cut
 
 
-def _said(cell: Cell | None) -> str:
+def _said(cell: TableCell | None) -> str:
     return "" if cell is None else shorten(cell.said, 10_000)
 
 
-def markdown(table: Table) -> str:
+def markdown(table: Listing) -> str:
     """A table as Markdown, names escaped."""
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
     heads = [NAME, *(table.columns[number].title for number in shown)]
@@ -69,7 +69,7 @@ def markdown(table: Table) -> str:
     return "\n".join([f"**{escape(table.heading)}**", "", *lines, "", *(escape(note) for note in (table.caption, *table.notes))])
 
 
-def separated(table: Table) -> str:
+def separated(table: Listing) -> str:
     """A table as comma separated values: numbers plain, in the unit that their row names or in percent, text never a formula."""
     import csv
     import io
@@ -82,17 +82,17 @@ def separated(table: Table) -> str:
     return file.getvalue().rstrip("\n")
 
 
-def _unarmed(row: Row) -> str:
+def _unarmed(row: TableRow) -> str:
     return disarmed(shorten(row.full, 10_000))
 
 
-def _plain_value(cell: Cell | None) -> str:
+def _plain_value(cell: TableCell | None) -> str:
     if cell is None:
         return ""
     return disarmed(_said(cell)) if cell.value is None else f"{cell.value:.12g}"
 
 
-def latex(table: Table) -> str:
+def latex(table: Listing) -> str:
     """A table as LaTeX's ``tabular``, which needs no package; letters beyond Latin need XeLaTeX or LuaLaTeX and a font that has them."""
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
     kinds = "l" + "".join("r" if table.columns[number].number else "l" for number in shown)
@@ -105,7 +105,7 @@ def latex(table: Table) -> str:
     )
 
 
-def _amount(cell: Cell | None) -> str:
+def _amount(cell: TableCell | None) -> str:
     text = _tex(_said(cell))
     return f"$-${text[1:]}" if text.startswith("-") and cell and cell.value is not None else text
 
