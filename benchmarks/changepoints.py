@@ -23,20 +23,14 @@ import numpy as np
 import series_noise as made
 from scipy import stats
 
-try:
-    from perfvcs.statistics.changepoints.judgement import judge_all
-except ImportError:  # before there was one
-    judge_all = None
-    from perfvcs.statistics.changepoints.steps import steps as alone
+from perfvcs.statistics.changepoints.judgement import judge_all
 
 NEAR = 5
 
 
 def judged(series):
     """Steps and drifts of each series, and its newest value if that is judged."""
-    if judge_all:
-        return [(list(one.steps), one.newest) for one in judge_all(series)]
-    return [(alone(values), None) for values in series]
+    return [(list(one.steps), one.newest) for one in judge_all(series)]
 
 
 def matched(found, truth):
@@ -97,9 +91,9 @@ def back_and_forth(seed):
     for dwell in (2, 5, 10, 20, 40):
         rng = np.random.default_rng([seed, dwell])
         series, truths = zip(*(made.switching(rng, 800, dwell, 0.13, 0.01) for _ in range(10)), strict=True)
-        answers = judge_all(series) if judge_all else None
+        answers = judge_all(series)
         counts = [len(steps) for steps, _ in judged(series)]
-        found = np.mean([one.switching is not None for one in answers]) if answers else float("nan")
+        found = np.mean([one.switching is not None for one in answers])
         print(f"{dwell:6} {np.mean([len(one) for one in truths]):6.1f} {np.mean(counts):6.1f} {found:10.0%}")
 
 

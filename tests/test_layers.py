@@ -6,6 +6,8 @@ import ast
 import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +176,22 @@ def test_only_the_room_of_git_runs_it():
 def test_nothing_imports_a_family_by_its_bare_name(graph):
     for module, imports in graph.items():
         assert not {name.split(".")[0] for name in imports} & FAMILIES, module
+
+
+def test_scripts_import_what_exists() -> None:
+    """Nobody runs every benchmark after a rename."""
+    scripts = [path for folder in ("benchmarks", "docs", "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
+    wanted = {
+        (node.module, alias.name): script
+        for script in scripts
+        for node in ast.walk(ast.parse(script.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("perfvcs")
+        for alias in node.names
+    }
+    assert wanted
+    lost = [
+        f"{script.name}: {module}.{name}"
+        for (module, name), script in wanted.items()
+        if not hasattr(import_module(module), name) and find_spec(f"{module}.{name}") is None
+    ]
+    assert lost == []
