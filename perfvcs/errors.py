@@ -49,7 +49,7 @@ def disk_is_full(folder: Path) -> bool:
     return about.f_bavail * about.f_frsize < SCANT
 
 
-def nearest(wrong: str, known: Iterable[str]) -> str:
+def nearest(wrong: str, choices: Iterable[str]) -> str:
     """The end of a message about an unknown name: the known ones that begin with it, else the closest one, or all of them.
 
     >>> nearest("tiem", ["time", "memory"]), nearest("flame", ["flamegraph", "flamediff", "flow"])
@@ -57,7 +57,7 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    names = list(known)
+    names = list(choices)
     likely = [name for name in names if len(name) <= LONGEST]
     begun = [name for name in names if name.startswith(wrong)] if len(wrong) >= FEWEST else []
     close = begun if 0 < len(begun) <= FEW else get_close_matches(wrong[:LONGEST], likely, n=1, cutoff=0.5)

@@ -81,7 +81,7 @@ def _has(member: type[Any], name: str) -> bool:
     return name in member.__dataclass_fields__ or (found is not None and not getattr(found, "__isabstractmethod__", False))
 
 
-def build(family: str, name: str, options: Mapping[str, Any], place: str, *, text: bool = False) -> Any:
+def build(family: str, name: str, options: Mapping[str, Any], origin: str, *, text: bool = False) -> Any:
     """A member with its options, which are the fields of its dataclass; with ``text`` values may be numbers written as text.
 
     Raises UsageError naming the place.
@@ -90,13 +90,13 @@ def build(family: str, name: str, options: Mapping[str, Any], place: str, *, tex
     known = [field.name for field in fields(member)]
     for option in options:
         if option not in known:
-            raise UsageError(f"{place}: {family.removesuffix('s')} `{name}` has no option `{option}`{nearest(option, known)}")
+            raise UsageError(f"{origin}: {family.removesuffix('s')} `{name}` has no option `{option}`{nearest(option, known)}")
     try:
         return msgspec.convert(dict(options), member, strict=not text)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{place}: {family.removesuffix('s')} `{name}`: {_explained(str(error), member)}") from None
+        raise UsageError(f"{origin}: {family.removesuffix('s')} `{name}`: {_explained(str(error), member)}") from None
     except UsageError as error:  # of an option that is out of range
-        raise UsageError(f"{place}: {error}") from None
+        raise UsageError(f"{origin}: {error}") from None
 
 
 def _explained(message: str, member: type[Any]) -> str:

@@ -158,11 +158,11 @@ def _wait(pid: int, timeout: float, files: Sequence[int], limit: int) -> str | N
     return f"printed more than {limit:,} bytes" if over else None
 
 
-def _tail(told: IO[bytes]) -> str:
+def _tail(output: IO[bytes]) -> str:
     """The last lines of an output as one line of printable characters."""
-    size = os.fstat(told.fileno()).st_size
-    told.seek(max(0, size - 4 * TAIL))
-    lines = [line.strip() for line in told.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    size = os.fstat(output.fileno()).st_size
+    output.seek(max(0, size - 4 * TAIL))
+    lines = [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
     text = " | ".join(lines[-3:])
     text = "".join(character if character.isprintable() else " " for character in text)
     return text if len(text) <= TAIL else "..." + text[-TAIL:]

@@ -336,10 +336,10 @@ def _reason(error: Exception, document: bytes) -> str:
     return str(error) or type(error).__name__
 
 
-def _other_format(found: str) -> str:
-    if re.fullmatch(r"perfvcs-profile/\d+", found):
-        return f"the profile is of format {found}; this version reads {FORMAT}: update perfvcs"
-    return f"$.format is {found[:80]!r}, not {FORMAT}"
+def _other_format(name: str) -> str:
+    if re.fullmatch(r"perfvcs-profile/\d+", name):
+        return f"the profile is of format {name}; this version reads {FORMAT}: update perfvcs"
+    return f"$.format is {name[:80]!r}, not {FORMAT}"
 
 
 def _check(profile: Profile) -> None:

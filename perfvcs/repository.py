@@ -22,7 +22,7 @@ from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
 from perfvcs.rules import FILE, LARGEST, Rules
 from perfvcs.store import Store
-from perfvcs.store.place import fold
+from perfvcs.store.document import fold
 from perfvcs.units import in_base_units
 
 if TYPE_CHECKING:
@@ -388,5 +388,5 @@ class Repository:
         return [*reversed(list(islice(self.measured_ancestors(target.commit), HISTORY))), target.commit]
 
 
-def _is_of(one: Measured, state: State) -> bool:
-    return one.header.commit == state.filed and one.header.dirty == state.dirty
+def _is_of(measured: Measured, state: State) -> bool:
+    return measured.header.commit == state.filed and measured.header.dirty == state.dirty

@@ -18,7 +18,7 @@ from samples import WALL, sample_profile
 from perfvcs.index import Index, database, filling
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.store import Store
-from perfvcs.store.place import Damaged
+from perfvcs.store.document import Damaged
 from perfvcs.summary import Header, Measured
 
 TESTS = str(Path(__file__).parent)
@@ -500,10 +500,10 @@ def test_removed_profiles_take_their_levels_along_and_no_others(store: Store, in
     kept = index.spreads(commits)
     index.rebuild()
     anew = index.spreads(commits)
-    assert sorted(zip(kept.place.tolist(), kept.level.tolist(), strict=True)) == sorted(
-        zip(anew.place.tolist(), anew.level.tolist(), strict=True)
+    assert sorted(zip(kept.position.tolist(), kept.level.tolist(), strict=True)) == sorted(
+        zip(anew.position.tolist(), anew.level.tolist(), strict=True)
     )
-    assert len(anew.place) == index.total() == 298 - 146
+    assert len(anew.position) == index.total() == 298 - 146
 
 
 # -- verdicts --------------------------------------------------------------------------------------------------------------------------

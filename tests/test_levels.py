@@ -15,7 +15,7 @@ from samples import sample_profile
 from perfvcs.index import Index, levels
 from perfvcs.profile import Collected, Profile
 from perfvcs.store import BlobChange, Store
-from perfvcs.store.place import Damaged
+from perfvcs.store.document import Damaged
 
 COMMITS = [f"{number:040x}" for number in range(300)]
 
@@ -41,7 +41,7 @@ def told(index: Index) -> tuple[list[list[float]], int]:
     """Place, level, deviation and executions of all values of the one line, and how many had no level."""
     found = index.spreads(COMMITS)
     assert len(set(found.line.tolist())) <= 1
-    columns = [found.place, found.level, found.deviation, found.executions]
+    columns = [found.position, found.level, found.deviation, found.executions]
     return [np.asarray(column, float).tolist() for column in columns], found.unusable
 
 

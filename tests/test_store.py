@@ -27,7 +27,7 @@ from perfvcs.git.command import GitEnded, GitMissing
 from perfvcs.git.stream import blob_id
 from perfvcs.profile import Job, Malformed, Profile
 from perfvcs.store import Contended, Store, Unwritable
-from perfvcs.store.place import PLACE, Damaged, fold, place
+from perfvcs.store.document import PROFILE_PATH, Damaged, fold, path_of
 
 TESTS = str(Path(__file__).parent)
 COMMIT = sample_profile().commit
@@ -63,7 +63,7 @@ def child(script: str, *args: object) -> subprocess.Popen[str]:
 def test_a_stored_profile_is_read_as_it_was(store: Store) -> None:
     profile = sample_profile()
     (path,) = store.add([profile], "One")
-    assert path == place(profile, profile.encode())
+    assert path == path_of(profile, profile.encode())
     assert path.startswith(f"{COMMIT[:2]}/{COMMIT}/time-sort-")
     assert store.read(path) == profile
     assert store.raw(path) == profile.encode()
@@ -167,7 +167,7 @@ def test_hostile_names_become_harmless_paths(store: Store, name: str) -> None:
     ]
     paths = store.add(profiles, name)
     for path, profile in zip(paths, profiles, strict=True):
-        assert PLACE.fullmatch(path)
+        assert PROFILE_PATH.fullmatch(path)
         assert len(path) < 200
         assert ".." not in path.split("/")
         assert store.read(path) == profile
@@ -608,7 +608,7 @@ def test_a_missing_tree_is_found(store: Store) -> None:
 
 def test_a_profile_in_a_wrong_place_is_found(store: Store) -> None:
     profile = sample_profile()
-    right = place(profile, profile.encode())
+    right = path_of(profile, profile.encode())
     wrong = right.replace("8c/8c7f", "aa/aa7f")
     renamed = right.replace("time-sort", "time-search")
     for path in (right, wrong, renamed):

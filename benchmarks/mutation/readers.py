@@ -43,12 +43,12 @@ def _imported(suffix: str) -> Callable[[bytes, Path], object]:
     """As `perf import` does it: what was read is written in our own format, and placed in the store."""
 
     def read(document: bytes, folder: Path) -> object:  # noqa: ARG001
-        from perfvcs.store.place import place
+        from perfvcs.store.document import path_of
         from perfvcs.summary import Measured
 
         profile = formats.decode(document, f"mutant{suffix}")
         encoded = profile.encode()
-        return place(profile, encoded), Measured.of(profile), [formats.encode(profile, name) for name in ("csv", "perun")]
+        return path_of(profile, encoded), Measured.of(profile), [formats.encode(profile, name) for name in ("csv", "perun")]
 
     return read
 

@@ -15,7 +15,7 @@ def command(as_json: bool) -> None:
     import json
 
     from perfvcs.repository import Repository
-    from perfvcs.store.place import Damaged
+    from perfvcs.store.document import Damaged
     from perfvcs.text.characters import shorten
 
     repository = Repository.find()

@@ -20,7 +20,7 @@ from perfvcs.exchange import is_folder
 from perfvcs.exchange.objects import StoredObject, indexed, indexes, is_index, is_object
 from perfvcs.formats import UNKNOWN, UnreadableFile, content, decode, read, suffixes
 from perfvcs.profile import MAX_BYTES, Malformed
-from perfvcs.store.place import place
+from perfvcs.store.document import path_of
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
@@ -208,7 +208,7 @@ class Intake:
 
         With both, verdicts would count it twice.
         """
-        path = place(profile, document)
+        path = path_of(profile, document)
         if path in self._before:
             return False
         first = profile.origin or hashlib.sha256(document).hexdigest()

@@ -17,14 +17,14 @@ MAX_KEYS = 1000  # different fields of resources
 class ResourceBlock:
     """Resources that stand together: ``shared`` fields are the same for all, ``columns`` have a value each (or None)."""
 
-    place: str
+    path: str
     count: int
     shared: Mapping[str, Any]
     columns: Mapping[str, list[Any]] = field(default_factory=dict)
 
     def where(self, row: int, key: str) -> str:
         """The JSON path of a field of a row."""
-        return f"{self.place}[{row}].{key}" if isinstance(self, RowwiseBlock) else f"{self.place}.{key}[{row}]"
+        return f"{self.path}[{row}].{key}" if isinstance(self, RowwiseBlock) else f"{self.path}.{key}[{row}]"
 
     def column(self, key: str) -> list[Any]:
         """A field of all rows; None where one has none."""
@@ -63,15 +63,15 @@ def blocks(document: Mapping[str, Any]) -> list[ResourceBlock]:
     return found
 
 
-def _rows(value: Any, place: str, shared: Mapping[str, Any]) -> ResourceBlock:
-    rows = listed(value, place)
+def _rows(value: Any, path: str, shared: Mapping[str, Any]) -> ResourceBlock:
+    rows = listed(value, path)
     for number, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise Malformed(f"{place}[{number}] is no object")
+            raise Malformed(f"{path}[{number}] is no object")
     keys = dict.fromkeys(key for row in rows for key in row)
     if len(keys) > MAX_KEYS:
-        raise Malformed(f"{place} has {len(keys):,} different fields, over the limit of {MAX_KEYS:,}")
-    return RowwiseBlock(place, len(rows), shared, {key: [row.get(key) for row in rows] for key in keys})
+        raise Malformed(f"{path} has {len(keys):,} different fields, over the limit of {MAX_KEYS:,}")
+    return RowwiseBlock(path, len(rows), shared, {key: [row.get(key) for row in rows] for key in keys})
 
 
 def _columns(name: str, value: Any, types: Mapping[str, Any]) -> ResourceBlock:
@@ -87,25 +87,25 @@ def _columns(name: str, value: Any, types: Mapping[str, Any]) -> ResourceBlock:
     return ResourceBlock(place, count, mapping(types[name], f"$.resource_type_map[{label}]"), columns)
 
 
-def mapping(value: Any, place: str) -> Mapping[str, Any]:
+def mapping(value: Any, path: str) -> Mapping[str, Any]:
     """An object; an empty one for what is not there, or an empty text. Raises Malformed."""
     if value is None or value == "":
         return {}
     if not isinstance(value, dict):
-        raise Malformed(f"{place} is no object")
+        raise Malformed(f"{path} is no object")
     return value
 
 
-def listed(value: Any, place: str) -> list[Any]:
+def listed(value: Any, path: str) -> list[Any]:
     """A list; an empty one for what is not there, or an empty text. Raises Malformed."""
     if value is None or value == "":
         return []
     if not isinstance(value, list):
-        raise Malformed(f"{place} is no list")
+        raise Malformed(f"{path} is no list")
     return value
 
 
-def text(value: Any, place: str) -> str:
+def text(value: Any, path: str) -> str:
     """A text of bounded length; numbers are written out, lists of words joined, and what is not there is empty. Raises Malformed."""
     if value is None or value == {} or isinstance(value, bool):
         return ""
@@ -114,5 +114,5 @@ def text(value: Any, place: str) -> str:
     if isinstance(value, int | float):
         value = str(value) if abs(value) < 1e300 else "?"
     if not isinstance(value, str) or len(value) > MAX_NAME:
-        raise Malformed(f"{place} is no text of at most {MAX_NAME:,} characters")
+        raise Malformed(f"{path} is no text of at most {MAX_NAME:,} characters")
     return value

@@ -64,11 +64,11 @@ def described(heading: str) -> tuple[str, Metric | None]:
     return title[:start].strip(), metric(" ".join(words).strip(), better, kind)
 
 
-def heading(name: str, about: Metric) -> str:
+def heading(name: str, metric: Metric) -> str:
     """The heading of a metric's column, which ``described`` reads; as short as it can be."""
-    words = [about.better] * (about.better != BETTER[0]) + [about.kind] * (about.kind != KINDS[0])
-    brief = f"{name} [{' '.join(filter(None, [about.unit, *words]))}]"
-    return brief if described(brief) == (name, about) else f"{name} [{about.unit} {about.better} {about.kind}]"
+    words = [metric.better] * (metric.better != BETTER[0]) + [metric.kind] * (metric.kind != KINDS[0])
+    brief = f"{name} [{' '.join(filter(None, [metric.unit, *words]))}]"
+    return brief if described(brief) == (name, metric) else f"{name} [{metric.unit} {metric.better} {metric.kind}]"
 
 
 def metric(unit: str, better: str, kind: str = KINDS[0]) -> Metric:

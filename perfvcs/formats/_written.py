@@ -50,14 +50,14 @@ def common_unit(units: Sequence[str]) -> str:
     return bases.pop() if len(bases) == 1 else ""
 
 
-def converted(one: Written, unit: str) -> float | None:
+def converted(quantity: Written, unit: str) -> float | None:
     """The value in a unit, in which one without a unit is already; None where both measure different things.
 
     >>> converted(Written(12.0, "ms"), "s"), converted(Written(12.0), "s"), converted(Written(1.0, "B"), "s")
     (0.012, 12.0, None)
     """
-    if one.unit in ("", unit):
-        return one.value
-    old, new = base(one.unit), base(unit)
-    found = one.value * old.times / old.over * new.over / new.times
-    return found if old.unit == new.unit and isfinite(found) else None
+    if quantity.unit in ("", unit):
+        return quantity.value
+    old, new = base(quantity.unit), base(unit)
+    value = quantity.value * old.times / old.over * new.over / new.times
+    return value if old.unit == new.unit and isfinite(value) else None

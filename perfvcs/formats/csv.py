@@ -186,13 +186,13 @@ class _Reading:
             raise Malformed("no column holds values: --option metrics= names those that do")
         return left
 
-    def _about(self, column: str, told: Mapping[str, str] | None = None) -> Metric:
+    def _about(self, column: str, overrides: Mapping[str, str] | None = None) -> Metric:
         """The metric in a column: what the options say, else the table."""
         known = self.told.get(column, Metric(""))
-        asked = [getattr(self.options, name).get(column) or (told or {}).get(name) or getattr(known, name) for name in ABOUT]
+        asked = [getattr(self.options, name).get(column) or (overrides or {}).get(name) or getattr(known, name) for name in ABOUT]
         return metric(*asked)
 
-    def _from_long(self, given: dict[str, list[Any]], about: dict[str, list[str]]) -> tuple[dict[str, Metric], Resources]:
+    def _from_long(self, given: dict[str, list[Any]], details: dict[str, list[str]]) -> tuple[dict[str, Metric], Resources]:
         """One row for what has the same unit, size and numbers, filled with the value of each metric."""
         import numpy as np
 
@@ -201,9 +201,9 @@ class _Reading:
         kinds = grouped([column])
         places = dict(zip(names, np.unique(kinds, return_index=True)[1].tolist(), strict=True))
         metrics = {
-            used: self._about(name, {key: texts[places[name]] for key, texts in about.items()}) for name, used in names.items()
+            used: self._about(name, {key: texts[places[name]] for key, texts in details.items()}) for name, used in names.items()
         }
-        for key, texts in about.items():
+        for key, texts in details.items():
             if any(text != texts[places[name]] for text, name in zip(texts, column, strict=True)):
                 raise Malformed(f"column `{key}`: a metric has several; it must be the same in all of its rows")
         if "execution" not in given:

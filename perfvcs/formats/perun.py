@@ -91,32 +91,36 @@ class Perun:
         return Job(name, tool, cmd, words, workload, engine="perun")
 
 
-def _models(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _models(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The models from wherever a layout has them, under their present names."""
-    where: list[tuple[str, Any]] = [("$", found)]
-    if isinstance(found.get("global"), dict):
-        where.append(("$.global", found["global"]))
-    where += [(f"$.snapshots[{number}]", one) for number, one in enumerate(found.get("snapshots") or []) if isinstance(one, dict)]
+    where: list[tuple[str, Any]] = [("$", content)]
+    if isinstance(content.get("global"), dict):
+        where.append(("$.global", content["global"]))
+    where += [
+        (f"$.snapshots[{number}]", snapshot)
+        for number, snapshot in enumerate(content.get("snapshots") or [])
+        if isinstance(snapshot, dict)
+    ]
     models = [mapping(model, f"{place}.models[{number}]") for place, holder in where
               for number, model in enumerate(listed(holder.get("models"), f"{place}.models"))]  # fmt: skip
     return [{BOUNDS.get(name, name): value for name, value in model.items()} for model in models]
 
 
-def _postprocessors(found: Mapping[str, Any]) -> list[Processed]:
+def _postprocessors(content: Mapping[str, Any]) -> list[Processed]:
     applied = []
-    for number, one in enumerate(listed(found.get("postprocessors"), "$.postprocessors")):
-        place = f"$.postprocessors[{number}]"
-        step = mapping(one, place)
+    for number, entry in enumerate(listed(content.get("postprocessors"), "$.postprocessors")):
+        path = f"$.postprocessors[{number}]"
+        step = mapping(entry, path)
         params = step.get("params") or {}  # also an empty text or list
         applied.append(
-            Processed(text(step.get("name"), f"{place}.name"), params if isinstance(params, dict) else {"params": params})
+            Processed(text(step.get("name"), f"{path}.name"), params if isinstance(params, dict) else {"params": params})
         )
     return applied
 
 
-def _environment(found: Mapping[str, Any], notes: dict[str, str]) -> Environment:
+def _environment(content: Mapping[str, Any], notes: dict[str, str]) -> Environment:
     """The machine, as newer profiles tell it."""
-    machine = mapping(found.get("machine"), "$.machine")
+    machine = mapping(content.get("machine"), "$.machine")
     fields = {ours: machine[theirs][:MAX_NAME] for theirs, ours in MACHINE.items() if isinstance(machine.get(theirs), str)}
     return Environment(fields, environment.fingerprint(fields) if fields else "", notes)
 

@@ -15,7 +15,7 @@ from perfvcs.gate.record import TOKEN, GateRecord, read, write
 from perfvcs.git.project import Project
 from perfvcs.lock import alone_in, hold
 from perfvcs.store import Store, layout
-from perfvcs.store.place import Damaged, verified
+from perfvcs.store.document import Damaged, verified
 
 KEPT = {"log": (".log", ".log.1"), "pages": (".html",), "aside": (".json",)}  # folders whose plain files of these kinds stay
 BATCH = 1000  # documents that one git process reads

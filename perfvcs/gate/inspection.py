@@ -143,11 +143,11 @@ def _check_entries(folder: Path) -> None:
             check_owner(Path(entry.path), about)
 
 
-def check_owner(path: Path, about: os.stat_result) -> None:
+def check_owner(path: Path, status: os.stat_result) -> None:
     """Raises Untrusted unless a file is the user's own or root's; for root under sudo, also its caller's, as git does it."""
     trusted = {os.geteuid(), 0}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
         trusted.add(int(os.environ["SUDO_UID"]))
-    if about.st_uid not in trusted:
+    if status.st_uid not in trusted:
         cure = "make it yours (chown), or work in a clone of your own"
-        raise Untrusted(f"{path} belongs to another user (number {about.st_uid}): {cure}")
+        raise Untrusted(f"{path} belongs to another user (number {status.st_uid}): {cure}")

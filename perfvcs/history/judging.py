@@ -38,7 +38,7 @@ class JudgedLine:
 
 
 def judged(
-    repository: Repository, known: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts,
+    repository: Repository, lines: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts,
     *, compute: bool = True,
 ) -> dict[int, JudgedLine]:  # fmt: skip
     """The judgement of each line that is long enough, or has evidence; ``commits`` are those along which its course was read.
@@ -46,50 +46,52 @@ def judged(
     Without ``compute`` only those that are known already.
     """
     chosen = {number: course for number, course in courses.items() if len(course.levels) > 1}
-    in_turns = _in_turns(known, chosen, commits, verdicts)
+    in_turns = _in_turns(lines, chosen, commits, verdicts)
     settled = _settled(in_turns)
-    newest = _newest_places(known, chosen)
+    newest = _newest_places(lines, chosen)
     given = [Given(course.levels, course.variances, settled.get(number, ())) for number, course in chosen.items()]
-    long = [number for number, one in zip(chosen, given, strict=True) if one.evidence or len(one.levels) >= SHORTEST]
+    long = [
+        number for number, judgement in zip(chosen, given, strict=True) if judgement.evidence or len(judgement.levels) >= SHORTEST
+    ]
     asked = dict(zip(chosen, given, strict=True))
-    found = repository.index.findings.judged([asked[number] for number in long], compute=compute)
+    judgements = repository.index.findings.judged([asked[number] for number in long], compute=compute)
     return {
         number: _described(
-            known[number], chosen[number], one, commits, in_turns.get(number, {}),
-            is_newest=chosen[number].places[-1] == newest[known[number].environment.fingerprint],
+            lines[number], chosen[number], judgement, commits, in_turns.get(number, {}),
+            is_newest=chosen[number].places[-1] == newest[lines[number].environment.fingerprint],
         )
-        for number, one in zip(long, found, strict=True)
-        if one is not None
+        for number, judgement in zip(long, judgements, strict=True)
+        if judgement is not None
     }  # fmt: skip
 
 
-def _newest_places(known: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[str, int]:
+def _newest_places(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[str, int]:
     """The newest measured place of each environment: the last value of a series that ended before is not news."""
-    found: dict[str, int] = {}
+    newest: dict[str, int] = {}
     for number, course in courses.items():
-        where = known[number].environment.fingerprint
-        found[where] = max(found.get(where, 0), course.places[-1])
-    return found
+        fingerprint = lines[number].environment.fingerprint
+        newest[fingerprint] = max(newest.get(fingerprint, 0), course.places[-1])
+    return newest
 
 
 def _in_turns(
-    known: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
+    lines: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
 ) -> dict[int, dict[int, Verdict]]:
     """By line and element, the settled verdicts on neighbours that were measured in turns."""
     asked = {
         (number, element): CommitPair(
-            commits[course.places[element - 1]], commits[course.places[element]], known[number].environment.fingerprint
+            commits[course.places[element - 1]], commits[course.places[element]], lines[number].environment.fingerprint
         )
         for number, course in courses.items()
         for element in course.turns
     }
     reports = verdicts.of(asked.values())
-    found: dict[int, dict[int, Verdict]] = {}
+    verdicts_found: dict[int, dict[int, Verdict]] = {}
     for (number, element), pair in asked.items():
-        verdict = of_line(reports.get(pair, {}), known[number])
+        verdict = of_line(reports.get(pair, {}), lines[number])
         if verdict and verdict.settled:
-            found.setdefault(number, {})[element] = verdict
-    return found
+            verdicts_found.setdefault(number, {})[element] = verdict
+    return verdicts_found
 
 
 def _settled(in_turns: Mapping[int, Mapping[int, Verdict]]) -> dict[int, tuple[int, ...]]:
@@ -108,10 +110,10 @@ def _settled(in_turns: Mapping[int, Mapping[int, Verdict]]) -> dict[int, tuple[i
 
 
 def _described(
-    line: Line, course: Course, found: Found, commits: Sequence[str], in_turns: Mapping[int, Verdict], *, is_newest: bool
+    line: Line, course: Course, judged: Found, commits: Sequence[str], in_turns: Mapping[int, Verdict], *, is_newest: bool
 ) -> JudgedLine:
     findings = []
-    for step, low, high in found.steps:
+    for step, low, high in judged.steps:
         finding = described(line, course, step, low, high, commits)
         verdict = in_turns.get(step.place)
         if TURNS in step.detectors and verdict:
@@ -120,8 +122,8 @@ def _described(
         elif not finding.drift:
             finding = replace(finding, contradiction=_denied(in_turns, range(step.first, step.last + 1)))
         findings.append(finding)
-    newest = _newest(line, course, found, commits) if is_newest and len(course.levels) - 1 not in in_turns else None
-    return JudgedLine(found, findings, in_turns, *_others(line, course, found, commits), newest)
+    newest = _newest(line, course, judged, commits) if is_newest and len(course.levels) - 1 not in in_turns else None
+    return JudgedLine(judged, findings, in_turns, *_others(line, course, judged, commits), newest)
 
 
 def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Finding:
@@ -155,23 +157,25 @@ def _denied(in_turns: Mapping[int, Verdict], places: Sequence[int]) -> str:
     return f"the series steps here, but measured in turns the commits are the same{size if len(verdicts) == 1 else ''}"
 
 
-def _others(line: Line, course: Course, found: Found, commits: Sequence[str]) -> tuple[Switching | None, tuple[Noisier, ...]]:
+def _others(line: Line, course: Course, judged: Found, commits: Sequence[str]) -> tuple[Switching | None, tuple[Noisier, ...]]:
     """Switching, and changes of spread."""
-    one, places = found.judgement, course.places
+    judgement, places = judged.judgement, course.places
     switching = None
-    if one.switching:
-        first, last = places[one.switching.first], places[one.switching.last]
-        levels = tuple(map(level, one.switching.levels))
-        switching = Switching(line, first, commits[first], commits[last], levels, one.switching.shares, one.switching.moves)
+    if judgement.switching:
+        first, last = places[judgement.switching.first], places[judgement.switching.last]
+        levels = tuple(map(level, judgement.switching.levels))
+        shares, moves = judgement.switching.shares, judgement.switching.moves
+        switching = Switching(line, first, commits[first], commits[last], levels, shares, moves)
     noisier = [
-        Noisier(line, places[each.place], commits[places[each.place]], each.before, each.after, each.p) for each in one.noisier
+        Noisier(line, places[spread.place], commits[places[spread.place]], spread.before, spread.after, spread.p)
+        for spread in judgement.noisier
     ]
     return switching, tuple(noisier)
 
 
-def _newest(line: Line, course: Course, found: Found, commits: Sequence[str]) -> Newest | None:
+def _newest(line: Line, course: Course, judged: Found, commits: Sequence[str]) -> Newest | None:
     """The newest value, where it is not a usual one."""
-    new, places = found.judgement.newest, course.places
+    new, places = judged.judgement.newest, course.places
     if new is None or new.word == "usual":
         return None
     effect = relative(new.effect) or 0.0

@@ -30,7 +30,7 @@ class Flat:
     measured in turns with the one before."""
 
     line: NDArray[np.int64]
-    place: NDArray[np.int64]
+    position: NDArray[np.int64]
     level: NDArray[np.float64]
     variance: NDArray[np.float64]
     df: NDArray[np.int64]
@@ -44,9 +44,9 @@ def combine(spreads: Spreads) -> Flat:
 
     count = len(spreads.line)
     if not count:
-        nothing = spreads.line, spreads.place, spreads.level, spreads.level, spreads.executions, spreads.executions
+        nothing = spreads.line, spreads.position, spreads.level, spreads.level, spreads.executions, spreads.executions
         return Flat(*nothing, spreads.executions > 0)
-    first = np.flatnonzero(np.r_[True, (np.diff(spreads.line) != 0) | (np.diff(spreads.place) != 0)])
+    first = np.flatnonzero(np.r_[True, (np.diff(spreads.line) != 0) | (np.diff(spreads.position) != 0)])
     many = np.diff(np.r_[first, count])
 
     def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -57,8 +57,8 @@ def combine(spreads: Spreads) -> Flat:
     scatter = total((spreads.level - np.repeat(level, many)) ** 2) / np.maximum(many - 1, 1) / many
     executions = np.add.reduceat(spreads.executions, first)
     return Flat(
-        spreads.line[first], spreads.place[first], level, np.fmax(own, np.where(many > 1, scatter, np.nan)), executions - many, executions,
-        _turns(spreads, first),
+        spreads.line[first], spreads.position[first], level, np.fmax(own, np.where(many > 1, scatter, np.nan)),
+        executions - many, executions, _turns(spreads, first),
     )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def courses(flat: Flat) -> dict[int, Course]:
     for number, (start, end) in zip(numbers.tolist(), pairwise([*starts.tolist(), len(flat.line)]), strict=True):
         part = slice(start, end)
         turns = tuple(np.flatnonzero(flat.turns[part]).tolist())
-        columns = _array("q", flat.place[part]), _array("d", flat.level[part]), 0, _array("d", flat.variance[part])
+        columns = _array("q", flat.position[part]), _array("d", flat.level[part]), 0, _array("d", flat.variance[part])
         found[number] = Course(*columns, turns)
     return found
 
@@ -137,12 +137,12 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
     ]
 
 
-def _ends(found: statistics.LevelEstimate, inflation: float) -> tuple[float, float | None, float | None]:
+def _ends(estimate: statistics.LevelEstimate, inflation: float) -> tuple[float, float | None, float | None]:
     """The centre of a level with its 99 % interval."""
     from perfvcs.statistics.student import point
 
-    if found.n < 2:
-        return exp(found.centre), None, None
-    half = point(1 - CONFIDENCE, found.n - 1) * (found.error * inflation) ** 0.5
-    known = found.centre + half < LARGEST_EXPONENT
-    return exp(found.centre), *((exp(found.centre - half), exp(found.centre + half)) if known else (None, None))
+    if estimate.n < 2:
+        return exp(estimate.centre), None, None
+    half = point(1 - CONFIDENCE, estimate.n - 1) * (estimate.error * inflation) ** 0.5
+    known = estimate.centre + half < LARGEST_EXPONENT
+    return exp(estimate.centre), *((exp(estimate.centre - half), exp(estimate.centre + half)) if known else (None, None))

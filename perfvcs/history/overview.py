@@ -89,9 +89,9 @@ def _annals(repository: Repository, names: Sequence[str], metric: str) -> Overvi
     )  # fmt: skip
 
 
-def _is_short(course: Course, found: JudgedLine | None) -> bool:
+def _is_short(course: Course, judged: JudgedLine | None) -> bool:
     """Whether a series is too short to be looked at, and not measured in turns from end to end."""
-    return len(course.levels) < SHORTEST and (not found or len(found.verdicts) < len(course.levels) - 1)
+    return len(course.levels) < SHORTEST and (not judged or len(judged.verdicts) < len(course.levels) - 1)
 
 
 def _read(
@@ -107,15 +107,15 @@ def _read(
     return known, repository.index.courses(numbers, commits), revision, commits
 
 
-def _asked(repository: Repository, known: dict[int, Line], names: Sequence[str]) -> tuple[list[int], str]:
+def _asked(repository: Repository, lines: dict[int, Line], names: Sequence[str]) -> tuple[list[int], str]:
     """Which lines, along which revision or range."""
-    everything = list(known)
+    everything = list(lines)
     if not names:
         return everything, "HEAD"
-    if whole := _named(known, names[0], begins=False):
+    if whole := _named(lines, names[0], begins=False):
         return whole, names[1] if len(names) > 1 else "HEAD"
-    begun = _named(known, names[0], begins=True)
-    hint = nearest(names[0], dict.fromkeys(title(line) for line in known.values())) if known else ": nothing was measured yet"
+    begun = _named(lines, names[0], begins=True)
+    hint = nearest(names[0], dict.fromkeys(title(line) for line in lines.values())) if lines else ": nothing was measured yet"
     if len(names) > 1:
         if not begun:
             raise UsageError(f"no benchmark is called `{names[0]}`{hint}")
@@ -130,25 +130,25 @@ def _asked(repository: Repository, known: dict[int, Line], names: Sequence[str])
     return everything, names[0]
 
 
-def _named(known: dict[int, Line], name: str, *, begins: bool) -> list[int]:
+def _named(lines: dict[int, Line], name: str, *, begins: bool) -> list[int]:
     """The lines of the benchmarks with this name, or whose name begins with it."""
 
     def fits(line: Line) -> bool:
         called = (title(line), line.job.label, line.job.name, line.uid)
         return any(one.startswith(name) for one in called) if begins else name in called
 
-    return [number for number, line in known.items() if fits(line)]
+    return [number for number, line in lines.items() if fits(line)]
 
 
-def _measuring(known: dict[int, Line], numbers: Sequence[int], metric: str) -> list[int]:
-    found = [number for number in numbers if known[number].metric == metric]
-    if not found:
-        raise UsageError(f"no metric is called `{metric}`{nearest(metric, {known[number].metric: None for number in numbers})}")
-    return found
+def _measuring(lines: dict[int, Line], numbers: Sequence[int], metric: str) -> list[int]:
+    chosen = [number for number in numbers if lines[number].metric == metric]
+    if not chosen:
+        raise UsageError(f"no metric is called `{metric}`{nearest(metric, {lines[number].metric: None for number in numbers})}")
+    return chosen
 
 
-def _cuts(known: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]) -> list[SeriesBreak]:
-    found: dict[tuple[int, str], int] = defaultdict(int)
-    for number, reason in successions(known, courses).items():
-        found[courses[number].places[0], reason] += 1
-    return [SeriesBreak(commits[place], reason, count) for (place, reason), count in sorted(found.items(), reverse=True)]
+def _cuts(lines: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]) -> list[SeriesBreak]:
+    counts: dict[tuple[int, str], int] = defaultdict(int)
+    for number, reason in successions(lines, courses).items():
+        counts[courses[number].places[0], reason] += 1
+    return [SeriesBreak(commits[position], reason, count) for (position, reason), count in sorted(counts.items(), reverse=True)]

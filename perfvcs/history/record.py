@@ -89,24 +89,24 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     trails, start = [], 0
     for number, course in courses.items():
         part = slice(start, start := start + len(course.places))
-        columns = [column[part] for column in (flat.place, flat.level, reach, flat.executions)]
+        columns = [column[part] for column in (flat.position, flat.level, reach, flat.executions)]
         one = found.get(number)
         shown = (one.findings, one.switching, one.noisier, one.newest) if one else ([],)
         trails.append(SeriesRecord(known[number], *columns, own.get(number, {}), began.get(number, ""), *shown))  # type: ignore[arg-type, call-arg]
     trails.sort(key=_order)
-    measured = np.flatnonzero(np.bincount(flat.place)).tolist()
+    measured = np.flatnonzero(np.bincount(flat.position)).tolist()
     unjudged = sum(len(trail.places) - 1 - len(trail.verdicts) for trail in trails)
     details = repository.project.describe(commits[place] for place in measured)
     return HistoryRecord(commits, measured, details, trails, spreads.unusable, aside, unjudged)
 
 
 def _neighbours(
-    known: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
+    lines: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
 ) -> dict[int, dict[int, Verdict]]:
     """By line and element, the verdict on the commit before and this one, the newest of each line first, as many as there is time for."""
     asked: dict[CommitPair, list[tuple[int, int]]] = {}
     longest, count = max((len(course.places) for course in courses.values()), default=0), 0
-    where = {number: known[number].environment.fingerprint for number in courses}
+    where = {number: lines[number].environment.fingerprint for number in courses}
     for back in range(1, longest):
         for number, course in courses.items():
             turn = len(course.places) - back
@@ -119,7 +119,7 @@ def _neighbours(
     found: dict[int, dict[int, Verdict]] = {}
     for pair, rows in verdicts.of(asked).items():
         for number, turn in asked[pair]:
-            if verdict := of_line(rows, known[number]):
+            if verdict := of_line(rows, lines[number]):
                 found.setdefault(number, {})[turn] = verdict
     return found
 

@@ -17,45 +17,47 @@ if TYPE_CHECKING:
 SHORT = 10  # characters of a commit's id
 
 
-def remarks_of(one: JudgedLine | SeriesRecord) -> list[str]:
+def remarks_of(series: JudgedLine | SeriesRecord) -> list[str]:
     """The remarks on one line, the newest value first."""
-    found = [newest(one.newest)] if one.newest else []
-    found += [switching(one.switching)] if one.switching else []
-    return [*found, *map(noisier, one.noisier)]
+    remarks = [newest(series.newest)] if series.newest else []
+    remarks += [switching(series.switching)] if series.switching else []
+    return [*remarks, *map(noisier, series.noisier)]
 
 
-def switching(one: Switching) -> str:
+def switching(finding: Switching) -> str:
     """``switches between 12.1 ms (60 %) and 13.7 ms (40 %) since abc1234, 41 times``."""
     levels = [
-        f"{quantity(level, one.line.unit)} ({100 * share:.0f} %)" for level, share in zip(one.levels, one.shares, strict=True)
+        f"{quantity(level, finding.line.unit)} ({100 * share:.0f} %)"
+        for level, share in zip(finding.levels, finding.shares, strict=True)
     ]
     named = f"{', '.join(levels[:-1])} and {levels[-1]}" if len(levels) > 1 else levels[0]
-    return f"switches between {named} since {one.first[:SHORT]}, {counted(one.moves, 'time')}"
+    return f"switches between {named} since {finding.first[:SHORT]}, {counted(finding.moves, 'time')}"
 
 
-def noisier(one: Noisier) -> str:
+def noisier(finding: Noisier) -> str:
     """``noisier since abc1234: values differ by 4.1 %, before by 1.2 %``."""
-    word = "noisier" if one.after > one.before else "calmer"
-    return f"{word} since {one.commit[:SHORT]}: values differ by {percent(one.after)[1:]}, before by {percent(one.before)[1:]}"
+    word = "noisier" if finding.after > finding.before else "calmer"
+    before, after = percent(finding.before)[1:], percent(finding.after)[1:]
+    return f"{word} since {finding.commit[:SHORT]}: values differ by {after}, before by {before}"
 
 
-def newest(one: Newest) -> str:
+def newest(finding: Newest) -> str:
     """``degradation at the newest commit abc1234: 12.3 ms, +20 % ...``."""
-    unit = one.line.unit
-    word = one.word if one.word != "suspected" else f"suspected {direction(one.line, one.effect)}"
-    since = f", since {one.since[:SHORT]}" if one.since != one.commit else ""
-    usual = f"{quantity(one.low, unit)} to {quantity(one.high, unit)}"
-    effect = change(one.effect, None, None)
+    unit = finding.line.unit
+    word = finding.word if finding.word != "suspected" else f"suspected {direction(finding.line, finding.effect)}"
+    since = f", since {finding.since[:SHORT]}" if finding.since != finding.commit else ""
+    usual = f"{quantity(finding.low, unit)} to {quantity(finding.high, unit)}"
+    effect = change(finding.effect, None, None)
     return (
-        f"{word} at the newest commit {one.commit[:SHORT]}{since}: {quantity(one.value, unit)}, {effect} against the level of"
-        f" {quantity(one.expected, unit)}, where 99.9 % of single values are from {usual}{_doubt(one)}"
+        f"{word} at the newest commit {finding.commit[:SHORT]}{since}: {quantity(finding.value, unit)}, {effect} against the level of"
+        f" {quantity(finding.expected, unit)}, where 99.9 % of single values are from {usual}{_doubt(finding)}"
     )
 
 
-def _doubt(one: Newest) -> str:
+def _doubt(finding: Newest) -> str:
     """Why a newest value is only suspected."""
-    if one.word != "suspected":
+    if finding.word != "suspected":
         return ""
-    few = f"only {one.support} earlier values are at this level"
-    chance = f"a value as far away has a chance of {100 * one.chance:.2g} %"
-    return f"; {few if one.support < SUPPORT else chance}, and the next commit confirms or withdraws it"
+    few = f"only {finding.support} earlier values are at this level"
+    chance = f"a value as far away has a chance of {100 * finding.chance:.2g} %"
+    return f"; {few if finding.support < SUPPORT else chance}, and the next commit confirms or withdraws it"

@@ -168,7 +168,7 @@ def _centres(repository: Repository, commits: Sequence[str], numbers: Sequence[i
     known = np.isfinite(half) & (flat.level + np.nan_to_num(half) < LARGEST_EXPONENT)
     ends = np.exp(np.clip([flat.level, flat.level - half, flat.level + half], -LARGEST_EXPONENT, LARGEST_EXPONENT))
     found: dict[int, list[_Centre]] = {number: [] for number in numbers}
-    rows = zip(flat.line.tolist(), flat.place.tolist(), flat.executions.tolist(), *ends.tolist(), known.tolist(), strict=True)
+    rows = zip(flat.line.tolist(), flat.position.tolist(), flat.executions.tolist(), *ends.tolist(), known.tolist(), strict=True)
     for line, place, count, centre, low, high, certain in rows:
         found[line].append(_Centre(commits[place], count, centre, *((low, high) if certain else (None, None))))
     return found
@@ -188,24 +188,24 @@ def _medians(
 
 
 def _points(
-    centres: Sequence[_Centre], about: _About, verdicts: Mapping[str, Verdict], medians: Mapping[str, Sequence[float]]
+    centres: Sequence[_Centre], course: _About, verdicts: Mapping[str, Verdict], medians: Mapping[str, Sequence[float]]
 ) -> Iterator[Point]:
     for commit, executions, centre, low, high in centres:
-        if commit not in about.details:
+        if commit not in course.details:
             continue
-        told, verdict = about.details[commit], verdicts.get(commit)
+        details, verdict = course.details[commit], verdicts.get(commit)
         word, reason = "", ""
         if verdict is not None:
             word, reason = (verdict.word, verdict.reason) if verdict.accepted is None else ("accepted", verdict.accepted)
         ends = (verdict.effect, verdict.low, verdict.high) if verdict else (None, None, None)
         yield Point(
-            commit, told.title, told.author, told.when, executions, centre, low, high, word, *ends, reason,
-            commit not in about.straight, tuple(medians.get(commit, ())),
+            commit, details.title, details.author, details.when, executions, centre, low, high, word, *ends, reason,
+            commit not in course.straight, tuple(medians.get(commit, ())),
         )  # fmt: skip
 
 
 def _verdicts(
-    trail: CommitOrder, known: Mapping[int, Line], centres: Mapping[int, Sequence[_Centre]], verdicts: Verdicts
+    trail: CommitOrder, lines: Mapping[int, Line], centres: Mapping[int, Sequence[_Centre]], verdicts: Verdicts
 ) -> dict[int, dict[str, Verdict]]:
     """By line and commit, the verdicts of the newest commits, each against the nearest before it along the first parents."""
     asked: dict[CommitPair, list[tuple[int, str]]] = defaultdict(list)
@@ -213,12 +213,12 @@ def _verdicts(
         here = {centre.commit: None for centre in found}
         for centre in found[-JUDGED:]:
             if before := trail.nearest(centre.commit, here):
-                asked[CommitPair(before, centre.commit, known[number].environment.fingerprint)].append((number, centre.commit))
+                asked[CommitPair(before, centre.commit, lines[number].environment.fingerprint)].append((number, centre.commit))
     told: dict[int, dict[str, Verdict]] = defaultdict(dict)
     newest = sorted(asked, key=lambda pair: -trail.places[pair.after])
     for pair, rows in verdicts.of(newest).items():
         for number, commit in asked[pair]:
-            if verdict := of_line(rows, known[number]):
+            if verdict := of_line(rows, lines[number]):
                 told[number][commit] = verdict
     return told
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from perfvcs.index.lines import Course, Line
 
 
-def successions(known: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[int, str]:
+def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[int, str]:
     """The lines that begin where another of the same benchmark and metric has ended, and in words what keeps the two from being one."""
     same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, course in courses.items():
-        line = known[number]
+        line = lines[number]
         if len(course.places):
             same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(number)
     found = {}
@@ -27,7 +27,7 @@ def successions(known: Mapping[int, Line], courses: Mapping[int, Course]) -> dic
         numbers.sort(key=lambda number: courses[number].places[0])
         for old, new in pairwise(numbers):
             if courses[new].places[0] > courses[old].places[-1]:
-                found[new] = difference(known[old], known[new])
+                found[new] = difference(lines[old], lines[new])
     return found
 
 

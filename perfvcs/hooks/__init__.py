@@ -131,9 +131,9 @@ def _ignored(project: Project, path: Path) -> bool:
     return True
 
 
-def _look(place: Path, name: str) -> Hook:
-    path = place / name
-    ours = next((candidate for candidate in (path, place / f"{name}.legacy") if _is_ours(candidate)), None)  # pre-commit's word
+def _look(folder: Path, name: str) -> Hook:
+    path = folder / name
+    ours = next((candidate for candidate in (path, folder / f"{name}.legacy") if _is_ours(candidate)), None)  # pre-commit's word
     kept = _kept(path) if os.path.lexists(_kept(path)) else None
     state: State
     if ours is not None:

@@ -18,7 +18,7 @@ from perfvcs.index.levels import RECORD
 from perfvcs.index.lines import Course, Line, Spreads, courses, lines, spreads
 from perfvcs.index.verdicts import LastVerdict, LastVerdicts
 from perfvcs.profile import Environment, Job, Metric
-from perfvcs.store.place import Damaged
+from perfvcs.store.document import Damaged
 from perfvcs.summary import Header, Measured, Place, Summary
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import msgspec
 from perfvcs.index import levels
 from perfvcs.index.levels import Levels, together
 from perfvcs.profile import Collected, Design
-from perfvcs.store.place import PLACE, Damaged, verified
+from perfvcs.store.document import PROFILE_PATH, Damaged, verified
 from perfvcs.summary import Measured, Place, Summary
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Filling:
     def remove(self, path: str) -> None:
         """Forget ``path``."""
         self._connection.execute("DELETE FROM damaged WHERE path = ?", (_storable(path),))
-        match = PLACE.fullmatch(path)
+        match = PROFILE_PATH.fullmatch(path)
         if match:
             for profile, *where in self._connection.execute(PLACED, (match[2], match[3])).fetchall():
                 self._connection.execute(MARKED, {"commit": where[0], "mark": _mark(match[3])})
@@ -166,13 +166,14 @@ class Filling:
                 number = self._lines[line] = self._number("lines", _text(line), job, environment)
             self._levels.add(number, commit, profile, session, one.medians)
 
-    def _summary(self, profile: int | None, number: int, one: Summary) -> tuple[object, ...]:
-        count = len(one.executions)
-        executions = None if one.executions == tuple(range(count)) else _text(one.executions)  # the usual ones take no room
-        uid, metric = self._number("names", one.uid), self._number("names", one.metric)
-        binaries = _text(one.binaries) if one.binaries else None
-        medians = struct.pack(f"<{len(one.medians)}d", *one.medians)
-        return profile, number, uid, metric, one.size, executions, binaries, one.sizes, medians
+    def _summary(self, profile: int | None, number: int, summary: Summary) -> tuple[object, ...]:
+        count = len(summary.executions)
+        # the usual ones take no room
+        executions = None if summary.executions == tuple(range(count)) else _text(summary.executions)
+        uid, metric = self._number("names", summary.uid), self._number("names", summary.metric)
+        binaries = _text(summary.binaries) if summary.binaries else None
+        medians = struct.pack(f"<{len(summary.medians)}d", *summary.medians)
+        return profile, number, uid, metric, summary.size, executions, binaries, summary.sizes, medians
 
 
 def _listed(values: Mapping[Place, Number]) -> list[tuple[int, int, Number]]:

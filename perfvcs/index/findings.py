@@ -87,11 +87,11 @@ class Findings:
         self._database.close()
 
 
-def keyed(about: str) -> Callable[..., str]:
+def keyed(kind: str) -> Callable[..., str]:
     """Makes keys for results of a kind and version: of some bytes, which cannot run into one another."""
     from hashlib import blake2b
 
-    begun = blake2b(about.encode(), digest_size=16)
+    begun = blake2b(kind.encode(), digest_size=16)
 
     def key(*parts: bytes) -> str:
         digest = begun.copy()
@@ -114,6 +114,6 @@ def _computed(series: dict[str, Given]) -> dict[str, Found]:
     return {key: Found(one, [next(ends) for _ in one.steps]) for key, one in found.items()}
 
 
-def _key(one: Given) -> str:
-    places = b"".join(place.to_bytes(4, "little") for place in one.evidence)
-    return keyed(f"judgement {judgement.VERSION}")(one.levels.tobytes(), one.variances.tobytes(), places)
+def _key(given: Given) -> str:
+    places = b"".join(place.to_bytes(4, "little") for place in given.evidence)
+    return keyed(f"judgement {judgement.VERSION}")(given.levels.tobytes(), given.variances.tobytes(), places)

@@ -132,7 +132,7 @@ def _variance(same: Sequence[tuple[float, float, int]]) -> float:
 
 
 class Spreads(NamedTuple):
-    """How executions differ, one element per level of a commit: the ``line``, the ``place`` of the commit, by both ascending.
+    """How executions differ, one element per level of a commit: the ``line``, the ``position`` of the commit, by both ascending.
 
     ``level`` is the mean logarithm, ``deviation`` the standard deviation of the executions' logarithms (NaN: there was one), ``executions``
     how many there were; several profiles of one commit are several elements. ``unusable`` have no logarithm, and are left out.
@@ -140,7 +140,7 @@ class Spreads(NamedTuple):
     """
 
     line: NDArray[np.int64]
-    place: NDArray[np.int64]
+    position: NDArray[np.int64]
     level: NDArray[np.float64]
     deviation: NDArray[np.float64]
     executions: NDArray[np.int64]

@@ -180,15 +180,13 @@ def _name(table: JobTable, command: str) -> str:
     return table.name if isinstance(table.cmd, str) or len(table.cmd) == 1 else f"{table.name} {own}"
 
 
-def _member(family: str, entry: Entry, place: str) -> tuple[str, dict[str, Any], Any]:
+def _member(family: str, entry: Entry, path: str) -> tuple[str, dict[str, Any], Any]:
     """Name, options and instance of a family's member as written in a job."""
     options = {} if isinstance(entry, str) else dict(entry)
     kind = entry if isinstance(entry, str) else options.pop("name", None)
     if not isinstance(kind, str):
-        raise BadConfig(
-            f'{place}: an entry of `{family}` needs a `name`, such as {{ name = "{(names(family) or ["time"])[0]}" }}'
-        )
-    return kind, options, build(family, kind, options, place)
+        raise BadConfig(f'{path}: an entry of `{family}` needs a `name`, such as {{ name = "{(names(family) or ["time"])[0]}" }}')
+    return kind, options, build(family, kind, options, path)
 
 
 def knobs(config: Config) -> Knobs:

@@ -104,25 +104,25 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         return Rules(self.check, self.check_rules)
 
 
-def seconds(value: object, place: str) -> float:
+def seconds(value: object, path: str) -> float:
     """A time such as ``"60s"``, ``"5min"``, ``"500ms"`` or a number, in seconds."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(value))
-    if found and (found[2] or "s") in _UNITS and float(found[1]) > 0:
-        return float(found[1]) * _UNITS[found[2] or "s"]
-    raise BadConfig(f'{place}: {value!r} is not a time; write it like "60s", "5min" or "500ms"')
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(value))
+    if match and (match[2] or "s") in _UNITS and float(match[1]) > 0:
+        return float(match[1]) * _UNITS[match[2] or "s"]
+    raise BadConfig(f'{path}: {value!r} is not a time; write it like "60s", "5min" or "500ms"')
 
 
-def words(command: str, place: str, *, program: bool = True) -> list[str]:
+def words(command: str, path: str, *, program: bool = True) -> list[str]:
     """A command split as a shell would; the first word is a ``program``, unless these are only arguments. Raises BadConfig."""
     if len(command) > MAX_COMMAND:  # splitting it takes a time quadratic in its words
-        raise BadConfig(f"{place}: it has over {MAX_COMMAND:,} characters: put the command into a script")
+        raise BadConfig(f"{path}: it has over {MAX_COMMAND:,} characters: put the command into a script")
     try:
-        found = shlex.split(command)
+        parts = shlex.split(command)
     except ValueError as error:
-        raise BadConfig(f"{place}: {command!r} cannot be split into words ({str(error).lower()}): check its quotes") from None
-    if program and not any(found[:1]):
-        raise BadConfig(f"{place}: {command!r} names no program: write one, or take it out")
-    return found
+        raise BadConfig(f"{path}: {command!r} cannot be split into words ({str(error).lower()}): check its quotes") from None
+    if program and not any(parts[:1]):
+        raise BadConfig(f"{path}: {command!r} names no program: write one, or take it out")
+    return parts
 
 
 def load(path: Path) -> Config:
@@ -177,22 +177,22 @@ def percent(text: str) -> float:
     return float(found[1]) / 100
 
 
-def _check_executions(job: JobTable, place: str) -> None:
+def _check_executions(job: JobTable, path: str) -> None:
     """Raises BadConfig for a word that is not ``auto``, and for a plan that cannot be made."""
     asked = job.executions
     if isinstance(asked, int):
         return
     if isinstance(asked, str) and asked != AUTO:
-        raise BadConfig(f"{place}: {asked!r} is not known: give {COUNTS}")
+        raise BadConfig(f"{path}: {asked!r} is not known: give {COUNTS}")
     if job.binaries > 1:
-        raise BadConfig(f"{place}: with several builds these are what counts: give a number; `perf plan` says how many builds")
+        raise BadConfig(f"{path}: with several builds these are what counts: give a number; `perf plan` says how many builds")
     if isinstance(asked, AutoTable):
         try:
             percent(asked.find)
         except ValueError as error:
-            raise BadConfig(f"{place}, find: {error}") from None
+            raise BadConfig(f"{path}, find: {error}") from None
         if not 1 <= asked.least <= asked.most <= 1_000_000:
-            raise BadConfig(f"{place}: `least` is {asked.least} and `most` {asked.most}: give 1 <= least <= most <= 1,000,000")
+            raise BadConfig(f"{path}: `least` is {asked.least} and `most` {asked.most}: give 1 <= least <= most <= 1,000,000")
 
 
 def _with_nul(value: object, key: str = "") -> str:

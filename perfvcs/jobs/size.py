@@ -79,7 +79,7 @@ def readable(length: int) -> str:
     return f"{length}B"
 
 
-def only(entry: Mapping[str, object], known: Collection[str], place: str) -> None:
+def only(entry: Mapping[str, object], keys: Collection[str], path: str) -> None:
     for key in entry:
-        if key not in known:
-            raise UsageError(f"{place}: there is no key `{key}`{nearest(key, known)}")
+        if key not in keys:
+            raise UsageError(f"{path}: there is no key `{key}`{nearest(key, keys)}")

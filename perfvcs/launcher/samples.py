@@ -45,10 +45,10 @@ class ReportedSamples:
     metrics: dict[str, Metric] = field(default_factory=dict)
 
 
-def read_samples(path: Path, known: Mapping[str, Metric], taken: str) -> ReportedSamples:
+def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> ReportedSamples:
     """The samples in a file, none when it does not exist.
 
-    ``known`` are the metrics whose unit and direction are fixed, ``taken`` is the one uid that samples may not have. Iterations
+    ``metrics`` are the metrics whose unit and direction are fixed, ``taken`` is the one uid that samples may not have. Iterations
     number the samples of one uid and size in the order of the file. Raises MalformedSamples.
     """
     content = _content(path)
@@ -56,7 +56,7 @@ def read_samples(path: Path, known: Mapping[str, Metric], taken: str) -> Reporte
     if len(lines) > MAX_LINES + 1:
         raise MalformedSamples(f"{VARIABLE} has over {MAX_LINES:,} lines: report less often or run fewer iterations")
     decoder = msgspec.json.Decoder(dict[str, Field])
-    reader = _Reader(known, taken)
+    reader = _Reader(metrics, taken)
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -114,8 +114,8 @@ def _plain(text: str) -> str:
 class _Reader:
     """Turns lines into columns; raises ValueError."""
 
-    def __init__(self, known: Mapping[str, Metric], taken: str) -> None:
-        self.known = known
+    def __init__(self, metrics: Mapping[str, Metric], taken: str) -> None:
+        self.known = metrics
         self.taken = taken
         self.samples = ReportedSamples()
         self.declared: dict[str, Metric] = {}

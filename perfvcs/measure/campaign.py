@@ -69,11 +69,11 @@ def versions(repository: Repository, states: Sequence[State], *, committed: bool
     return [Version(state.commit, state.dirty, here=state == here) for state in states]
 
 
-def groups(found: Sequence[State]) -> list[list[State]]:
+def groups(states: Sequence[State]) -> list[list[State]]:
     """States in groups to be measured together; neighbours share a group, so that each can be compared with the next."""
     step = TOGETHER - 1
-    starts = range(0, max(len(found) - 1, 1), step) if found else ()
-    return [list(found[start : start + TOGETHER]) for start in starts]
+    starts = range(0, max(len(states) - 1, 1), step) if states else ()
+    return [list(states[start : start + TOGETHER]) for start in starts]
 
 
 def collect(
@@ -147,10 +147,10 @@ def _measure(
         header = structs.replace(header, **following)
 
 
-def _sites(repository: Repository, config: Config, cells: Sequence[Cell], found: Sequence[Version]) -> Sites:
+def _sites(repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
     """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command without perf.toml too."""
     config = structs.replace(config, dirty=DirtyTable(repository.changes.ignore))
-    return Sites(repository.project, repository.home, config, cells, found, knobs(config))
+    return Sites(repository.project, repository.home, config, cells, versions, knobs(config))
 
 
 @contextmanager

@@ -55,16 +55,16 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
     return dict(env) | named | {"PATH": os.pathsep.join((str(folder.absolute()), path))}
 
 
-def _compilers(place: str) -> list[str]:
+def _compilers(folder: str) -> list[str]:
     try:
-        return [file.name for file in Path(place).iterdir() if NAMES.fullmatch(file.name) and os.access(file, os.X_OK)]
+        return [file.name for file in Path(folder).iterdir() if NAMES.fullmatch(file.name) and os.access(file, os.X_OK)]
     except OSError:  # PATH may name what is not there
         return []
 
 
-def _renamed(command: str, found: Mapping[str, str], folder: Path) -> str:
+def _renamed(command: str, compilers: Mapping[str, str], folder: Path) -> str:
     """The command of CC or CXX, with a wrapper in place of a compiler named by its path."""
     program, _, rest = command.partition(" ")
-    if Path(program).is_absolute() and found.get(Path(program).name) == program:
+    if Path(program).is_absolute() and compilers.get(Path(program).name) == program:
         return f"{folder.absolute() / Path(program).name} {rest}".strip()
     return command

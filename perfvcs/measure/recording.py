@@ -23,8 +23,8 @@ class JobRecording:
     traces: dict[tuple[int, ...], int] = field(default_factory=dict)
     reached: Reached | None = None
 
-    def add(self, seen: Observations, execution: int, binary: int, place: int = 0, seed: int = 0) -> None:
-        """Append what one execution gave; ``place`` is its place in its block, ``seed`` what it shared with the others there."""
+    def add(self, seen: Observations, execution: int, binary: int, position: int = 0, seed: int = 0) -> None:
+        """Append what one execution gave; ``position`` is its place in its block, ``seed`` what it shared with the others there."""
         before, count = len(self.rows), len(seen.uid)
         self.rows.uid += [self.names.setdefault(name, len(self.names)) for name in seen.uid]
         self.rows.execution += [execution] * count
@@ -40,7 +40,7 @@ class JobRecording:
             known += seen.values.get(name, [None] * count)
         self.executions += 1
         self.turns.execution.append(execution)
-        self.turns.place.append(place)
+        self.turns.place.append(position)
         self.turns.seed.append(seed)
 
     def _add_traces(self, seen: Observations, before: int, count: int) -> None:

@@ -67,21 +67,21 @@ class Site:
 
 
 def prepare(
-    project: Project, home: Path, config: Config, version: Version, place: str, stack: ExitStack, *,
+    project: Project, home: Path, config: Config, version: Version, name: str, stack: ExitStack, *,
     in_place: bool = False, flags: Sequence[str] = (),
 ) -> Site:  # fmt: skip
     """Check out (unless ``in_place``), lay the benchmark's files over it, build, and install the interpreters.
 
-    ``home`` is the ``.perf`` folder and ``place`` the worktree's name in it; the worktree lives as long as ``stack``. ``flags`` are
+    ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it; the worktree lives as long as ``stack``. ``flags`` are
     added by the C and C++ compilers during the build, and stand for ``{cflags}`` in its commands.
     Raises BuildError, CheckoutError or UsageError.
     """
     folder, changes = project.root, None if version.dirty is None else WorkingChanges(project, config.dirty.ignore)
     if not in_place:
-        folder = stack.enter_context(checkout(project, version.commit, home / "worktrees" / place, changes=changes))
+        folder = stack.enter_context(checkout(project, version.commit, home / "worktrees" / name, changes=changes))
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
     env = clean(os.environ, config.env)
-    log = home / "log" / f"build-{place}.log"
+    log = home / "log" / f"build-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     with ExitStack() as until_built:
@@ -100,7 +100,7 @@ def prepare(
             origin = folder
             if in_place and config.python.install:
                 # an installer leaves its traces where it builds, so that it never gets the user's own folder
-                copy = checkout(project, version.commit, home / "worktrees" / f"{place}-install", changes=changes)
+                copy = checkout(project, version.commit, home / "worktrees" / f"{name}-install", changes=changes)
                 origin = until_installed.enter_context(copy)
             pythons = _pythons(config.python, home / "python", origin, content, env)
     return Site(folder, env, pythons, source, bool(config.build))

@@ -129,33 +129,33 @@ def prune(folder: Path, keep: int) -> list[Path]:
 
 
 def _make(
-    place: Path, interpreter: Interpreter, worktree: Path, install: list[str], requires: list[str], env: Mapping[str, str],
+    folder: Path, interpreter: Interpreter, worktree: Path, install: list[str], requires: list[str], env: Mapping[str, str],
     timeout: float, uv: str | None, lock: int,
 ) -> VirtualEnvironment:  # fmt: skip
     """Make the environment, step by step, its marker last."""
-    python = str(place / "bin" / "python")
+    python = str(folder / "bin" / "python")
     if uv:
-        make = [uv, "venv", "--quiet", "--no-project", "--no-python-downloads", "--python", str(interpreter.path), str(place)]
+        make = [uv, "venv", "--quiet", "--no-project", "--no-python-downloads", "--python", str(interpreter.path), str(folder)]
         add = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
     else:
-        make = [str(interpreter.path), "-m", "venv", str(place)]
+        make = [str(interpreter.path), "-m", "venv", str(folder)]
         add = [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
     # requirements first, so that a build without isolation finds them; then again beside the project, so that they hold
     steps = [make, [*add, *requires] if requires else [], [*add, *requires, *install] if install else []]
-    log = place.with_name(f"{place.name}.log")
+    log = folder.with_name(f"{folder.name}.log")
     log.unlink(missing_ok=True)
     try:
         for step in filter(None, steps):
             run(step, cwd=worktree, env=env, timeout=timeout, log=log, pass_fds=[lock])
         log.unlink()
-        listing = place / "installed.json"
+        listing = folder / "installed.json"
         with listing.open("wb") as file:
-            run([python, "-I", "-c", _LIST], cwd=place, env=env, timeout=timeout, output=file)
+            run([python, "-I", "-c", _LIST], cwd=folder, env=env, timeout=timeout, output=file)
     except CommandFailed as error:
         cure = " (apt install python3-venv)" if "ensurepip" in str(error) else ""
         raise InstallError(f"the virtual environment for Python {interpreter.version} could not be made: {error}{cure}") from None
-    made = VirtualEnvironment(place, interpreter, tuple(json.loads(listing.read_bytes())))
-    listing.replace(place / COMPLETE)
+    made = VirtualEnvironment(folder, interpreter, tuple(json.loads(listing.read_bytes())))
+    listing.replace(folder / COMPLETE)
     return made
 
 
@@ -166,47 +166,47 @@ def _installer(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in astray} | {"PIP_USER": "0"}
 
 
-def _read(place: Path, interpreter: Interpreter) -> VirtualEnvironment | None:
+def _read(folder: Path, interpreter: Interpreter) -> VirtualEnvironment | None:
     """The environment in a folder; None unless it is complete and its interpreter still exists."""
     with suppress(OSError, ValueError, RecursionError):
-        installed = json.loads((place / COMPLETE).read_bytes())
-        if (place / "bin" / "python").exists() and isinstance(installed, list):
-            return VirtualEnvironment(place, interpreter, tuple(str(name) for name in installed))
+        installed = json.loads((folder / COMPLETE).read_bytes())
+        if (folder / "bin" / "python").exists() and isinstance(installed, list):
+            return VirtualEnvironment(folder, interpreter, tuple(str(name) for name in installed))
     return None
 
 
-def _remove(place: Path) -> None:
+def _remove(folder: Path) -> None:
     """Take an environment away; its marker goes first, so that a crash leaves no half one in use."""
     try:
-        (place / COMPLETE).unlink(missing_ok=True)
-        if place.exists():
-            shutil.rmtree(place)
+        (folder / COMPLETE).unlink(missing_ok=True)
+        if folder.exists():
+            shutil.rmtree(folder)
     except OSError as error:
-        raise InstallError(f"{place} cannot be removed: {error.strerror}: delete it by hand") from None
+        raise InstallError(f"{folder} cannot be removed: {error.strerror}: delete it by hand") from None
 
 
-def _lock(place: Path) -> Path:
-    return place.with_name(f"{place.name}.lock")
+def _lock(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
 
 
 @contextmanager
-def _locked(place: Path, timeout: float) -> Iterator[int]:
+def _locked(folder: Path, timeout: float) -> Iterator[int]:
     """Only one process at a time makes or removes an environment; gives the lock's file descriptor. Raises EnvironmentBusy.
 
     Installers inherit it, so that one which outlives a killed perfvcs keeps others away until it has ended.
     """
     deadline = time.monotonic() + timeout
     while True:
-        with _lock(place).open("ab") as file:
+        with _lock(folder).open("ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise EnvironmentBusy(f"another process is making {place}: wait for it, or end it") from None
+                    raise EnvironmentBusy(f"another process is making {folder}: wait for it, or end it") from None
                 time.sleep(0.05)
                 continue
             # prune may have removed the file between opening and locking: then others lock a new one
-            if _lock(place).exists() and os.path.samestat(os.fstat(file.fileno()), _lock(place).stat()):
+            if _lock(folder).exists() and os.path.samestat(os.fstat(file.fileno()), _lock(folder).stat()):
                 try:
                     yield file.fileno()
                 finally:

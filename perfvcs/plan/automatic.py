@@ -91,8 +91,8 @@ def _steadiest(members: Sequence[Variation]) -> Variation:
     return min(wall, cpu, key=_noise)
 
 
-def _noise(one: Variation) -> float:
-    return one.drawn or one.difference or 0.0
+def _noise(variation: Variation) -> float:
+    return variation.drawn or variation.difference or 0.0
 
 
 def _alike(cell: Cell, stored: Measured) -> bool:

@@ -76,31 +76,31 @@ class Option:
     best_seconds: float | None = None
 
 
-def finding(one: Variation, count: int, rule: PlanRule) -> DetectableEffect | None:
+def finding(variation: Variation, count: int, rule: PlanRule) -> DetectableEffect | None:
     """What ``count`` pairs find of a unit; None where that is unknown, and for fewer than ``LEAST``, which find nothing."""
     from perfvcs.statistics.power import detectable
 
-    if one.difference is None or one.df < 1 or count < LEAST:
+    if variation.difference is None or variation.df < 1 or count < LEAST:
         return None
-    whole, drawn = _deviations(one)
-    known = drawn if count >= FEWEST else whole
-    found = [detectable(deviation, count, rule.alpha, rule.bar(), POWER) for deviation in known]
-    effect, low, high = (expm1(min(value or 0.0, 700.0)) for value in found)
+    whole, drawn = _deviations(variation)
+    deviations = drawn if count >= FEWEST else whole
+    effects = [detectable(deviation, count, rule.alpha, rule.bar(), POWER) for deviation in deviations]
+    effect, low, high = (expm1(min(value or 0.0, 700.0)) for value in effects)
     return DetectableEffect(effect, low, high)
 
 
-def reachable(one: Variation, count: int) -> float | None:
+def reachable(variation: Variation, count: int) -> float | None:
     """The smallest delta at which ``count`` pairs of equal versions are the same in 4 of 5 cases; None where that is unknown."""
     from perfvcs.statistics.power import settled
 
-    if one.difference is None or one.df < 1 or count < LEAST:
+    if variation.difference is None or variation.df < 1 or count < LEAST:
         return None
-    whole, drawn = _deviations(one)
+    whole, drawn = _deviations(variation)
     found = settled((drawn if count >= FEWEST else whole)[0], count)
     return None if found is None else expm1(min(found, 700.0))
 
 
-def needed(one: Variation, effect: float, rule: PlanRule, most: int = MOST) -> tuple[int | None, int | None, int | None]:
+def needed(variation: Variation, effect: float, rule: PlanRule, most: int = MOST) -> tuple[int | None, int | None, int | None]:
     """The pairs that find ``effect``, and the fewest and most that it may really take, the noise known to 80 %.
 
     Fewer than ``FEWEST`` pairs keep their outliers; of more, a check draws them in.
@@ -111,29 +111,31 @@ def needed(one: Variation, effect: float, rule: PlanRule, most: int = MOST) -> t
         few = pairs(log1p(effect), whole, rule.alpha, rule.bar(), POWER, LEAST, min(most, FEWEST - 1))
         return few or pairs(log1p(effect), drawn, rule.alpha, rule.bar(), POWER, FEWEST, most)
 
-    count, low, high = (enough(*both) for both in zip(*_deviations(one), strict=True))
+    count, low, high = (enough(*both) for both in zip(*_deviations(variation), strict=True))
     return count, low, high
 
 
-def options(one: Variation, survey: Survey, rule: PlanRule, effects: Sequence[float] = EFFECTS) -> list[Option]:
+def options(variation: Variation, survey: Survey, rule: PlanRule, effects: Sequence[float] = EFFECTS) -> list[Option]:
     """One option per effect; none where nothing can be planned."""
-    if one.difference is None:
+    if variation.difference is None:
         return []
-    best = measurements(one, survey)
+    best = measurements(variation, survey)
     found = []
     for effect in effects:
         chosen = rule.below(effect)
-        count, low, high = needed(one, effect, chosen)
-        option = Option(effect, chosen.delta, count, low, high, seconds(survey, count, one.measurements, one.measurements))
-        if best is not None and best != one.measurements and count is not None:
-            other = needed(_with(one, best), effect, chosen)[0]
-            spent = seconds(survey, other, best, one.measurements)
+        count, low, high = needed(variation, effect, chosen)
+        option = Option(
+            effect, chosen.delta, count, low, high, seconds(survey, count, variation.measurements, variation.measurements)
+        )
+        if best is not None and best != variation.measurements and count is not None:
+            other = needed(_with(variation, best), effect, chosen)[0]
+            spent = seconds(survey, other, best, variation.measurements)
             option = replace(option, best_measurements=best, best_replicates=other, best_seconds=spent)
         found.append(option)
     return found
 
 
-def measurements(one: Variation, survey: Survey) -> int | None:
+def measurements(variation: Variation, survey: Survey) -> int | None:
     """The best number of measurements per execution, n0 = sqrt(w S_E^2 / S_B^2), rounded; at most ``TIMES`` the present one.
 
     The variance between executions is that of their medians, as a verdict takes them, without what comes from inside. None where
@@ -141,19 +143,19 @@ def measurements(one: Variation, survey: Survey) -> int | None:
     """
     from perfvcs.statistics.counts import measurements as best
 
-    if one.inside is None or not one.inside.within or one.deviation is None or survey.binaries > 1:
+    if variation.inside is None or not variation.inside.within or variation.deviation is None or survey.binaries > 1:
         return None
-    cost, n = survey.cost, one.measurements
+    cost, n = survey.cost, variation.measurements
     if cost.execution is None or not cost.measurement or n < 2:
         return None
-    start = max(0.0, cost.execution - n * cost.measurement) / cost.measurement + one.inside.warmup
-    found = float(best(one.inside.single(n), _between(one), start))
-    if not isfinite(found):
+    start = max(0.0, cost.execution - n * cost.measurement) / cost.measurement + variation.inside.warmup
+    count = float(best(variation.inside.single(n), _between(variation), start))
+    if not isfinite(count):
         return TIMES * n
-    return max(1, min(TIMES * n, round(found)))
+    return max(1, min(TIMES * n, round(count)))
 
 
-def builds(one: Variation, survey: Survey) -> int | None:
+def builds(variation: Variation, survey: Survey) -> int | None:
     """The best number of executions per build, m0 = sqrt(b S_B^2 / (w S_V^2)), rounded, at least 1; None where it cannot be told.
 
     With the measurements per execution as they are, w is a whole execution, and S_B^2 holds what comes from inside: with n0 of them
@@ -161,14 +163,14 @@ def builds(one: Variation, survey: Survey) -> int | None:
     """
     from perfvcs.statistics.counts import executions as best
 
-    inside, cost = one.inside, survey.cost
-    if one.deviation is None or survey.binaries < 2 or not cost.execution or cost.preparation is None or inside is None:
+    inside, cost = variation.inside, survey.cost
+    if variation.deviation is None or survey.binaries < 2 or not cost.execution or cost.preparation is None or inside is None:
         return None
     if inside.executions is None or inside.builds is None:
         return None
-    inner = inside.single(one.measurements) / one.measurements
-    found = float(best(inside.executions**2 + inner, inside.builds**2, cost.execution, cost.preparation))
-    return max(1, round(found)) if isfinite(found) else None
+    inner = inside.single(variation.measurements) / variation.measurements
+    count = float(best(inside.executions**2 + inner, inside.builds**2, cost.execution, cost.preparation))
+    return max(1, round(count)) if isfinite(count) else None
 
 
 def seconds(survey: Survey, count: int | None, measurements: int, present: int) -> float | None:
@@ -182,7 +184,7 @@ def seconds(survey: Survey, count: int | None, measurements: int, present: int) 
     return (count + survey.warmup) * execution
 
 
-def _deviations(one: Variation) -> tuple[Interval, Interval]:
+def _deviations(variation: Variation) -> tuple[Interval, Interval]:
     """The deviation of a pair's difference to plan with, and the interval in which it is with 80 %; and the same with outliers drawn in.
 
     A variance from few executions is as likely too small as too large, and one that is too small misses more than one that is too
@@ -191,24 +193,28 @@ def _deviations(one: Variation) -> tuple[Interval, Interval]:
     """
     from perfvcs.statistics.power import limits
 
-    low, high = limits(1.0, one.df)
-    safe = sqrt(one.df / (one.df - 2)) if one.df > FEW else 1.0
+    low, high = limits(1.0, variation.df)
+    safe = sqrt(variation.df / (variation.df - 2)) if variation.df > FEW else 1.0
     whole, drawn = (
-        (safe * known, low * known, high * known) for known in (one.difference or 0.0, one.drawn or one.difference or 0.0)
+        (safe * deviation, low * deviation, high * deviation)
+        for deviation in (variation.difference or 0.0, variation.drawn or variation.difference or 0.0)
     )
     return whole, drawn
 
 
-def _between(one: Variation) -> float:
+def _between(variation: Variation) -> float:
     """The variance that executions add by themselves to that of their medians."""
-    inner = one.inside.single(one.measurements) / one.measurements if one.inside else 0.0
-    return max(0.0, (one.deviation or 0.0) ** 2 - inner)
+    inner = variation.inside.single(variation.measurements) / variation.measurements if variation.inside else 0.0
+    return max(0.0, (variation.deviation or 0.0) ** 2 - inner)
 
 
-def _with(one: Variation, count: int) -> Variation:
+def _with(variation: Variation, count: int) -> Variation:
     """The variation if every execution measured ``count`` times: the difference of pairs shrinks or grows as the medians do."""
-    if one.inside is None or not one.difference:
-        return one
-    between, now, then = _between(one), one.inside.single(one.measurements) / one.measurements, one.inside.single(count) / count
+    if variation.inside is None or not variation.difference:
+        return variation
+    between = _between(variation)
+    now, then = (variation.inside.single(number) / number for number in (variation.measurements, count))
     factor = sqrt((between + then) / (between + now))
-    return replace(one, difference=one.difference * factor, drawn=None if one.drawn is None else one.drawn * factor)
+    return replace(
+        variation, difference=variation.difference * factor, drawn=None if variation.drawn is None else variation.drawn * factor
+    )

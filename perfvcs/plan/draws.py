@@ -90,5 +90,5 @@ def _residuals(versions: Sequence[Drawn]) -> Iterator[tuple[int, int, list[float
         yield place[1], first.seeds[place], [value - effects[turn] for turn, value in row]
 
 
-def _half(one: float, other: float) -> float:
-    return (one - other) ** 2 / 2
+def _half(first: float, second: float) -> float:
+    return (first - second) ** 2 / 2

@@ -98,14 +98,14 @@ def inside(sessions: Sequence[Runs]) -> Inside | None:
     return Inside(within, executions, builds, _finite(factors.factor), _finite(factors.control), warmup, _dependence(last))
 
 
-def _warmup(found: Sequence[Sequence[float]]) -> int:
+def _warmup(measurements: Sequence[Sequence[float]]) -> int:
     import numpy as np
 
     from perfvcs.statistics.changepoints.warmup import warmup
 
-    if len(found) < CONVINCING or min(map(min, found)) <= 0:
+    if len(measurements) < CONVINCING or min(map(min, measurements)) <= 0:
         return 0
-    seen = warmup(found)
+    seen = warmup(measurements)
     return int(np.median(seen.counts[seen.steady])) if seen.steady.sum() >= CONVINCING else 0
 
 
@@ -140,19 +140,19 @@ def _pool(variances: NDArray[np.float64], df: NDArray[np.float64]) -> float | No
     return sqrt(float(np.average(variances[known], weights=df[known]))) if known.any() else None
 
 
-def _impact(found: Sequence[NDArray[np.float64]]) -> Impact:
+def _impact(measurements: Sequence[NDArray[np.float64]]) -> Impact:
     from perfvcs.statistics.impact import impact
 
-    return impact(found, iterations=RESAMPLES)
+    return impact(measurements, iterations=RESAMPLES)
 
 
-def _dependence(found: Sequence[NDArray[np.float64]]) -> float | None:
+def _dependence(measurements: Sequence[NDArray[np.float64]]) -> float | None:
     """The mean autocorrelation at lag 1; None where no execution has enough measurements, or nothing varies."""
     import numpy as np
 
     from perfvcs.statistics.autocorrelation import autocorrelation
 
-    seen = [autocorrelation(run[None, :], lags=1).coefficients[0, 1] for run in found if run.size >= SERIES]
+    seen = [autocorrelation(run[None, :], lags=1).coefficients[0, 1] for run in measurements if run.size >= SERIES]
     known = [float(value) for value in seen if not isnan(value)]
     return float(np.mean(known)) if known else None
 

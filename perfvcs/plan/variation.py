@@ -73,11 +73,11 @@ def variations(profiles: Sequence[Profile]) -> list[Variation]:
     return [_looked_into(one, [rows[key] for rows in raw if (key := (one.uid, one.size, one.metric)) in rows]) for one in found]
 
 
-def _looked_into(one: Variation, sessions: Sequence[Mapping[Place, list[float]]]) -> Variation:
+def _looked_into(variation: Variation, sessions: Sequence[Mapping[Place, list[float]]]) -> Variation:
     if not sessions:
-        return one
+        return variation
     usual = int(median(map(len, sessions[-1].values())))
-    return replace(one, measurements=max(1, usual), inside=inside([dict(found) for found in sessions]))
+    return replace(variation, measurements=max(1, usual), inside=inside([dict(found) for found in sessions]))
 
 
 def spreads(measured: Sequence[Measured]) -> list[Variation]:

@@ -125,11 +125,14 @@ def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:
         yield from wrap(about, COLUMNS, initial_indent=" " * (ID + 2), subsequent_indent=" " * (ID + 2))
 
 
-def described(one: Acceptance) -> str:
+def described(acceptance: Acceptance) -> str:
     """``sort: wall time +10.0 %, 1f0e2a3b4c -> 8c7f6a1d0e``."""
-    amount = percent(one.effect) if one.effect is not None else "" if one.shift is None else f"by {quantity(one.shift, one.unit)}"
-    name = shorten(labelled(one.benchmark, one.uid, one.size), LABEL)
-    return f"{name}: {shorten(metric_name(one.metric), LABEL)} {amount}".rstrip() + f", {one.baseline[:10]} -> {one.target[:10]}"
+    amount = "" if acceptance.shift is None else f"by {quantity(acceptance.shift, acceptance.unit)}"
+    if acceptance.effect is not None:
+        amount = percent(acceptance.effect)
+    name = shorten(labelled(acceptance.benchmark, acceptance.uid, acceptance.size), LABEL)
+    what = f"{name}: {shorten(metric_name(acceptance.metric), LABEL)} {amount}".rstrip()
+    return f"{what}, {acceptance.baseline[:10]} -> {acceptance.target[:10]}"
 
 
 def json(acceptances: Sequence[Acceptance], today: date) -> str:
@@ -168,21 +171,21 @@ def _acceptable(change: Change) -> bool:
     return change.word == "degradation" and change.accepted is None
 
 
-def _only(name: str, found: Sequence[AcceptableChange]) -> AcceptableChange:
+def _only(name: str, changes: Sequence[AcceptableChange]) -> AcceptableChange:
     """The one degradation among what a name means; several methods may have judged the same one."""
     wanted: dict[str, AcceptableChange] = {}
-    for one in found:
-        if _acceptable(one.change) and (one.id not in wanted or _size(one) > _size(wanted[one.id])):
-            wanted[one.id] = one
+    for choice in changes:
+        if _acceptable(choice.change) and (choice.id not in wanted or _size(choice) > _size(wanted[choice.id])):
+            wanted[choice.id] = choice
     if len(wanted) > 1:
         more = f" and {len(wanted) - MOST} more" if len(wanted) > MOST else ""
-        listed = ", ".join(one.title for one in list(wanted.values())[:MOST])
+        listed = ", ".join(choice.title for choice in list(wanted.values())[:MOST])
         raise UsageError(f"`{name}` is {len(wanted)} degradations, name them by their ids: {listed}{more}")
     if not wanted:
-        change = found[0].change
+        change = changes[0].change
         if change.accepted is not None:
-            raise UsageError(f"{found[0].title} is accepted already: see `perf accept --list`")
-        raise UsageError(f"{found[0].title} is `{change.word}`: only a degradation fails, and needs to be accepted")
+            raise UsageError(f"{changes[0].title} is accepted already: see `perf accept --list`")
+        raise UsageError(f"{changes[0].title} is `{change.word}`: only a degradation fails, and needs to be accepted")
     (candidate,) = wanted.values()
     if not candidate.committed:
         raise UsageError(
@@ -191,8 +194,8 @@ def _only(name: str, found: Sequence[AcceptableChange]) -> AcceptableChange:
     return candidate
 
 
-def _size(one: AcceptableChange) -> float:
-    return -1.0 if one.change.effect is None else abs(one.change.effect)
+def _size(change: AcceptableChange) -> float:
+    return -1.0 if change.change.effect is None else abs(change.change.effect)
 
 
 def _acceptance(repository: Repository, candidate: AcceptableChange, reason: str, until: date | None) -> Acceptance:

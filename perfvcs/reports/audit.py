@@ -180,8 +180,8 @@ def _audit(
     return Audit(state.name, sessions, len(checks), [*tallies, _tally("all", found)], rate, low, high, suspects)
 
 
-def _tally(name: str, found: Sequence[ReplayRecord]) -> Tally:
-    return Tally(name, len(found), sum(one.called for one in found), fmean(one.rate for one in found))
+def _tally(name: str, records: Sequence[ReplayRecord]) -> Tally:
+    return Tally(name, len(records), sum(one.called for one in records), fmean(one.rate for one in records))
 
 
 def bounds(rate: float, checks: int) -> tuple[float, float]:

@@ -116,9 +116,15 @@ def plan(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = (
     return Plan(revision, delta, family, rows)
 
 
-def _row(one: Variation, survey: Survey, rule: PlanRule) -> PlanRow:
+def _row(variation: Variation, survey: Survey, rule: PlanRule) -> PlanRow:
     replicates = survey.binaries if survey.binaries > 1 else survey.executions
-    return PlanRow(one, rule.delta, finding(one, replicates, rule), reachable(one, replicates), options(one, survey, rule))
+    return PlanRow(
+        variation,
+        rule.delta,
+        finding(variation, replicates, rule),
+        reachable(variation, replicates),
+        options(variation, survey, rule),
+    )
 
 
 def _ordered(survey: Survey) -> list[Variation]:
@@ -240,20 +246,20 @@ def _notes(row: PlanRow, survey: Survey, name: str) -> Iterator[str]:
         yield "one measurement per execution: differences within and between executions cannot be told apart, so only executions count"
 
 
-def _seed(one: Variation, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
+def _seed(variation: Variation, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
     """How much the seed explains that the revisions of a block share."""
-    if one.difference is None or not one.deviation:
+    if variation.difference is None or not variation.deviation:
         return
-    if one.seed is None:
+    if variation.seed is None:
         why = "takes five blocks of two revisions" if survey.binaries == 1 else "cannot be told from that of the build"
         if verbose:
             yield f"{name}: how much the seed of a block explains is not known: it {why}"
-    elif verbose or one.seed.low > 0:
-        found = one.seed
-        text = f"the seed of a block explains {_rounded(found.share)} % of the variance between executions"
-        text += f" (80 % range: {_rounded(found.low)}-{_rounded(found.high)} %)"
-        if one.paired and found.low > 0:
-            text += f"; pairs that share it differ by {_share(one.difference)}, others by {_share(sqrt(2) * one.deviation)}"
+    elif verbose or variation.seed.low > 0:
+        share = variation.seed
+        text = f"the seed of a block explains {_rounded(share.share)} % of the variance between executions"
+        text += f" (80 % range: {_rounded(share.low)}-{_rounded(share.high)} %)"
+        if variation.paired and share.low > 0:
+            text += f"; pairs that share it differ by {_share(variation.difference)}, others by {_share(sqrt(2) * variation.deviation)}"
         yield f"{name}: {text}"
 
 

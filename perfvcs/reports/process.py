@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
-from perfvcs.store.place import verified
+from perfvcs.store.document import verified
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.quantity import number, quantity
 from perfvcs.text.words import metric_name, plural
@@ -48,8 +48,8 @@ class ProcessOutcome:
     workloads: int = 0
 
 
-def apply(profile: Profile, member: Postprocessor, name: str, origin: str, place: str) -> tuple[Profile, ProcessOutcome]:
-    """A profile with a postprocessor applied, and its outcome; ``origin`` is the SHA-256 of its document, ``place`` where that is.
+def apply(profile: Profile, member: Postprocessor, name: str, origin: str, path: str) -> tuple[Profile, ProcessOutcome]:
+    """A profile with a postprocessor applied, and its outcome; ``origin`` is the SHA-256 of its document, ``path`` where that is.
 
     The profile itself where nothing changes. Raises UsageError where it has not what is needed.
     """
@@ -59,7 +59,7 @@ def apply(profile: Profile, member: Postprocessor, name: str, origin: str, place
         new = msgspec.structs.replace(new, origin=origin)
     before, after = profile.resources.metrics, new.resources.metrics
     outcome = ProcessOutcome(
-        place, place, profile.commit, profile.job.label, changed=changed,
+        path, path, profile.commit, profile.job.label, changed=changed,
         models=[entry for entry in new.models if entry.get("postprocessor") == name],
         columns=[metric for metric in after if metric not in before or after[metric] != before[metric]],
         units={metric: about.unit for metric, about in new.metrics.items()},
@@ -105,12 +105,12 @@ def _versions(
     paths: Sequence[str],
     member: Postprocessor,
     name: str,
-    found: list[ProcessOutcome],
+    outcomes: list[ProcessOutcome],
     sized: list[Profile],
 ) -> Iterator[tuple[str, Profile]]:
     """What did change, with the paths of the old versions, one in memory at a time.
 
-    Outcomes are added to ``found``, the rows of workloads that have a size to ``sized``.
+    Outcomes are added to ``outcomes``, the rows of workloads that have a size to ``sized``.
     """
     tip = repository.index.head
     for path, document in repository.store.documents({path: f"{tip}:{path}" for path in paths}):
@@ -118,9 +118,9 @@ def _versions(
         try:
             new, outcome = apply(old, member, name, hashlib.sha256(bytes(document)).hexdigest(), path)  # type: ignore[arg-type]
         except UsageError as error:
-            found.append(ProcessOutcome(path, path, old.commit, old.job.label, refused=str(error)))
+            outcomes.append(ProcessOutcome(path, path, old.commit, old.job.label, refused=str(error)))
         else:
-            found.append(outcome)
+            outcomes.append(outcome)
             if outcome.changed:
                 yield path, new
         if bound(new) is not None:

@@ -91,10 +91,10 @@ class _Cache:
     def get(self, key: str) -> list[ReplayRecord] | None:
         return self._read().get(key)
 
-    def put(self, key: str, found: list[ReplayRecord]) -> None:
+    def put(self, key: str, records: list[ReplayRecord]) -> None:
         kept = list(self._read().items())[1 - KEPT :]
         with suppress(OSError):
-            wholefile.write(self.path, msgspec.json.encode(dict([*kept, (key, found)])))
+            wholefile.write(self.path, msgspec.json.encode(dict([*kept, (key, records)])))
 
 
 Twins = tuple[Measured, Measured]
@@ -194,6 +194,8 @@ def _part(pair: Twins, chosen: Collection[int]) -> Twins:
     return first, last
 
 
-def _chosen(one: Summary, chosen: Collection[int]) -> Summary:
-    kept = [(number, value) for number, value in zip(one.executions, one.medians, strict=True) if number in chosen]
-    return msgspec.structs.replace(one, executions=tuple(number for number, _ in kept), medians=tuple(value for _, value in kept))
+def _chosen(summary: Summary, chosen: Collection[int]) -> Summary:
+    kept = [(number, value) for number, value in zip(summary.executions, summary.medians, strict=True) if number in chosen]
+    return msgspec.structs.replace(
+        summary, executions=tuple(number for number, _ in kept), medians=tuple(value for _, value in kept)
+    )

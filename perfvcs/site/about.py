@@ -38,6 +38,6 @@ def page(contents: Contents) -> model.About:
     )  # fmt: skip
 
 
-def key(about: model.About) -> str:
+def key(page: model.About) -> str:
     """A digest of the page."""
-    return digest(packed(about))
+    return digest(packed(page))

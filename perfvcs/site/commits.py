@@ -75,28 +75,28 @@ class Commits:
                         may[place].append(pair)
         return own, may
 
-    def key(self, place: int) -> str:
+    def key(self, number: int) -> str:
         """A digest of all that the page of a measured commit is made from."""
-        contents, turn = self.contents, self._turns[place]
+        contents, turn = self.contents, self._turns[number]
         own, may = self._steps
-        steps = [self._about(*pair) for pair in own[place]]
-        possible = [contents.possible(*pair) for pair in may[place][:MAY]]
+        steps = [self._about(*pair) for pair in own[number]]
+        possible = [contents.possible(*pair) for pair in may[number][:MAY]]
         moved = []
-        for number, at in self._changed.get(place, []):
-            trail = contents.record.trails[number]
+        for series, at in self._changed.get(number, []):
+            trail = contents.record.trails[series]
             before = contents.record.commits[trail.places[at - 1]]
-            about = [contents.urls[number], contents.environment(trail).name, before, float(trail.levels[at])]
+            about = [contents.urls[series], contents.environment(trail).name, before, float(trail.levels[at])]
             moved.append([*about, trail.verdicts[at]])
         near = [contents.record.commits[other] for other in (self._near(turn - 1), self._near(turn + 1)) if other is not None]
         return digest(
             packed(
-                contents.record.commits[place],
+                contents.record.commits[number],
                 turn > 0,
                 near,
                 steps,
                 possible,
                 moved,
-                [one[place] for one in self._counts],
+                [one[number] for one in self._counts],
             )
         )
 
@@ -110,19 +110,19 @@ class Commits:
         measured = self.contents.record.measured
         return measured[turn] if 0 <= turn < len(measured) else None
 
-    def page(self, place: int) -> model.Revision:
+    def page(self, number: int) -> model.Revision:
         """The page of a measured commit."""
-        contents, turn = self.contents, self._turns[place]
+        contents, turn = self.contents, self._turns[number]
         own, may = self._steps
-        diff = contents.diffs.of(contents.record.commits[place]).first(FILES)
-        moved = self._changed.get(place, [])
-        same, alone = (counts[place] for counts in self._counts)
-        left_out = max(0, len(own[place]) - STEPS) + max(0, len(moved) - MOVED)
+        diff = contents.diffs.of(contents.record.commits[number]).first(FILES)
+        moved = self._changed.get(number, [])
+        same, alone = (counts[number] for counts in self._counts)
+        left_out = max(0, len(own[number]) - STEPS) + max(0, len(moved) - MOVED)
         around = [None if other is None else contents.commit(other) for other in (self._near(turn - 1), self._near(turn + 1))]
         return model.Revision(
-            commit=contents.commit(place), parents=list(contents.record.details[contents.record.commits[place]].parents),
-            files=diff.files, more=diff.more, steps=[contents.step(*pair) for pair in own[place][:STEPS]],
-            may=[contents.possible(*pair) for pair in may[place][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
+            commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
+            files=diff.files, more=diff.more, steps=[contents.step(*pair) for pair in own[number][:STEPS]],
+            may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
             left_out=left_out, same=same, alone=alone, before=around[0], after=around[1],
         )  # fmt: skip
 

@@ -136,16 +136,16 @@ class Contents:
         """The changes with one of these states."""
         return [pair for pair in self.found if self.statuses[pair[0]][pair[1]].state in states]
 
-    def short(self, place: int) -> str:
+    def short(self, number: int) -> str:
         """The short id of a commit of the record."""
-        commit = self.record.commits[place]
+        commit = self.record.commits[number]
         return self._shorts.get(commit, commit[: names.SHORT])
 
-    def commit(self, place: int) -> model.CommitData:
+    def commit(self, number: int) -> model.CommitData:
         """A commit of the record."""
-        commit = self.record.commits[place]
+        commit = self.record.commits[number]
         if commit not in self._commits:
-            short = self.short(place)
+            short = self.short(number)
             url = f"commits/{short}.html" if commit in self._shorts else None
             self._commits[commit] = names.commit(self.record.details[commit], short, url)
         return self._commits[commit]

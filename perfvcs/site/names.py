@@ -12,7 +12,7 @@ from perfvcs.git.project import Commit
 from perfvcs.index.lines import Line
 from perfvcs.profile import Environment
 from perfvcs.site import model
-from perfvcs.store.place import fold
+from perfvcs.store.document import fold
 from perfvcs.text.characters import shorten
 
 SHORT = 10  # characters of a commit's id
@@ -56,16 +56,16 @@ def shorts(commits: Iterable[str]) -> dict[str, str]:
     return {commit: commit[:SHORT] if counts[commit[:SHORT]] == 1 else commit for commit in listed}
 
 
-def commit(about: Commit, short: str, url: str | None) -> model.CommitData:
+def commit(details: Commit, short: str, url: str | None) -> model.CommitData:
     """A commit as pages show it."""
     return model.CommitData(
-        about.id, short, shorten(about.title, TITLE), shorten(about.author, NAME), shorten(about.when, 40), url
+        details.id, short, shorten(details.title, TITLE), shorten(details.author, NAME), shorten(details.when, 40), url
     )
 
 
-def environments(found: Iterable[Environment]) -> dict[str, model.EnvironmentData]:
+def environments(several: Iterable[Environment]) -> dict[str, model.EnvironmentData]:
     """The environments by fingerprint, each with a name that no other has: the values in which they differ."""
-    known: dict[str, Environment] = {one.fingerprint: one for one in found}
+    known: dict[str, Environment] = {one.fingerprint: one for one in several}
     order = [*FIRST, *sorted({name for one in known.values() for name in one.fields} - {*FIRST})]
     telling = [name for name in order if len({one.fields.get(name) for one in known.values()}) > 1]
     if len(known) == 1:

@@ -24,7 +24,7 @@ from perfvcs.git.stream import BRANCH, Import, blob_id
 from perfvcs.lock import alone_in
 from perfvcs.profile import MAX_BYTES, Profile
 from perfvcs.store import layout
-from perfvcs.store.place import PLACE, Damaged, damaged, place, verified
+from perfvcs.store.document import PROFILE_PATH, Damaged, damaged, path_of, verified
 
 FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -173,7 +173,7 @@ class Store:
         with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
             for old, profile in chain([first], waiting):
                 document = profile.encode()
-                paths.append(place(profile, document))
+                paths.append(path_of(profile, document))
                 if old is not None:
                     changes.setdefault(old, None)
                 changes[paths[-1]] = stream.blob(document)
@@ -262,7 +262,7 @@ class Store:
     def paths(self, commit: str | None = None, *, at: str | None = None) -> list[str]:
         """The paths of all profiles, or of those of one commit of the project; ``at``: as they were at a commit of the store."""
         within = [f"{commit[:2]}/{commit}/"] if commit else []
-        return [moved.path for moved in self.entries(*within, at=at) if PLACE.fullmatch(moved.path)]
+        return [moved.path for moved in self.entries(*within, at=at) if PROFILE_PATH.fullmatch(moved.path)]
 
     def entries(self, *within: str, at: str | None = None) -> Iterator[BlobChange]:
         """Everything that is in the store now, or at one of its commits, foreign files too, as if it had just come."""

@@ -8,7 +8,7 @@ from perfvcs.errors import PerfError
 from perfvcs.git.bare import Fault
 from perfvcs.profile import Malformed, Profile, decode
 
-PLACE = re.compile(r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)")
+PROFILE_PATH = re.compile(r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)")
 MAX_FOLDED = 40
 
 
@@ -27,7 +27,7 @@ def fold(text: str) -> str:
     return re.sub(r"[^a-z0-9._]+", "-", text[:1000].lower())[:MAX_FOLDED].strip("-._")
 
 
-def place(profile: Profile, document: bytes) -> str:
+def path_of(profile: Profile, document: bytes) -> str:
     """The path in the store of a profile with this document."""
     import hashlib
 
@@ -40,7 +40,7 @@ def verified(path: str, document: bytes | Fault) -> Profile:
     """The profile in a document that was read from ``path``; raises Damaged unless it belongs there."""
     import hashlib
 
-    match = PLACE.fullmatch(path)
+    match = PROFILE_PATH.fullmatch(path)
     if match is None:
         raise damaged(path, "it is not at a profile's place")
     if isinstance(document, Fault):
@@ -51,8 +51,8 @@ def verified(path: str, document: bytes | Fault) -> Profile:
         profile = decode(document)
     except Malformed as error:
         raise damaged(path, str(error)) from None
-    if place(profile, document) != path:
-        raise damaged(path, f"it belongs at {place(profile, document)}")
+    if path_of(profile, document) != path:
+        raise damaged(path, f"it belongs at {path_of(profile, document)}")
     return profile
 
 
