@@ -1,4 +1,5 @@
-# make demo    measure eight releases of a real package and a skip list in Python and C++, check neighbours, write the pages (about ten minutes)
+# make demo    measure eight releases of a real package, check neighbours, write the pages (about five minutes)
+# make demo-curves  the same of a skip list in Python and C++, every call against its size
 # make test    lint, types and every test; with ARGS only pytest with these: make test ARGS='-k store'
 # make coverage  lint, types, every test, and the branches of the code that the tests take, in all processes (slower; continuous integration)
 # make lint    ruff and mypy only
@@ -15,15 +16,17 @@ IN_TEST = .venv-test/bin/python -m
 NOT = --extend-exclude demo/sqlparse,demo/skiplist
 COVERED = COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(CURDIR)/.coverage"
 
-.PHONY: help demo test coverage lint fresh clean
+.PHONY: help demo demo-curves test coverage lint fresh clean
 
 unexport PYTHONDONTWRITEBYTECODE # pytest keeps the tests that it has prepared, mypy and Python what they have compiled
 
 help:
 	@sed -n 's/^# \(make [a-z]* .*\)/\1/p' Makefile
 
-demo: demo/built demo/skiplist/built
+demo: demo/built
 	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/demo/run.sh demo
+
+demo-curves: demo/skiplist/built
 	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/skiplist/run.sh demo
 
 # Everything is run, whatever failed before; the end names what did. (No $(MAKE) in here: --dry-run would run it.)

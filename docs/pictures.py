@@ -1,7 +1,7 @@
 """Makes the pictures of the pages: ``python docs/pictures.py [NAME ...]`` writes them to docs/images.
 
-The numbers are made up, always the same ones, but for those of `make demo` in "comparison" and "slip"; what draws them are the tool's own
-views. It needs git, Chromium and chromedriver.
+The numbers are made up, always the same ones, but for "comparison" (of `make demo`) and "slip" (of `make demo-curves`); what draws them
+are the tool's own views. It needs git, Chromium and chromedriver.
 """
 
 from __future__ import annotations
@@ -258,15 +258,15 @@ def demo(folder: Path) -> Subject:
 
 
 def slip(folder: Path) -> Subject:
-    """The C++ skip list before and with its linear error, as `make demo` measured them."""
+    """The C++ skip list before and with its linear error, as `make demo-curves` measured them."""
     return measured(folder, "skiplist/cpp", "v3", "v4")
 
 
 def measured(folder: Path, name: str, *revisions: str) -> Subject:
-    """Two revisions of a repository that `make demo` measured."""
+    """Two revisions of a repository that `make demo` or `make demo-curves` measured."""
     there = Path(__file__).parents[1] / "demo" / name
     if not (there / ".perf").exists():
-        sys.exit(f"{name}: run `make demo` first")
+        sys.exit(f"{name}: run `make demo` and `make demo-curves` first")
     repository = Repository.find(Path(copytree(there, folder / "demo")))
     repository.refresh()
     return subject_of(repository, revisions)
