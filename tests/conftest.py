@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib.util
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
@@ -22,9 +25,20 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("load", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # others may use the machine too
 settings.load_profile("load")
 
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent  # of the repository
 LACK = "missing here: "  # how the reason begins of a test that is skipped for what the machine lacks
 Once = Callable[[str, Callable[[Path], object]], Path]
 UNUSUAL = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")  # set in many containers, seldom where people work
+
+
+def script(path: Path) -> ModuleType:
+    """A script as a module, named after its folder and itself."""
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    assert spec and spec.loader
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    return module
 
 
 class Project:
@@ -188,6 +202,23 @@ def processes_in(folder: Path) -> list[list[str]]:
 def _killed(pid: int) -> bool:
     pending = re.findall(r"^S\w+Pnd:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), flags=re.MULTILINE)
     return any(int(signals, 16) & 1 << signal.SIGKILL - 1 for signals in pending)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A headless Chromium with a profile folder of its own."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    flags = "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update"
+    for flag in [*flags.split(), "disable-sync", "disable-dev-shm-usage", f"user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+    driver.set_script_timeout(60)
+    yield driver
+    driver.quit()
 
 
 @pytest.fixture

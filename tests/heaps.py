@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from conftest import TESTS
+
 from perfvcs import plugins
 from perfvcs.collector import Observations, Run
 
-SOURCES = Path(__file__).parent / "native" / "memory"
+SOURCES = TESTS / "native" / "memory"
 TOLD = re.compile(
     r"/\* allocates (?P<count>\d+) blocks, (?P<bytes>\d+) bytes, at most (?P<peak>\d+), leaves (?P<leaked>\d+), in (?P<functions>.+) \*/"
 )

@@ -1,0 +1,56 @@
+"""Pages that are read as text, and opened in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfvcs import page
+from perfvcs.subject import Subject
+
+BROWSER = pytest.mark.needs("chromium", "chromedriver")
+LIMIT = 3_000_000
+
+
+def documents(html: str) -> list[dict[str, Any]]:
+    """The bokeh documents of a page."""
+    packed = re.findall(r'<script type="application/gzip">([^<]*)</script>', html)
+    return [json.loads(gzip.decompress(base64.b64decode(text))) for text in packed]
+
+
+def views(html: str) -> list[str]:
+    return re.findall(r'data-view="(\w+)"', html)
+
+
+class Opened:
+    """A page in the browser, opened at a width, with every figure that is in sight drawn."""
+
+    def __init__(self, browser: Any, folder: Path, subject: Subject, width: int = 1400, height: int = 4000) -> None:
+        self.browser = browser
+        path = folder / "page.html"
+        path.write_text(page.render(subject), encoding="utf-8")
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.get_log("browser")
+        browser.get(path.as_uri())
+        self.run("document.querySelector('.figure')?.scrollIntoView({block: 'center'})")
+        self.wait("!document.querySelector('.figure') || Number(document.documentElement.dataset.drawn) > 0")
+
+    def run(self, script: str) -> Any:
+        return self.browser.execute_script(f"return {script}")
+
+    def wait(self, condition: str) -> None:
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.browser, 60).until(lambda driver: driver.execute_script(f"return {condition}"))
+
+    def problems(self) -> list[str]:
+        """What the console says above chatter, and what was drawn or loaded that should not."""
+        found = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        return found + self.run("performance.getEntriesByType('resource').map(entry => entry.name)")

@@ -1,0 +1,329 @@
+"""Verdicts that were measured in turns are steps of the history, and one judge speaks everywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from conftest import Project, Said
+from histories import OTHER, SORT, grow, measured, stepped, store, told
+from samples import interleaved, noisy, sample_profile
+
+from perfvcs.history import remarks
+from perfvcs.history.finding import Newest, Noisier, Switching
+from perfvcs.index.lines import Line
+from perfvcs.profile import Collected, Metric, Profile
+
+Perf = Callable[..., Said]
+QUICK = ("--profiles", "0")
+
+
+@pytest.fixture
+def commits(project: Project) -> list[str]:
+    return grow(project, 40)
+
+
+def in_turns(commits: Sequence[str], factors: Sequence[float], seed: int = 5, count: int = 10, **overrides: Any) -> list[Profile]:
+    """One session of these commits, each so many times as slow as a program of 10 ms; rounds differ by a tenth."""
+    random = Random(seed)
+    rounds = [0.010 * random.lognormvariate(0, 0.1) for _ in range(count)]
+    walls = [[one * factor * random.lognormvariate(0, 0.002) for one in rounds] for factor in factors]
+    return interleaved(commits, walls, session=f"20261120T093000-{seed:06}", job=SORT, **overrides)
+
+
+def apart(commits: Sequence[str], factors: Sequence[float], seed: int = 1, count: int = 10) -> list[Profile]:
+    """A session per commit, all executions of one after those of another."""
+    return [
+        sample_profile(
+            noisy(0.010 * factor, count, seed=seed + number), commit=commit,
+            collected=Collected(f"20261120T093000-{seed:03}{number:03}", f"2026-11-20T09:{number % 60:02}:00Z", "", "perfvcs 0.1.0"),
+        )
+        for number, (commit, factor) in enumerate(zip(commits, factors, strict=True))
+    ]  # fmt: skip
+
+
+def walls(perf: Perf, *args: str) -> list[dict[str, Any]]:
+    return [finding for finding in told(perf, *args)["findings"] if finding["metric"] == "wall"]
+
+
+def site() -> dict[str, Any]:
+    """The page of the wall time."""
+    (page,) = [
+        page for path in Path("site/series").glob("*.json")
+        if (page := json.loads(path.read_text())["page"])["metric"] == "wall time"
+    ]  # fmt: skip
+    found: dict[str, Any] = page
+    return found
+
+
+# -- steps that were measured in turns ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factors", [(1.0, 1.2), (1.0, 1.2, 1.2), (1.0, 1.0, 20.0, 20.0, 20.0)])
+def test_a_verdict_measured_in_turns_is_a_step_however_short_the_series(
+    commits: list[str], perf: Perf, factors: tuple[float, ...]
+) -> None:
+    store(*in_turns(commits[: len(factors)], factors))
+    changed = next(place for place, factor in enumerate(factors) if factor != 1)
+    found = told(perf)
+    (step,) = [finding for finding in found["findings"] if finding["metric"] == "wall"]
+    assert (step["word"], step["commit"], step["commits"]) == ("degradation", commits[changed], 1)
+    assert step["detectors"][-1] == "turns"
+    assert step["low"] < factors[changed] - 1 < step["high"]
+    assert found["short"] == []
+    out = perf("history").out
+    assert "measured in turns" in out and "too short" not in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    perf("publish", "site", *QUICK)
+    assert [(one["word"], one["commit"]["id"]) for one in site()["steps"]] == [("degradation", commits[changed])]
+    assert json.loads(Path("site/index.json").read_text())["page"]["open"] == 2  # wall and CPU time
+    shown = perf("show", "sort", "--text").out
+    assert "lasting degradation" in shown
+
+
+def test_the_step_has_the_numbers_of_perf_check(commits: list[str], perf: Perf) -> None:
+    store(*in_turns(commits[:4], [1.0, 1.05, 1.05, 1.02]))
+    steps = walls(perf)
+    assert [(step["commit"], step["word"]) for step in steps] == [(commits[3], "improvement"), (commits[1], "degradation")]
+    for step, (before, after) in zip(steps, [(2, 3), (0, 1)], strict=True):
+        report = json.loads(perf("check", "--json", commits[before], commits[after], code=None).out)
+        (change,) = [change for change in report["changes"] if change["metric"] == "wall"]
+        assert [step[name] for name in ("effect", "low", "high", "p")] == [
+            change[name] for name in ("effect", "low", "high", "p")
+        ]
+        assert (step["before"], step["after"]) == (change["baseline"], change["target"])
+
+
+def test_a_commit_that_was_not_measured_may_be_the_step(commits: list[str], perf: Perf) -> None:
+    store(*in_turns([commits[0], commits[3]], [1.0, 1.2]))
+    (step,) = walls(perf)
+    assert (step["commit"], step["first"], step["last"], step["commits"]) == (commits[3], commits[1], commits[3], 3)
+
+
+def test_sessions_that_overlap_make_one_history(commits: list[str], perf: Perf) -> None:
+    store(
+        *in_turns(commits[:2], [1.0, 1.1]),
+        *in_turns(commits[1:3], [1.5, 1.5], seed=6),
+        *in_turns(commits[2:4], [3.0, 3.3], seed=7),
+    )
+    assert [step["commit"] for step in walls(perf)] == [commits[3], commits[1]]
+
+
+def test_the_two_machines_of_a_pair_are_judged_each_for_itself(commits: list[str], perf: Perf) -> None:
+    store(*in_turns(commits[:2], [1.0, 1.1]), *in_turns(commits[:2], [1.0, 1.0], seed=6, environment=OTHER))
+    assert [step["environment"] for step in walls(perf)] == ["0123456789ab"]
+
+
+def test_measured_apart_nothing_is_a_step_of_a_short_history(commits: list[str], perf: Perf) -> None:
+    store(*apart(commits[:3], [1.0, 1.2, 1.2]))
+    found = told(perf)
+    assert found["findings"] == []
+    assert found["short"] == [{"benchmark": "sort", "metric": "wall"}]
+
+
+def test_false_alarms_of_many_pairs_are_no_steps(project: Project, perf: Perf) -> None:
+    commits = grow(project, 80)
+    store(*in_turns(commits, [1.0] * 80, seed=11))
+    words = {
+        change["word"]
+        for report in json.loads(perf("check", "--json", f"{commits[0]}..{commits[-1]}", code=None).out)
+        for change in report["changes"]
+    }
+    assert "same" in words
+    assert walls(perf) == []
+
+
+# -- contradictions ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_of_the_series_that_turns_deny_is_reported_as_contradicted(commits: list[str], perf: Perf) -> None:
+    machine = measured(commits, stepped(40, 20, 0.010, 0.011), spread=0.004)
+    store(*machine, *in_turns(commits[19:21], [1.0, 1.0]))
+    (step,) = walls(perf)
+    assert step["commit"] in commits[19:22]
+    assert "measured in turns the commits are the same" in step["contradiction"]
+    out = perf("history").out
+    assert "contradicted: the series steps here" in " ".join(out.split())
+    assert all(len(line) <= 80 for line in out.splitlines())
+    perf("publish", "site", *QUICK)
+    front = json.loads(Path("site/index.json").read_text())["page"]
+    assert (front["open"], front["over"]) == (0, 1)
+    assert "contradicted" in perf("show", "sort", "--text").out
+
+
+def test_a_verdict_that_the_series_does_not_show_is_reported_as_contradicted(commits: list[str], perf: Perf) -> None:
+    store(*apart(commits[:20], [1.0] * 20), *in_turns(commits[20:22], [1.0, 1.2]), *apart(commits[22:], [1.1] * 18, seed=50)[:0])
+    (step,) = walls(perf)
+    assert step["contradiction"] == ""
+    store(*apart(commits[22:], [1.0] * 18, seed=50))
+    (step,) = [step for step in walls(perf) if step["commit"] == commits[21]]
+    assert step["word"] == "degradation"
+    assert step["contradiction"].startswith("measured in turns it changed; the series as a whole says")
+
+
+# -- one judge ---------------------------------------------------------------------------------------------------------------------------
+
+
+def said(perf: Perf, commits: Sequence[str]) -> dict[str, list[str]]:
+    """What each display says of neighbours: a word per pair."""
+    pairs = list(pairwise(commits))
+    found: dict[str, list[str]] = {"check": [], "log": []}
+    for before, after in pairs:
+        report = json.loads(perf("check", "--json", before, after, code=None).out)
+        found["check"] += [change["word"] for change in report["changes"] if change["metric"] == "wall"]
+    rows = {row["commit"]: row["verdict"] for row in json.loads(perf("log", "--json", "--all", "-n", "99").out)["commits"]}
+    for _, after in pairs:
+        found["log"] += list(rows[after]["words"])
+    perf("publish", "site", *QUICK)
+    found["site"] = site()["tracks"][0]["words"][1:]
+    front = json.loads(Path("site/index.json").read_text())["page"]["rows"][0]["cells"]
+    found["front"] = [cell["word"] for cell in front if cell["word"] != "new"][::-1]
+    perf("show", "sort", "-o", "page.json")
+    found["show"] = [point["verdict"] for point in points(json.loads(Path("page.json").read_text())) if point["verdict"]]
+    return found
+
+
+def points(document: Any) -> list[dict[str, Any]]:
+    """The points of the wall time in the JSON of a page."""
+    if isinstance(document, dict):
+        if "points" in document and document.get("metric") == "wall":
+            found: list[dict[str, Any]] = document["points"]
+            return found
+        document = list(document.values())
+    return next((found for part in document if (found := points(part))), []) if isinstance(document, list) else []
+
+
+@pytest.mark.parametrize("count", [1, 3, 10])
+@pytest.mark.parametrize("commits_measured", [3, 9])
+def test_check_log_show_and_site_say_the_same_of_imported_neighbours(
+    commits: list[str], perf: Perf, count: int, commits_measured: int
+) -> None:
+    factors = [1.0] * (commits_measured - 1) + [1.04]
+    chosen = commits[:commits_measured]
+    store(*apart(chosen, factors, count=count))
+    found = said(perf, chosen)
+    assert found["check"] == found["show"] == found["site"] == found["log"], found
+    assert found["front"] == found["check"][-11:]
+    expected = {(1, 3): "inconclusive", (3, 3): "suspected", (10, 3): "suspected", (10, 9): "degradation"}
+    if (count, commits_measured) in expected:
+        assert found["check"][-1] == expected[count, commits_measured]
+
+
+def test_the_words_of_pairs_in_turns_are_the_same_everywhere(commits: list[str], perf: Perf) -> None:
+    profiles = in_turns(commits[:5], [1.0, 1.05, 1.05, 1.5, 1.2])
+    store(*(sample_profile(profile.resources.metrics["wall"], commit=profile.commit, collected=profile.collected, design=profile.design)
+            for profile in profiles))  # fmt: skip
+    found = said(perf, commits[:5])
+    assert found["check"] == ["degradation", "same", "degradation", "improvement"]
+    assert found["check"] == found["show"] == found["site"] == found["log"] == found["front"]
+    steps = [(step["commit"], step["word"]) for step in walls(perf)][::-1]
+    assert steps == [(commits[1], "degradation"), (commits[3], "degradation"), (commits[4], "improvement")]
+    assert [(one["commit"]["id"], one["word"]) for one in site()["steps"]][::-1] == steps
+    feed = Path("site/changes.atom").read_text()
+    assert [len(re.findall(word, feed)) > 0 for word in ("degradation", "improvement")] == [True, True]
+
+
+# -- the newest value --------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_of_many_single_values_is_judged_by_their_level(project: Project, perf: Perf) -> None:
+    commits = grow(project, 60)
+    store(*apart(commits, [1.0] * 59 + [100.0], count=1))
+    out = perf("check", code=3).out
+    assert "degradation" in out and "against the level of 59 earlier commits" in " ".join(out.split())
+    (newest,) = told(perf)["newest"]
+    assert (newest["word"], newest["commit"], newest["support"]) == ("degradation", commits[59], 59)
+    assert "degradation at the newest commit" in " ".join(perf("history").out.split())
+    perf("publish", "site", *QUICK)
+    assert site()["tracks"][0]["words"][-1] == "degradation"
+    assert "degradation at the newest commit" in site()["remarks"][0]["text"]
+    assert "degradation at the newest commit" in " ".join(perf("show", "sort", "--text").out.split())
+
+
+def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(commits: list[str], perf: Perf) -> None:
+    store(*apart(commits[:7], [1.0] * 6 + [100.0], count=1))
+    report = json.loads(perf("check", "--json", commits[5], commits[6], code=None).out)
+    assert [change["word"] for change in report["changes"]] == ["suspected"]
+    report = json.loads(perf("check", "--json", commits[4], commits[5], code=None).out)
+    assert [change["word"] for change in report["changes"]] == ["inconclusive"]
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_one_commit_equal_dates_and_values_that_cannot_be_used(commits: list[str], perf: Perf) -> None:
+    store(*in_turns(commits[:1], [1.0]))
+    assert told(perf)["findings"] == []
+    store(*measured(commits[1:3], [0.0, -1.0]), *in_turns(commits[3:5], [1.0, 1.2], seed=9))
+    found = told(perf)
+    assert [step["commit"] for step in found["findings"] if step["metric"] == "wall"] == [commits[4]]
+    assert found["unusable"] == 2
+    perf("publish", "site", *QUICK)
+
+
+def test_a_history_that_was_rewritten_is_judged_along_the_new_line(project: Project, perf: Perf) -> None:
+    old = grow(project, 4)
+    repository = store(*in_turns(old, [1.0, 1.2, 1.2, 1.2]))
+    assert [step["commit"] for step in walls(perf)] == [old[1]]
+    project.git("reset", "--quiet", "--hard", old[0])
+    new = grow(project, 3, "Again")
+    assert walls(perf) == []
+    repository.store.add(in_turns([old[0], *new], [1.0, 1.0, 1.3, 1.3], seed=8), "Again")
+    assert [step["commit"] for step in walls(perf)] == [new[1]]
+
+
+def test_a_metric_that_changes_its_direction_begins_anew(commits: list[str], perf: Perf) -> None:
+    store(
+        *in_turns(commits[:2], [1.0, 1.2], metrics={"wall": Metric("s"), "cpu": Metric("s")}),
+        *in_turns(commits[1:3], [1.2, 2.0], seed=6, metrics={"wall": Metric("s", "higher"), "cpu": Metric("s")}),
+    )
+    steps = {(step["commit"], step["better"]): step["word"] for step in walls(perf)}
+    assert steps == {(commits[1], "lower"): "degradation", (commits[2], "higher"): "improvement"}
+
+
+# -- what is known is displayed ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_log_marks_the_steps_that_are_known_and_computes_none(commits: list[str], perf: Perf) -> None:
+    store(*in_turns(commits[:3], [1.0, 1.2, 1.2]))
+    assert "lasting" not in perf("log").out
+    (step,) = walls(perf)
+    lines = perf("log").out.splitlines()
+    (mark,) = [line for line in lines if "lasting degradation" in line and line.endswith("sort, wall time")]
+    assert lines[[line[:10] for line in lines].index(commits[1][:10]) + 1 :][:2].count(mark) == 1
+    assert all(len(line) <= 80 for line in lines)
+    rows = {row["commit"]: row["steps"] for row in json.loads(perf("log", "--json").out)["commits"]}
+    (row,) = [row for row in rows[commits[1]] if row["metric"] == "wall"]
+    assert (row["word"], row["effect"]) == ("degradation", step["effect"])
+    assert rows[commits[0]] == rows[commits[2]] == []
+    Path("perf.toml").write_text("check_rules = 7\n[[check]]\n")
+    assert "lasting" not in perf("log").out
+
+
+def test_switching_and_a_changed_spread_are_told_in_words() -> None:
+    line = Line(SORT, OTHER, "sort", None, "wall", "s", "lower")
+    first, last = "a" * 40, "b" * 40
+    switching = Switching(line, 3, first, last, (0.0121, 0.0137), (0.6, 0.4), 41)
+    assert remarks.switching(switching) == f"switches between 12.1 ms (60 %) and 13.7 ms (40 %) since {first[:10]}, 41 times"
+    assert remarks.noisier(Noisier(line, 3, first, 0.012, 0.041, 1e-9)) == (
+        f"noisier since {first[:10]}: values differ by 4.1 %, before by 1.2 %"
+    )
+    assert remarks.noisier(Noisier(line, 3, first, 0.041, 0.012, 1e-9)).startswith("calmer")
+    newest = Newest(line, 9, last, first, "suspected", -0.2, 0.008, 0.01, 0.0095, 0.0105, 1e-5, 7)
+    assert remarks.newest(newest) == (
+        f"suspected improvement at the newest commit {last[:10]}, since {first[:10]}: 8 ms, -20.0 % against the level of 10 ms,"
+        " where 99.9 % of single values are from 9.5 ms to 10.5 ms; only 7 earlier values are at this level, and the next commit confirms"
+        " or withdraws it"
+    )
+    rarely = replace(newest, support=40, chance=0.0031)
+    assert remarks.newest(rarely).endswith(
+        "; a value as far away has a chance of 0.31 %, and the next commit confirms or withdraws it"
+    )
+    assert remarks.newest(replace(newest, word="improvement")).endswith("from 9.5 ms to 10.5 ms")

@@ -1,0 +1,203 @@
+"""The modules import one way: no cycles, and the order of layers that the design fixes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, script
+
+LAYERS = (  # docs/architecture.md draws the same
+    {"errors", "interruption", "foreign", "text", "bench"},
+    {"keeper"},
+    {"profile", "native", "statistics", "units", "rules", "descriptors", "wholefile"},
+    {"git"},
+    {"lock", "summary", "environment", "process", "plugins", "collector", "postprocessor", "linuxperf", "fork", "workloads"},
+    {"store", "launcher"},
+    {"index", "collectors", "postprocessors", "formats"},
+    {"jobs", "check"},
+    {"gate"},
+    {"subject", "repository"},
+    {"history"},
+    {"drawing"},
+    {"view"},
+    {"views"},
+    {"plan"},
+    {"measure"},
+    {"page", "hooks"},
+    {"reports", "exchange"},
+    {"site"},
+    {"commands", "pytestplugin"},
+    {"cli"},
+    {"entry"},
+    {"__main__"},
+)
+TIED = ("check", "complexity")  # rooms with folders that import each other
+FAMILIES = {"collectors", "postprocessors", "views"}
+NOT_FOR_FAMILIES = {
+    "store",
+    "git",
+    "index",
+    "jobs",
+    "repository",
+    "measure",
+    "history",
+    "reports",
+    "exchange",
+    "commands",
+    "cli",
+}
+
+
+@cache
+def rooms() -> Any:
+    """docs/rooms.py."""
+    return script(ROOT / "docs" / "rooms.py")
+
+
+@cache
+def house() -> Any:
+    """The modules and rooms of this checkout, as docs/rooms.py sees them."""
+    return rooms().House(ROOT)
+
+
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    return house().imports
+
+
+def layer(module: str) -> str:
+    """The second part of a dotted name: ``perfvcs.check.verdict`` -> ``check``."""
+    return (module + ".").split(".")[1]
+
+
+@cache
+def reached(start: str) -> frozenset[str]:
+    """Every module of ours that importing ``start`` may import, however far; and click."""
+    found = house().reached(start)
+    return frozenset({name for module in found for name in house().imports[module] if name in found or name.startswith("click")})
+
+
+def test_every_module_is_on_one_floor(graph):
+    rooms = {layer(name) for name in graph} - {""}
+    floors = [room for floor in LAYERS for room in floor]
+    assert len(floors) == len(set(floors))
+    assert rooms == set(floors)
+
+
+def test_the_arrows_between_rooms_point_one_way():
+    tops: dict[str, set[str]] = {}
+    for room, others in house().arrows.items():
+        top = room.partition(".")[0]
+        tops.setdefault(top, set()).update({other.partition(".")[0] for other in others} - {top})
+    try:
+        TopologicalSorter(tops).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_folders_inside_a_room_are_not_tied_either():
+    """But for those that are known to be; none may be added."""
+    for circle in rooms().circles(house().arrows):
+        assert any(all(known in room.split(".") for room in circle) for known in TIED), f"a circle: {', '.join(sorted(circle))}"
+
+
+def test_the_page_of_the_architecture_names_every_room_and_no_other(graph):
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    block = page[page.index("perfvcs/\n") :].partition("\n```")[0]
+    named = re.findall(r"^  ?(\w+)(?:/|\.py) ", block, flags=re.MULTILINE)
+    families = [family for line in block.splitlines() if not line.startswith(" ") for family in re.findall(r"\b(\w+)/", line)]
+    beside = re.findall(r"\b(\w+)\.py", " ".join(line for line in block.splitlines() if re.match(r"  \w+\.py", line)))
+    rooms = {layer(name) for name in graph} - {""}
+    assert rooms - FAMILIES <= {*named, *beside}, "rooms that the page does not name"
+    assert set(named) <= rooms, "rooms that are not there"
+    assert {*families} == FAMILIES | {"perfvcs"}, "the families"
+
+
+def test_no_module_imports_itself_in_a_circle(graph):
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("level", range(len(LAYERS)))
+def test_a_layer_imports_none_above_it(graph, level):
+    above = set().union(*LAYERS[level + 1 :])
+    for module in graph:
+        if layer(module) in LAYERS[level]:
+            wrong = [name for name in reached(module) if name.startswith("perfvcs.") and layer(name) in above]
+            assert not wrong, f"{module} must not import {wrong}"
+
+
+def test_families_know_neither_the_store_nor_the_command_line(graph):
+    for module in graph:
+        if layer(module) in FAMILIES:
+            everything = reached(module)
+            wrong = [name for name in everything if name.startswith("perfvcs.") and layer(name) in NOT_FOR_FAMILIES]
+            assert not wrong, f"{module} must not import {wrong}"
+            assert not any(name.split(".")[0] == "click" for name in everything), f"{module} must not import click"
+
+
+def test_a_collector_is_imported_by_none_but_itself(graph):
+    for module, imports in graph.items():
+        own = tuple(module.split(".")[1:3])
+        for name in imports:
+            family, member = (*name.split(".")[1:3], "", "")[:2]
+            if family == "collectors" and member not in ("", "_shared"):
+                assert own == (family, member), f"{module} must not import {name}: plugins.py finds collectors by their names"
+
+
+def test_the_recorder_of_c_has_one_way_in(graph):
+    recorder = "perfvcs.collectors.complexity.native"
+    for module, imports in graph.items():
+        if not f"{module}.".startswith(f"{recorder}."):
+            assert not [name for name in imports if name.startswith(f"{recorder}.")], module
+
+
+def test_only_the_command_line_imports_click(graph):
+    wrong = [name for name, imports in graph.items() if layer(name) not in ("cli", "commands") and "click" in imports]
+    assert not wrong
+
+
+def test_only_the_room_of_git_runs_it():
+    def runs_git(path: Path) -> bool:
+        nodes = ast.walk(ast.parse(path.read_text()))
+        commands = (node.elts[0] for node in nodes if isinstance(node, ast.List | ast.Tuple) and node.elts)
+        return any(isinstance(word, ast.Constant) and word.value == "git" for word in commands)
+
+    found = {name for name, path in house().modules.items() if runs_git(path)}
+    assert found == {"perfvcs.git.command", "perfvcs.environment"}, (
+        "the environment records git's version, and runs it for nothing else"
+    )
+
+
+def test_nothing_imports_a_family_by_its_bare_name(graph):
+    for module, imports in graph.items():
+        assert not {name.split(".")[0] for name in imports} & FAMILIES, module
+
+
+def test_scripts_import_what_exists() -> None:
+    """Nobody runs every benchmark after a rename."""
+    scripts = [path for folder in ("benchmarks", "docs", "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
+    wanted = {
+        (node.module, alias.name): script
+        for script in scripts
+        for node in ast.walk(ast.parse(script.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "perfvcs"
+        for alias in node.names
+    }
+    assert wanted
+    lost = [
+        f"{script.name}: {module}.{name}"
+        for (module, name), script in wanted.items()
+        if not hasattr(import_module(module), name) and find_spec(f"{module}.{name}") is None
+    ]
+    assert lost == []

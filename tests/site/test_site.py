@@ -1,0 +1,788 @@
+"""A published site in a real browser: quiet, narrow and wide, light and dark, by mouse and by keyboard, whatever the names are."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+import pytest
+from browsing import BROWSER, LIMIT
+from click.testing import CliRunner
+from conftest import ROOT, Once, Project
+from pictures import ATTACKS
+from samples import sample_profile
+
+from perfvcs.cli import group
+from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
+from perfvcs.repository import Repository
+from perfvcs.text import quantity
+
+pytestmark = BROWSER
+COMMITS = 48
+OPEN, ACCEPTED, BETTER = 40, 28, 14  # places of the steps
+PLACES = [
+    Environment({"cpu": "AMD EPYC 7B13", "kernel": "6.1.0"}, "0123456789ab"),
+    Environment({"cpu": "Arm Neoverse"}, "ba9876543210"),
+]
+REASON = "it checks its input now"
+WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", event => violations.push(event.violatedDirective + " " + event.blockedURI));
+window.alert = words => violations.push("alert " + words);
+"""
+CONTRAST = """
+const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+const light = colour => parts(colour).slice(0, 3).map(c => c / 255).map(c => c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+  .reduce((sum, c, turn) => sum + c * [.2126, .7152, .0722][turn], 0);
+const contrast = (one, other) => {
+  const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+  return (high + .05) / (low + .05);
+};
+"""
+# Text whose contrast with what is painted behind it is too low: WCAG 2.1, AA.
+PALE = f"""{CONTRAST}
+const behind = one => {{
+  for (; one; one = one.parentElement) {{
+    const colour = getComputedStyle(one).backgroundColor;
+    if (parts(colour)[3] !== 0) return colour;
+  }}
+  return "rgb(255, 255, 255)";
+}};
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = new Set();
+while (walker.nextNode()) {{
+  const one = walker.currentNode.parentElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
+  const seen = walker.currentNode.textContent.trim() && box.width && box.height && style.visibility === "visible";
+  if (!seen || one.closest(":disabled")) continue;
+  const ratio = contrast(one instanceof SVGElement ? style.fill : style.color, behind(one));
+  if (ratio < 4.5) found.add(`${{one.tagName}}.${{one.getAttribute("class")}} ${{ratio.toFixed(2)}}`);
+}}
+return [...found];
+"""
+# Marks of figures that hardly differ from the paper.
+FAINT = f"""{CONTRAST}
+const paper = getComputedStyle(document.body).backgroundColor;
+return [...document.querySelectorAll(".dot, .mark, .level, .mean, .bold")].filter(one => {{
+  const {{fill, stroke}} = getComputedStyle(one);
+  return ![fill, stroke].some(colour => colour !== "none" && contrast(colour, paper) >= 3);
+}}).map(one => one.getAttribute("class"));
+"""
+VISIBLE = "[...document.querySelectorAll('tr[data-item]')].filter(row => row.offsetParent)"
+SIGHT = "document.querySelector('#history .reach').textContent.match(/(\\d+) of \\d+ commits in sight/)?.[1]"
+
+
+def grown(project: Project, titles: Sequence[str], author: str = "Ada Lovelace") -> list[str]:
+    """A commit for each title, each with a file of its own."""
+    stream = b""
+    for number, title in enumerate(titles):
+        name = title.replace("\x00", "") or "blank"
+        data, path = name.encode(), json.dumps(f"src/{number} {name}"[:180].replace("\n", " "), ensure_ascii=False).encode()
+        person = f"{author} <ada@example.org> {1_790_000_000 + 86_400 * number} +0000".encode()
+        stream += b"commit refs/heads/main\nauthor %b\ncommitter %b\ndata %d\n%b\n" % (person, person, len(data), data)
+        stream += b"M 100644 inline %b\ndata 1\nx\n" % path
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=project.root, input=stream, check=True)
+    project.git("reset", "--quiet", "--hard", "main")
+    return project.git("rev-list", "--reverse", "HEAD").split()
+
+
+def profiles(
+    commits: Sequence[str], job: Job, names: Sequence[str], seed: int, units: Sequence[str] = ("s", "B")
+) -> Iterator[Profile]:
+    """On every commit, in both environments, ten executions of some units under two metrics; the first job's time has three steps."""
+    random = Random(seed)
+    for number, commit in enumerate(commits):
+        for turn, environment in enumerate(PLACES):
+            collected = Collected(
+                f"20261120T093000-{seed:02}{turn}{number:03}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"
+            )
+            runs = 1 if number % 7 == 3 else 10
+            level = (
+                0.0131
+                * (1 + 0.3 * turn)
+                * (1.12 if number >= ACCEPTED else 1)
+                * (0.93 if number >= BETTER else 1)
+                * (1.09 if number >= OPEN else 1)
+            )
+            wall: list[float | None] = []
+            memory: list[float | None] = []
+            for unit in range(len(names)):
+                here = (level if seed == 0 else 0.02 * (unit + 1)) * random.lognormvariate(0, 0.003)
+                wall += [here * random.lognormvariate(0, 0.002) for _ in range(runs)]
+                memory += [20.5e6 * random.lognormvariate(0, 0.001) for _ in range(runs)]
+            yield sample_profile(
+                commit=commit, job=job, environment=environment, collected=collected,
+                metrics={"wall": Metric(units[0]), "maxrss": Metric(units[1])},
+                resources=Resources(
+                    list(names), [unit for unit in range(len(names)) for _ in range(runs)], list(range(runs)) * len(names),
+                    metrics={"wall": wall, "maxrss": memory},
+                ),
+            )  # fmt: skip
+
+
+def published(project: Project, *found: Profile, profiles: int = 0) -> Path:
+    """The site of these profiles, with pages of so many newest profiles, which cost most."""
+    with chdir(project.root):
+        Repository.find(create=True).store.add(found, "test")
+        title = f"{project.root.name} {ATTACKS[0]}"
+        words = ["publish", "../site", "--title", title, "--profiles", str(profiles)]
+        said = CliRunner().invoke(group, words, catch_exceptions=False)
+    assert said.exit_code == 0, said.output
+    return project.root.parent / "site"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of three benchmarks in two environments with an open, an accepted and a past change, and a better level."""
+    project = Project(tmp_path_factory.mktemp("site") / "sorter")
+    commits = grown(project, [f"Change {number}" for number in range(COMMITS)])
+    jobs = {name: Job(name, "time", f"./{name}", args="--fast", engine="launcher/1") for name in ("sort", "parse", "render")}
+    accepted = {
+        "benchmark": "sort --fast", "uid": "sort", "metric": "wall", "effect": 0.12, "unit": "s", "baseline": commits[ACCEPTED - 1],
+        "target": commits[ACCEPTED], "reason": REASON,
+    }  # fmt: skip
+    lines = "".join(f"3f9c2a1.{name} = {json.dumps(value)}\n" for name, value in accepted.items())
+    project.write("perf-accepted.toml", lines)
+    found = [one for seed, (name, job) in enumerate(jobs.items()) for one in profiles(commits, job, [name], seed)]
+    return published(project, *found, profiles=len(jobs) * len(PLACES))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose every name is an attack."""
+    project = Project(tmp_path_factory.mktemp("hostile") / "attacks")
+    commits = grown(project, [*ATTACKS, *ATTACKS], author="' onmouseover='alert(3)")
+    PLACES[1].fields[ATTACKS[0]] = ATTACKS[1]
+    try:
+        job = Job(ATTACKS[0], "time", ATTACKS[1], args=ATTACKS[3], workload=ATTACKS[2], engine="launcher/1")
+        return published(project, *profiles(commits, job, ATTACKS, 0, (ATTACKS[0], ATTACKS[6])))
+    finally:
+        del PLACES[1].fields[ATTACKS[0]]
+
+
+class Tab:
+    """A page of a site in the browser."""
+
+    def __init__(
+        self, driver: Any, path: Path, anchor: str = "", *, width: int = 1400, scheme: str = "light", height: int = 1000
+    ) -> None:
+        self.driver = driver
+        self.width = width
+        driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        )
+        driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
+        watch = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+        driver.get_log("browser")
+        driver.get("about:blank")
+        driver.get(path.as_uri() + anchor)
+        driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", watch)
+        self.settle()
+
+    def run(self, script: str) -> Any:
+        return self.driver.execute_script(script if script.lstrip().startswith(("const ", "return ")) else f"return {script}")
+
+    def settle(self) -> None:
+        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+
+    def press(self, *keys: str) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver, duration=0).send_keys(*keys).perform()
+        self.settle()
+
+    def point(self, *places: tuple[float, float], down: bool = False, clicks: int = 0) -> None:
+        """Moves the pointer over these places of the window, with its button down from the first on, or clicks at the last."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        actions = ActionChains(self.driver, duration=20)
+        for number, (x, y) in enumerate(places):
+            actions.w3c_actions.pointer_action.move_to_location(round(x), round(y))
+            if down and number == 0:
+                actions.w3c_actions.pointer_action.pointer_down()
+        if down:
+            actions.w3c_actions.pointer_action.pointer_up()
+        for _ in range(clicks):
+            actions.w3c_actions.pointer_action.click()
+        actions.perform()
+        self.settle()
+
+    def box(self, selector: str) -> dict[str, float]:
+        script = f"""const one = document.querySelector({json.dumps(selector)});
+        const {{top, bottom}} = one.getBoundingClientRect();
+        if (bottom > innerHeight || top < 60) one.scrollIntoView({{block: "center"}});
+        return one.getBoundingClientRect().toJSON();"""
+        found: dict[str, float] = self.run(script)
+        return found
+
+    def click(self, selector: str) -> None:
+        box = self.box(selector)
+        self.point((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2), clicks=1)
+
+    def problems(self) -> list[str]:
+        """What the console says, what the policy refused, and what was asked of anybody but the site's own folder."""
+        said = [entry["message"] for entry in self.driver.get_log("browser")]
+        asked = self.run(
+            "performance.getEntriesByType('resource').map(entry => entry.name).filter(name => !/^file:.*\\/assets\\//.test(name))"
+        )
+        refused: list[str] = self.run("window.violations ?? []")
+        return said + refused + asked
+
+    def wide(self) -> int:
+        """Pixels by which the page is wider than the window."""
+        return max(0, int(self.run("document.documentElement.scrollWidth")) - self.width)
+
+
+Open = Callable[..., Tab]
+
+
+@pytest.fixture
+def tab(browser: Any) -> Open:
+    """Opens a page; ``tab(path, anchor, width=400, scheme="dark")``."""
+    return lambda path, anchor="", **options: Tab(browser, path, anchor, **options)
+
+
+def pages(site: Path) -> list[Path]:
+    """One page of each kind, those with most to show."""
+    largest = [
+        max(site.glob(f"{folder}/*.html"), key=lambda path: (path.stat().st_size, path)) for folder in ("series", "commits")
+    ]
+    return [site / "index.html", site / "changes.html", site / "about.html", *largest]
+
+
+def series(site: Path, benchmark: str = "sort", metric: str = "wall time") -> Path:
+    for path in site.glob("series/*.html"):
+        if f'<bdi>{benchmark} --fast</bdi> <span class="quiet">{metric}</span>' in path.read_text():
+            return path
+    raise AssertionError(benchmark)
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["site", "hostile"])
+def test_every_kind_of_page_is_quiet_fits_the_window_and_can_be_read(
+    request: pytest.FixtureRequest, tab: Open, which: str, scheme: str, width: int
+) -> None:
+    for path in pages(request.getfixturevalue(which)):
+        opened = tab(path, width=width, scheme=scheme)
+        assert (path.name, opened.problems()) == (path.name, [])
+        assert (path.name, opened.wide()) == (path.name, 0)
+        assert (path.name, opened.run(PALE), opened.run(FAINT)) == (path.name, [], [])
+        assert opened.run("document.querySelectorAll('h1').length") == 1
+        assert (
+            opened.run(
+                "document.querySelectorAll('main img:not(.badge), main b:not(.chip), main iframe, main style, main script').length"
+            )
+            == 0
+        )
+        assert path.stat().st_size < LIMIT
+
+
+@pytest.mark.parametrize("which", ["site", "hostile"])
+def test_every_link_leads_to_a_page_of_the_site(request: pytest.FixtureRequest, which: str) -> None:
+    site: Path = request.getfixturevalue(which)
+    ids = {path: set(re.findall(r' id="([^"]+)"', path.read_text())) for path in site.rglob("*.html")}
+    found = 0
+    for path in ids:
+        if path.parent.name == "profiles":  # a page of `perf show`
+            continue
+        for link in re.findall(r'(?:href|src)="([^"]+)"', path.read_text()):
+            address, anchor = urldefrag(urljoin(path.as_uri(), link.replace("&amp;", "&")))
+            there = Path(unquote(address.removeprefix("file://")))
+            assert there.is_file() and there.is_relative_to(site), (path, link)
+            if anchor and "=" not in anchor:
+                assert anchor in ids[there], (path, link)
+            found += 1
+    assert found > 100
+
+
+def test_the_front_page_says_how_things_stand(tab: Open, site: Path) -> None:
+    opened = tab(site / "index.html")
+    assert "2 open degradations from 1 commit" in opened.run("document.querySelector('h1').textContent")
+    assert opened.run("document.querySelector('#open + ul').textContent").count("wall time +9") == 2
+    assert opened.run("document.querySelectorAll('table.summary .cell').length") == 12 * 12
+    assert opened.run("document.querySelectorAll('.cell.degradation a').length") >= 2
+    assert opened.run(
+        "[...document.querySelectorAll('.cell.degradation a')].every(one => /^▲ \\+\\d/.test(one.textContent.trim()))"
+    )
+    assert opened.run("document.querySelectorAll('.trace path').length") == 12
+    links = opened.run("[...document.querySelectorAll('.cell a')].map(one => one.getAttribute('href'))")
+    assert len(links) == 144 and all(re.fullmatch(r"series/[\w.-]+\.html#at=[0-9a-f]+&in=[0-9a-f]{12}", link) for link in links)
+
+
+def test_a_search_begins_with_a_slash_and_stands_in_the_address(tab: Open, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened = tab(site / "index.html")
+    everything = opened.run(f"{VISIBLE}.length")
+    opened.press("/", "Par")
+    assert opened.run("document.activeElement.id") == "search"
+    assert opened.run(f"{VISIBLE}.map(row => row.querySelector('th').textContent.includes('parse'))") == [True] * 4
+    assert opened.run("location.hash") == "#q=Par"
+    again = tab(site / "index.html", "#q=Par")
+    assert (
+        again.run(f"{VISIBLE}.length") == 4 and again.run("document.querySelector('output').textContent") == f"4 of {everything}"
+    )
+    again.press("/", Keys.ESCAPE)
+    assert again.run(f"{VISIBLE}.length") == everything and again.run("location.hash") == ""
+    assert again.problems() == []
+
+
+def test_filters_narrow_the_chart_and_clear_takes_them_back(tab: Open, site: Path) -> None:
+    opened = tab(site / "index.html", "#metric=wall+time&verdict=open")
+    assert opened.run(f"{VISIBLE}.length") == 2
+    assert opened.run("[...document.querySelectorAll('select')].map(one => one.value)") == ["wall time", "", "open"]
+    nothing = tab(site / "index.html", "#metric=peak+memory&verdict=open")
+    assert nothing.run(f"{VISIBLE}.length") == 0
+    assert nothing.run("document.querySelector('[data-list] > p:last-child').offsetHeight") > 0
+    assert nothing.run("[...document.querySelectorAll('tbody')].filter(one => one.offsetHeight).length") == 0
+    nothing.click(".filters .chip")
+    assert nothing.run(f"{VISIBLE}.length") == 12
+    assert tab(site / "index.html", "#metric=nonsense").run(f"{VISIBLE}.length") == 12
+
+
+def test_a_choice_made_by_hand_stands_in_the_address(tab: Open, site: Path) -> None:
+    opened = tab(site / "changes.html")
+    assert opened.run(f"{VISIBLE}.length") == 6
+    opened.run("document.querySelector('select[name=change]').focus()")
+    opened.press("improvement")
+    assert opened.run("location.hash") == "#change=improvement"
+    assert opened.run(f"{VISIBLE}.length") == 2
+    assert opened.run("[...document.querySelectorAll('.group')].filter(one => one.offsetHeight).length") == 1
+
+
+def test_arrow_keys_go_from_cell_to_cell_and_enter_opens(tab: Open, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened = tab(site / "index.html")
+    assert opened.run("document.querySelectorAll('table.summary tbody [tabindex=\"0\"]').length") == 1
+    opened.run("document.querySelector('table.summary tbody [tabindex=\"0\"]').focus()")
+    opened.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    where = "[document.activeElement.closest('tr').sectionRowIndex, document.activeElement.parentElement.cellIndex]"
+    assert opened.run(where) == [2, 5]
+    opened.press(Keys.END)
+    assert opened.run(where) == [2, 15]
+    opened.press(Keys.HOME, Keys.PAGE_DOWN, Keys.ARROW_UP, Keys.PAGE_UP, Keys.ARROW_RIGHT)
+    assert opened.run(where) == [1, 4]
+    assert opened.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    opened.press(Keys.ENTER)
+    assert "/series/" in opened.run("location.pathname") and opened.problems() == []
+
+
+def test_a_cell_opens_its_series_with_the_numbers_of_its_version(tab: Open, site: Path) -> None:
+    opened = tab(site / "index.html")
+    opened.click(".cell.degradation a")
+    assert opened.run("document.querySelector('.tip.pinned strong').textContent").endswith(f"Change {OPEN}")
+    assert "lasting degradation +9" in opened.run("document.querySelector('.tip.pinned').textContent")
+    opened.click(".tip.pinned a")
+    assert "/commits/" in opened.run("location.pathname")
+    assert opened.run("document.querySelector('h1').textContent") == f"Change {OPEN}"
+    assert opened.problems() == []
+
+
+def test_the_history_has_levels_steps_intervals_and_words_for_the_axis(tab: Open, site: Path) -> None:
+    opened = tab(series(site))
+    assert opened.run("document.querySelectorAll('#history .level').length") == 2
+    assert opened.run("[...document.querySelectorAll('#history .effect')].map(one => one.textContent)")[1].startswith("✓ +1")
+    assert opened.run("document.querySelectorAll('#history .step').length") == 3
+    assert (
+        opened.run("[...document.querySelectorAll('#history .step title')].map(one => one.textContent).join()").count(REASON) == 2
+    )
+    words = opened.run("document.querySelector('#history .reach').textContent")
+    assert re.search(
+        r"Values range over up to \d+\.\d % in one environment; the axis does not begin at zero\. 48 commits in sight\.", words
+    )
+    assert opened.run("document.querySelector('#history .axis').textContent") == "ms"
+    assert opened.run("document.querySelectorAll('.chips a[href^=\"../profiles/\"]').length") == 2
+    assert "lasting degradation" in opened.run("document.querySelector('svg.main').getAttribute('aria-label')")
+
+
+def test_hovering_a_commit_tells_its_numbers(tab: Open, site: Path) -> None:
+    opened = tab(series(site))
+    box = opened.box("#history svg.main")
+    opened.point((box["x"] + 300, box["y"] + 100), (box["x"] + box["width"] - 20, box["y"] + 150))
+    text = opened.run("document.querySelector('.tip').textContent")
+    assert re.search(r"Change 47.*Ada Lovelace.*\d ms \[.* ms, .* ms\].*10 executions", text)
+    opened.point((box["x"] + 20, box["y"] - 40))
+    assert opened.run("document.querySelector('.tip').hidden")
+
+
+def test_dragging_zooms_and_a_double_click_shows_all_again(tab: Open, site: Path) -> None:
+    opened = tab(series(site))
+    box = opened.box("#history svg.main")
+    middle = (box["x"] + box["width"] / 2, box["y"] + 150)
+    opened.point((middle[0] - 200, middle[1]), middle, (middle[0] + 200, middle[1]), down=True)
+    assert 8 <= int(opened.run(SIGHT)) <= 16
+    width = float(opened.run("document.querySelector('.overview .window').getAttribute('width')"))
+    assert width < box["width"] / 2
+    opened.point(middle, clicks=2)
+    assert opened.run(SIGHT) is None
+    opened.run("document.querySelector('svg.main').focus()")
+    opened.driver.execute_cdp_cmd(
+        "Input.dispatchMouseEvent", {"type": "mouseWheel", "x": middle[0], "y": middle[1], "deltaX": 0, "deltaY": -100}
+    )
+    opened.settle()
+    assert int(opened.run(SIGHT)) < COMMITS
+    opened.click("#history .all")
+    assert opened.run(SIGHT) is None and opened.problems() == []
+
+
+def test_the_overview_moves_and_widens_what_is_in_sight(tab: Open, site: Path) -> None:
+    opened = tab(series(site))
+    box = opened.box("svg.overview")
+    y, right = box["y"] + box["height"] / 2, box["x"] + box["width"] - 16
+    opened.point((right, y), (right - 300, y), (right - 600, y), down=True)
+    first = int(opened.run(SIGHT))
+    assert first < COMMITS
+    start = float(opened.run("document.querySelector('.overview .window').getAttribute('x')"))
+    opened.point((box["x"] + 200, y), (box["x"] + 300, y), (box["x"] + 400, y), down=True)
+    assert float(opened.run("document.querySelector('.overview .window').getAttribute('x')")) > start + 100
+    opened.point((right - 5, y), clicks=1)
+    assert float(opened.run("document.querySelector('.overview .window').getAttribute('x')")) > start + 400
+    edge = opened.run("document.querySelector('.overview .handle').getBoundingClientRect().toJSON()")
+    opened.point((edge["x"] + 3, y), (edge["x"] - 100, y), (edge["x"] - 200, y), down=True)
+    assert int(opened.run(SIGHT)) > first
+
+
+def test_the_history_can_be_read_with_the_keyboard_alone(tab: Open, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened = tab(series(site))
+    opened.run("document.querySelector('svg.main').focus()")
+    said = "document.querySelector('#history [aria-live]').textContent"
+    opened.press(Keys.ARROW_RIGHT)
+    assert "Change 47" in opened.run(said)
+    opened.press(Keys.ARROW_LEFT, Keys.PAGE_UP)
+    assert "Change 36" in opened.run(said)
+    opened.press(Keys.ARROW_DOWN)
+    assert "Arm Neoverse" in opened.run(said)
+    opened.press(Keys.HOME)
+    assert "Change 0" in opened.run(said)
+    opened.press("++")
+    assert int(opened.run(SIGHT)) < 20
+    opened.press(Keys.END, "-")
+    assert "Change 47" in opened.run(said)
+    opened.press("0")
+    assert opened.run(SIGHT) is None
+    opened.press(Keys.ENTER)
+    assert opened.run("document.activeElement.textContent") == "what changed in this commit"
+    opened.press(Keys.ESCAPE)
+    assert opened.run("document.querySelector('.tip').hidden")
+    assert opened.run("document.activeElement.classList.contains('main')") and opened.problems() == []
+
+
+def test_the_legend_hides_environments_intervals_levels_and_changes(tab: Open, site: Path) -> None:
+    opened = tab(series(site))
+    labels = opened.run("[...document.querySelectorAll('#history .bar button')].map(one => one.textContent)")
+    assert len(labels) == 8 and labels[2:] == ["99 % intervals", "levels", "changes", "log axis", "from zero", "show all"]
+    for number, (shown, left) in enumerate(
+        [(".main .track1", 0), (".main .track0", 0), (".main .whisker, .main .band", 0), (".level", 0), (".step", 0)]
+    ):
+        count = f"document.querySelectorAll('#history {shown}').length".replace(", .main", ", #history .main")
+        turn = 1 - number if number < 2 else number
+        opened.run("document.querySelectorAll('#history .bar button')[0].ariaPressed")
+        before = opened.run(count)
+        opened.click(f"#history .bar button:nth-child({turn + 1})")
+        assert (labels[turn], opened.run(count)) == (labels[turn], left) and before > 0
+        opened.click(f"#history .bar button:nth-child({turn + 1})")
+        assert opened.run(count) == before
+    ticks = "[...document.querySelectorAll('#history text.tick[text-anchor=end]')].map(one => one.textContent)"
+    before = opened.run(ticks)
+    opened.click("#history .bar button:nth-child(7)")
+    assert opened.run(ticks)[0] == "0" and before[0] != "0"
+    assert "zero" not in opened.run("document.querySelector('#history .reach').textContent")
+    opened.click("#history .bar button:nth-child(7)")
+    opened.click("#history .bar button:nth-child(6)")
+    assert opened.run("document.querySelectorAll('#history .bar button')[5].getAttribute('aria-pressed')") == "true"
+    assert len(opened.run(ticks)) >= 2
+    opened.click("#history .bar button:nth-child(1)")
+    opened.click("#history .bar button:nth-child(2)")  # nothing is in sight, on a logarithmic axis
+    assert opened.run("document.querySelectorAll('#history .level').length") == 0 and opened.problems() == []
+
+
+def test_the_detailed_chart_joins_versions_that_differ_by_a_bold_line(tab: Open, site: Path) -> None:
+    opened = tab(series(site))
+    assert opened.run("document.querySelectorAll('#detail .version').length") == COMMITS
+    assert opened.run("document.querySelectorAll('#detail line.bold').length") >= 3
+    assert opened.run("document.querySelectorAll('#detail line.bold.accepted').length") == 1
+    assert opened.run("document.querySelectorAll('#detail .mean.alone').length") == 7
+    assert "differ from the one before" in opened.run("document.querySelector('svg.detail').getAttribute('aria-label')")
+    opened.run("document.querySelector('#detail select').focus()")
+    opened.press("Arm")
+    assert opened.run("document.querySelector('#detail select').value") == "1"
+    narrow = tab(series(site), width=400)
+    assert narrow.run(
+        "const one = document.querySelector('#detail .scroll'); return one.scrollWidth > one.clientWidth && one.scrollLeft > 0;"
+    )
+    assert narrow.wide() == 0
+
+
+def test_a_commit_shows_its_effects_with_intervals_and_its_files(tab: Open, site: Path) -> None:
+    opened = tab(series(site))
+    opened.click("table.effects tbody a")
+    assert (
+        opened.run("document.querySelectorAll('td.forest').length")
+        == opened.run("document.querySelectorAll('td.forest svg .mark').length")
+        > 1
+    )
+    assert opened.run("document.querySelectorAll('td.forest svg .reach').length") >= 2
+    assert re.fullmatch(r"−\d+\.\d %0\+\d+\.\d %", opened.run("document.querySelector('th.forest').textContent"))
+    opened.click("details.files summary")
+    assert f"src/{OPEN} Change {OPEN}" in opened.run("document.querySelector('details.files').textContent")
+    opened.click("a[rel=prev]")
+    assert opened.run("document.querySelector('h1').textContent") == f"Change {OPEN - 1}" and opened.problems() == []
+
+
+def test_a_scheme_that_was_chosen_holds_on_the_next_page(tab: Open, site: Path) -> None:
+    opened = tab(site / "index.html", scheme="light")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert opened.run(paper) == "rgb(255, 255, 255)"
+    try:
+        opened.click("#scheme")
+        dark = opened.run(paper)
+        assert dark != "rgb(255, 255, 255)" and opened.run("document.getElementById('scheme').ariaPressed") == "true"
+        assert tab(site / "about.html", scheme="light").run(paper) == dark
+    finally:
+        opened.run("localStorage.clear()")
+
+
+def test_a_search_on_another_page_goes_to_the_front_page(tab: Open, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened = tab(series(site))
+    opened.press("/", "render", Keys.ENTER)
+    opened.settle()
+    assert opened.run("location.pathname").endswith("/index.html") and opened.run(f"{VISIBLE}.length") == 4
+
+
+@contextmanager
+def scriptless(driver: Any) -> Iterator[None]:
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        yield
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_without_scripts_tables_and_links_are_there(browser: Any, site: Path) -> None:
+    with scriptless(browser):
+        browser.get((site / "index.html").as_uri())
+        cells = browser.find_elements("css selector", "table.summary .cell.degradation a")
+        assert cells[0].is_displayed() and not browser.find_element("id", "search").is_displayed()
+        browser.get(cells[0].get_attribute("href"))
+        assert browser.find_element("css selector", "noscript p").is_displayed()
+        assert not browser.find_element("id", "detail").is_displayed()
+        assert browser.find_element("css selector", "table.effects tbody a").is_displayed()
+
+
+def test_a_printed_page_has_all_of_the_chart_and_no_controls(tab: Open, site: Path) -> None:
+    opened = tab(site / "index.html", scheme="dark", width=1000)
+    opened.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert opened.run("document.getElementById('search').offsetHeight") == 0
+    assert opened.run("getComputedStyle(document.querySelector('.scroll.tall')).overflow") == "visible"
+    assert opened.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.run(PALE) == []
+
+
+def test_the_tab_key_reaches_every_control(tab: Open, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened = tab(series(site))
+    kinds = "a:not([tabindex='-1']), button:not(:disabled), input, select, summary, svg.main"
+    wanted = f'[...document.querySelectorAll("{kinds}")].filter(one => one.getBoundingClientRect().width > 0)'
+    count = opened.run(f"(window.wanted = {wanted}).length")
+    opened.run("addEventListener('focusin', event => (window.reached ??= new Set()).add(event.target))")
+    opened.press(*[Keys.TAB] * (count + 20))
+    assert opened.run("wanted.filter(one => !reached.has(one)).map(one => one.outerHTML)") == []
+
+
+def test_hostile_names_are_text_in_tooltips_and_lists(tab: Open, hostile: Path) -> None:
+    path = max(hostile.glob("series/*.html"), key=lambda path: path.stat().st_size)
+    opened = tab(path)
+    box = opened.box("#history svg.main")
+    for number in range(12):
+        opened.point((box["x"] + 70 + number * (box["width"] - 100) / 12, box["y"] + 150))
+    opened.point((box["x"] + 62 + (box["width"] - 78) * 12.5 / 24, box["y"] + 150), clicks=1)
+    assert "<img src=x onerror=alert(1)>" in opened.run("document.querySelector('.tip.pinned').textContent")
+    assert opened.run("document.querySelectorAll('.tip img, .tip b').length") == 0
+    front = tab(hostile / "index.html")
+    front.press("/", "<img")
+    assert front.run(f"{VISIBLE}.length") > 0
+    assert opened.problems() == []
+
+
+def test_a_history_of_one_commit_says_so(tab: Open, tmp_path: Path) -> None:
+    project = Project(tmp_path / "young")
+    job = Job("sort", "time", "./sort", engine="launcher/1")
+    site = published(project, next(profiles(grown(project, ["Begin"]), job, ["sort"], 0)))
+    opened = tab(next(site.glob("series/*.html")))
+    assert "One measured commit: there is nothing to compare it with yet." in opened.run(
+        "document.querySelector('#detail').textContent"
+    )
+    assert "1 commit in sight" in opened.run("document.querySelector('#history').textContent")
+    assert opened.run("document.querySelector('.overview')") is None and opened.problems() == []
+    for name in ("index.html", "changes.html"):
+        assert tab(site / name).problems() == []
+
+
+def track(name: str, levels: Sequence[float], *steps: dict[str, Any], began: str = "") -> dict[str, Any]:
+    """A track as the data of a page has it."""
+    count = len(levels)
+    return {
+        "environment": {"name": name, "fingerprint": name}, "places": list(range(count)), "levels": list(levels), "low": [None] * count,
+        "high": [None] * count, "executions": [1] * count, "effects": [None] * count, "words": ["same"] * count, "began": began,
+        "steps": [{"drift": False, "state": "open", "reason": "", "low": None, "high": None, "word": "degradation"} | one for one in steps],
+    }  # fmt: skip
+
+
+def drawn(opened: Tab, *tracks: dict[str, Any]) -> None:
+    """Draws a history of these tracks on a page that has none."""
+    count = max(len(one["places"]) for one in tracks)
+    page = {
+        "benchmark": "b", "unit": "s", "better": "lower", "authors": ["Ada"], "author": [0] * count, "days": ["2026-01-01"] * count,
+        "ids": [f"c{number}" for number in range(count)], "titles": [""] * count, "tracks": tracks,
+    }  # fmt: skip
+    opened.run(f"""const place = document.createElement("div");
+    place.id = "history";
+    document.querySelector("main").prepend(place);
+    new perf.History(place, perf.series.read({json.dumps(page)}, "../"));""")
+    opened.settle()
+
+
+def test_of_many_environments_the_longest_and_those_with_open_changes_are_drawn_at_first(tab: Open, site: Path) -> None:
+    opened = tab(site / "about.html")
+    step = {"place": 5, "first": 5, "last": 5, "effect": 0.1, "before": 1, "after": 1.1}
+    drawn(
+        opened,
+        track("a", [1] * 9),
+        track("b", [1] * 20),
+        track("c", [1] * 5 + [1.1] * 4, step),
+        track("d", [1, 2]),
+        track("e", []),
+    )
+    assert opened.run(
+        "[...document.querySelectorAll('#history .main [class^=track]')].map(one => one.getAttribute('class'))"
+    ) == [
+        "track1",
+        "track2",
+    ]
+    assert "2 of 5 environments" in opened.run("document.querySelector('#history .reach').textContent")
+    opened.click("#history .bar button:nth-child(4)")
+    assert opened.run("document.querySelectorAll('#history .main .track3').length") == 1 and opened.problems() == []
+
+
+def test_a_drift_is_slanted_what_is_in_doubt_is_shaded_and_a_new_beginning_is_named(tab: Open, site: Path) -> None:
+    opened = tab(site / "about.html")
+    gradual = {
+        "place": 8,
+        "first": 4,
+        "last": 8,
+        "effect": 0.2,
+        "before": 1,
+        "after": 1.2,
+        "drift": True,
+        "state": "over",
+        "reason": "undone",
+    }
+    sudden = {"place": 14, "first": 12, "last": 14, "effect": -0.1, "before": 1.2, "after": 1.08, "word": "improvement"}
+    levels = [1.0] * 4 + [1, 1.05, 1.1, 1.15, 1.2] + [1.2] * 5 + [1.08] * 6
+    drawn(opened, track("a", levels, gradual, sudden, began="cpu differs"))
+    assert opened.run("document.querySelector('#history .level').getAttribute('d').match(/L/g).length") == 1
+    assert opened.run("document.querySelectorAll('#history .doubt').length") == 2
+    titles = opened.run("[...document.querySelectorAll('#history title')].map(one => one.textContent).join(' ')")
+    assert "drift +20.0 %: 1 s → 1.2 s; over 5 commits c4..c8; over: undone" in titles and "one of 3 commits c12..c14" in titles
+    assert "begins anew: cpu differs" in titles and opened.problems() == []
+
+
+def test_enormous_intervals_are_cut_off_and_told(tab: Open, site: Path) -> None:
+    opened = tab(site / "about.html")
+    wild = track("a", [1.0, 1.1, 1.05, 1.02]) | {"low": [0.5, None, 1.0, 1.0], "high": [9.0, None, 1.1, 1.1]}
+    drawn(opened, wild)
+    words = "Values range over 10.0 %; the axis does not begin at zero; 1 interval reaches beyond the figure. 4 commits in sight."
+    assert opened.run("document.querySelector('#history .reach').textContent") == words
+    assert [
+        float(one)
+        for one in opened.run("[...document.querySelectorAll('#history text.tick[text-anchor=end]')].map(one => one.textContent)")
+    ][-1] < 1.3
+    opened.run(
+        "perf.intervals.draw(document.querySelector('#history'), {unit: 's', tracks: [0]}, {name: 'a', points: [1, 2].map(turn => ({"
+        "x: turn, turn, level: 1, low: .5, high: turn * 9, executions: 2, effect: null, word: 'same', track: {marks: []},"
+        "commit: {short: 'c', title: '', author: '', day: '', url: 'x.html'}}))})"
+    )
+    assert "2 intervals reach beyond the figure" in opened.run("document.querySelector('#history').textContent")
+    assert opened.run("[...document.querySelectorAll('.span')].every(one => Number(one.getAttribute('height')) <= 216)")
+    assert opened.problems() == []
+
+
+def test_values_of_zero_and_below_have_no_logarithmic_axis(tab: Open, site: Path) -> None:
+    opened = tab(site / "about.html")
+    drawn(opened, track("a", [0, -1, 2, 3, 0]))
+    assert "log axis" not in opened.run("document.querySelector('#history .bar').textContent")
+    assert "Some values are zero or below." in opened.run("document.querySelector('#history .reach').textContent")
+    equal = tab(site / "about.html")
+    drawn(equal, track("a", [5.0] * 3))
+    assert (
+        "Values range over 0 %" in equal.run("document.querySelector('#history .reach').textContent") and equal.problems() == []
+    )
+
+
+@pytest.mark.parametrize("unit", ["s", "B", "", "op/s", "cycles", "1", "s/op"])
+def test_numbers_read_as_everywhere_else(tab: Open, site: Path, unit: str) -> None:
+    values = [0, 1.31e-5, 0.0131, 0.5, 3.14159, 200, 999.96, 1234.5, 20_500_000, 7.2e12, -0.25, 2e-9]
+    effects = [0, 0.0241, -0.00052, 12.5, 0.99, -0.5, 0.00004]
+    opened = tab(site / "about.html")
+    numbers = f"{json.dumps(values)}.map(one => perf.number.quantity(one, {json.dumps(unit)}))"
+    asked = f"[{numbers}, {json.dumps(effects)}.map(perf.number.percent)]"
+    assert opened.run(asked) == [[quantity.quantity(one, unit) for one in values], [quantity.percent(one) for one in effects]]
+
+
+def test_ticks_are_round_and_within_their_range(tab: Open, site: Path) -> None:
+    opened = tab(site / "about.html")
+    ticks: Callable[..., list[float]] = lambda *args: opened.run(f"perf.number.ticks(...{json.dumps(args)})")  # noqa: E731
+    assert ticks(12.9, 15.1, 5) == [13, 13.5, 14, 14.5, 15]
+    assert ticks(0, 1, 4) == [0, 0.5, 1] or len(ticks(0, 1, 4)) >= 3
+    assert ticks(0.001, 1000, 5, True)[0] == 0.001 and ticks(3, 3, 5) == [3]
+    assert ticks(1.0, 20.0, 6, True) == [1, 2, 5, 10, 20]
+    assert len(ticks(0, 1, 4, True)) >= 3
+
+
+@pytest.fixture(scope="module")
+def slips(once: Once) -> Path:
+    """The site of the demo's skip list, measured in short: recorded calls of three functions in four versions."""
+    return once("slips", _slips) / "site"
+
+
+def _slips(folder: Path) -> None:
+    project = folder / "skiplist"
+    build = ROOT / "examples/skiplist/build.py"
+    perf = [sys.executable, "-m", "perfvcs"]
+
+    def run(*command: str, place: Path = project) -> None:
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    run(sys.executable, str(build), "python", str(project), place=folder)
+    settings = (project / "perf.toml").read_text()
+    (project / "perf.toml").write_text(settings.replace('"python work.py"', '"python work.py 40 150"'))
+    run(*perf, "collect", "--quiet", "--executions", "3", "v1", "v2", "v3", "v4")
+    run(*perf, "publish", str(folder / "site"))
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_every_page_of_a_measured_project_is_quiet(slips: Path, tab: Open, width: int) -> None:
+    found = sorted(slips.rglob("*.html"))
+    assert {path.parent.name for path in found} == {"site", "series", "commits", "profiles"}
+    for path in found:
+        opened = tab(path, width=width)
+        said = [one for one in opened.problems() if "[bokeh" not in one or "setting log level" not in one]
+        assert (path.name, said) == (path.name, [])
+        assert (path.name, opened.wide()) == (path.name, 0)
+        assert path.with_suffix(".json").is_file() and path.stat().st_size < LIMIT

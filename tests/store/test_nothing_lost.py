@@ -1,0 +1,190 @@
+"""The attacks of benchmarks/attacks in short, and what they have found."""
+
+import fcntl
+import os
+import re
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Project
+
+from perfvcs import hooks, wholefile
+from perfvcs.git.project import Project as Checkout
+from perfvcs.index.verdicts import LastVerdicts
+from perfvcs.profile import Collected, Job, Metric, Profile, Resources
+from perfvcs.repository import Repository
+
+ATTACKS = ROOT / "benchmarks" / "attacks"
+PERF = (sys.executable, "-P", "-m", "perfvcs")
+REPORT = b'{"changes": []}'
+
+
+@pytest.fixture(autouse=True)
+def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage fails loudly on a full disk, and leaves half a file where it is killed."""
+    monkeypatch.delenv("COVERAGE_PROCESS_START", raising=False)
+
+
+def attacked(*words: str) -> str:
+    """What an attack prints; it must find nothing."""
+    done = subprocess.run([sys.executable, str(ATTACKS), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def limited(blocks: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command of perfvcs that may not write a file of more than so many blocks of 512 bytes."""
+    limit = ["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh"]
+    return subprocess.run([*limit, *PERF, *words], capture_output=True, text=True, check=False)
+
+
+def profile(commit: str) -> Profile:
+    """A profile whose document is longer than a block."""
+    rows = Resources(
+        names=["x"], uid=[0] * 500, execution=list(range(500)), metrics={"wall": [1.0 + row / 7 for row in range(500)]}
+    )
+    when = Collected("session", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs")
+    return Profile(
+        commit=commit,
+        job=Job(name="x", collector="time", cmd="./x"),
+        collected=when,
+        metrics={"wall": Metric("s")},
+        resources=rows,
+    )
+
+
+def test_kills_lose_nothing() -> None:
+    out = attacked("kills", "--count", "4", "--only", "collect A B", "--only", "import")
+    assert re.search(r"^\| all +\| 4 ", out, re.MULTILINE)
+
+
+def test_a_full_disk_loses_nothing() -> None:
+    out = attacked("disk", "--on", "ulimit", "--count", "2", "--only", "import", "--only", "gc")
+    assert re.search(r"^\| all +\| 4 ", out, re.MULTILINE)
+
+
+def test_writers_at_once_lose_nothing() -> None:
+    assert "8 of 8 profiles are there" in attacked("writers", "--count", "4", "--profiles", "2")
+
+
+def test_commits_measured_by_the_hook_lose_nothing() -> None:
+    out = attacked("soak", "--count", "8", "--seed", "3")
+    reported, there = re.search(r"^(\d+) profiles were reported as stored, (\d+) are there", out, re.MULTILINE).groups()  # type: ignore[union-attr]
+    assert 0 < int(reported) <= int(there)
+
+
+def test_perf_toml_is_written_whole_or_not_at_all(project: Project) -> None:
+    project.write("Makefile", "all:\n\ttrue\n")
+    project.commit()
+    Repository.find(create=True)
+    said = limited(1, "init")
+    assert (said.returncode, said.stderr.count("\n")) == (1, 1)
+    assert "ulimit -f" in said.stderr
+    assert not (project.root / "perf.toml").exists()
+
+
+def test_lines_of_the_users_own_stay_in_the_file_of_exclusions(project: Project) -> None:
+    exclude = project.root / ".git/info/exclude"
+    mine = b"*.caf\xe9\n" + b"# mine\n" * 2000
+    exclude.write_bytes(mine)
+    said = limited(8, "init")
+    assert said.returncode == 1
+    assert exclude.read_bytes() == mine
+    assert subprocess.run([*PERF, "init"], capture_output=True, check=False).returncode == 0
+    assert exclude.read_bytes() == mine + b"/.perf\n"
+
+
+def test_a_hook_of_the_users_own_is_called_at_every_moment_of_an_install(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit()
+    hook = project.write(".git/hooks/post-commit", "#!/bin/sh\n", executable=True)
+    seen = []
+
+    def stop(path: Path, content: bytes, mode: int | None = None) -> None:  # noqa: ARG001
+        seen.append(hook.read_text())
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr(wholefile, "write", stop)
+        hooks.install(Checkout.find(), ["post-commit"])
+    assert seen == ["#!/bin/sh\n"]
+    assert hook.read_text() == "#!/bin/sh\n"
+    (installed,) = hooks.install(Checkout.find(), ["post-commit"])
+    assert installed.state == "installed"
+    assert installed.kept is not None
+    assert installed.kept.read_text() == "#!/bin/sh\n"
+
+
+@pytest.mark.parametrize("blocks", [0, 2])
+def test_a_limit_on_files_is_named_when_git_dies_of_it(project: Project, blocks: int) -> None:
+    commit = project.commit()
+    store = Repository.find(create=True).store
+    (project.root / "one.json").write_bytes(profile(commit).encode())
+    said = limited(blocks, "import", "one.json")
+    assert said.returncode == 1
+    assert "ulimit -f" in said.stderr or "File too large" in said.stderr
+    assert store.paths() == []
+    assert store.fsck() == []
+
+
+def test_what_a_killed_gc_has_locked_is_packed_all_the_same(project: Project) -> None:
+    commit = project.commit()
+    store = Repository.find(create=True).store
+    store.add([profile(commit)], "One")
+    (store.path / "gc.pid.lock").touch()
+    lock = store.path / "packed-refs.lock"
+    lock.touch()
+    os.utime(lock, (0, 0))
+    store.gc()
+    assert not lock.exists()
+    assert len(store.paths()) == 1
+
+
+def test_objects_are_not_checked_while_they_are_packed(project: Project) -> None:
+    commit = project.commit()
+    store = Repository.find(create=True).store
+    store.add([profile(commit)], "One")
+    found: list[object] = []
+    checking = threading.Thread(target=lambda: found.append(store.fsck()))
+    with (store.path / "perfvcs-gc.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as gc has it
+        checking.start()
+        checking.join(0.5)
+        assert found == []
+    checking.join()
+    assert found == [[]]
+
+
+def test_a_full_disk_hides_no_verdicts(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.db"
+    verdicts = LastVerdicts(path)
+    verdicts.remember("a", "b", REPORT)
+    verdicts.close()
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    again = LastVerdicts(path)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (1 << 14, usual[1])
+    )  # there is no room for the two files that SQLite makes beside it
+    try:
+        found = again.recall("a", "b")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    again.close()
+    assert found is not None
+    assert found.report == REPORT
+
+
+def test_a_full_disk_is_not_a_git_folder_that_is_not_ours(project: Project) -> None:
+    before = sorted((project.root / ".git").iterdir())
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' XFSZ; ulimit -f 0; exec '{sys.executable}' -m perfvcs init"],
+        cwd=project.root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "raise the limit" in done.stderr
+    assert sorted((project.root / ".git").iterdir()) == before
