@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isclose, isfinite, sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Three = tuple[float | None, float | None, float | None]
 UNKNOWN: Three = (None, None, None)
+AGREED = 1e-9  # of a level: what differs by less is rounding
 
 
 def direction(about: Metric, effect: float) -> Word:
@@ -41,9 +42,11 @@ def state(
 ) -> Change:
     """The change of a pair; ``effects`` are relative with their interval, ``chances`` p, q and the permutation p.
 
-    ``shifts`` are the effects in the metric's unit, where they do not follow from those. Numbers that are not finite become None.
+    ``centres`` are displayed as ``levels``. ``shifts`` are the effects in the metric's unit, where they do not follow from those.
+    Numbers that are not finite become None.
     """
     effect, low, high = map(finite, effects)
+    centres = levels(centres, effect, shifts[0])
     shift, shift_low, shift_high = (
         finite(own) if own is not None else None if each is None else finite(each * centres[0])
         for own, each in zip(shifts, (effect, low, high), strict=True)
@@ -59,6 +62,23 @@ def state(
         confidence=confidence, executions=pair.executions, paired=pair.paired, gate=gate, coarse=coarse, builds=builds, method=method,
         reason=reason, finding=finding,
     )  # fmt: skip
+
+
+def levels(centres: tuple[float, float], effect: float | None, shift: float | None = None) -> tuple[float, float]:
+    """The levels of both sides as they are displayed beside an effect: a ratio, or where the ``shift`` is given that difference.
+
+    Where outliers were drawn in, or a rule looks at each size by itself, the effect is not that of the ``centres``. Then the levels are
+    about their geometric middle, so that the numbers of one row agree; beside a shift the baseline's stays. Centres that agree, and
+    such as have no ratio, are returned as they are.
+    """
+    before, after = centres
+    if shift is not None:
+        agreed = not isfinite(shift) or isclose(after - before, shift, abs_tol=AGREED * max(abs(before), abs(after)))
+        return centres if agreed else (before, before + shift)
+    if effect is None or effect <= -1 or min(centres) <= 0 or isclose(after, before * (1 + effect), rel_tol=AGREED):
+        return centres
+    middle, half = sqrt(before) * sqrt(after), sqrt(1 + effect)
+    return middle / half, middle * half
 
 
 def finite(value: float | None) -> float | None:

@@ -90,8 +90,9 @@ def _annals(repository: Repository, names: Sequence[str], metric: str) -> Overvi
 
 
 def _is_short(course: Course, judged: JudgedLine | None) -> bool:
-    """Whether a series is too short to be looked at, and not measured in turns from end to end."""
-    return len(course.levels) < SHORTEST and (not judged or len(judged.verdicts) < len(course.levels) - 1)
+    """Whether a series is too short to be looked at, and measured in turns neither where it changed nor from end to end."""
+    in_turns = judged and (judged.findings or len(judged.verdicts) >= len(course.levels) - 1)
+    return len(course.levels) < SHORTEST and not in_turns
 
 
 def _read(

@@ -472,6 +472,17 @@ def test_a_curve_that_a_coarse_clock_read_is_not_the_same() -> None:
     assert counted.word == "same"
 
 
+def test_a_clock_too_coarse_for_the_smallest_sizes_alone_is_too_coarse() -> None:
+    curve = 1e-5 * FEW
+    sides = [noisy(curve, seed, noise=1e-4, start=1e-4) for seed in (1, 2)]
+    assert verdict(*sides, FEW).word == "same"
+    tick = curve[0] / 100  # 1 % of the smallest value, .1 % of the mean
+    change = verdict(*(np.round(side / tick) * tick for side in sides), FEW)
+    assert (change.word, change.reason) == ("inconclusive", "a clock of 1 us cannot show 1 %; within ±4 %")
+    fine = curve[0] / 1000
+    assert verdict(*(np.round(side / fine) * fine for side in sides), FEW).word == "same"
+
+
 def test_a_curve_of_memory_has_the_delta_of_memory() -> None:
     old, new = (profile(noisy(1e12 * LOG, seed), SIZES, seed - 1, metric=Metric("B")) for seed in (1, 2))
     for side in (old, new):

@@ -88,6 +88,13 @@ def test_a_verdict_measured_in_turns_is_a_step_however_short_the_series(
     assert "lasting degradation" in shown
 
 
+def test_a_series_with_a_step_measured_in_turns_is_not_called_too_short(commits: list[str], perf: Perf) -> None:
+    store(*in_turns(commits[:2], [1.0, 1.2]), *apart(commits[2:4], [1.2, 1.2]))
+    found = told(perf)
+    assert [step["commit"] for step in found["findings"] if step["metric"] == "wall"] == [commits[1]]
+    assert found["short"] == []
+
+
 def test_the_step_has_the_numbers_of_perf_check(commits: list[str], perf: Perf) -> None:
     store(*in_turns(commits[:4], [1.0, 1.05, 1.05, 1.02]))
     steps = walls(perf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import expm1, inf, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,10 +60,15 @@ class EffectCase:
         """A share as a difference of the lines."""
         return log1p(share) if self.lines.logarithmic else share
 
-    @property
+    @cached_property
     def value(self) -> float:
-        """What a step is a share of: the smaller of both sides' means."""
-        return min(map(abs, self.sides.means))
+        """What a step is a share of: the smaller of the levels at the smallest and at the largest sizes, on either side."""
+        low, high = self.lines.ends
+        found = []
+        for size, value, _, _, share in self.lines.rows:
+            level = value if self.lines.logarithmic else share
+            found += [float(level[there].mean()) for there in (size <= low, size >= high) if there.any()]
+        return min(found, default=0.0)
 
     @property
     def bound(self) -> float:

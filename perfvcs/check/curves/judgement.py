@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.curve import FittedCurves, Sides, fitted, share
 from perfvcs.check.methods import Method
-from perfvcs.check.statement import direction, finite
+from perfvcs.check.statement import direction, finite, levels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,7 @@ def judged(
     The gate takes a degradation whose effect is at least ``delta``, or has none. What is open has no bound, and says so.
     """
     case, found = sides.case, effect if effect is None else finite(effect)
-    centres = centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit)
+    centres = levels(centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit), found)
     return Change(
         word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
         series=case.series, environment=case.environment, effect=found, shift=None if found is None else finite(found * centres[0]),

@@ -100,7 +100,7 @@ class LogMedian(PairMethod):
         beyond = result.low > bar or result.high < -bar
         return state(
             one.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
-            centres=one.centres if result.widest is None else one.medians,
+            centres=one.medians if one.logarithmic and result.widest is not None else one.centres,
             effects=(one.relative(result.theta), one.relative(result.low), one.relative(result.high)),
             shifts=(one.shift(result.theta), one.shift(result.low), one.shift(result.high)),
             bound=bound, coarse=coarse and word == "inconclusive" and min(one.counts) >= FEWEST and abs(result.theta) <= one.rounding,

@@ -9,14 +9,12 @@ from math import frexp, inf, isinf
 from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
-import msgspec
-
 from perfvcs.check.bounds import stated
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.methods.log_median import ALONE, WIDE
 from perfvcs.check.samples.clock import STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.scale import mean, share
-from perfvcs.check.statement import Three, direction, finite, state
+from perfvcs.check.statement import Three, direction, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -168,15 +166,13 @@ class SampledMethod(PairMethod):
             reason = stated(word, WIDE.format(100 * delta) if reason is WIDE else reason, bound)
         beyond = outcome.low > bar or outcome.high < -bar
         warned = not sample.pair.paired and min(sample.counts) > 1
-        change = state(
+        return state(
             sample.pair, word=word, method=self.name, centres=(base * sample.unit, target * sample.unit), delta=delta, bound=bound,
             effects=relative, chances=(outcome.p, None, outcome.permutation_p),
+            shifts=(outcome.shift * sample.unit, outcome.low * sample.unit, outcome.high * sample.unit),
             confidence=self.stated, gate=word == "degradation" and beyond, builds=sample.counts if sample.pair.builds else None,
             reason="; ".join(part for part in (reason, APART if warned else "") if part), finding=outcome.finding,
         )  # fmt: skip
-        # also where a share of the baseline has no meaning
-        shift, low, high = (finite(each * sample.unit) for each in (outcome.shift, outcome.low, outcome.high))
-        return msgspec.structs.replace(change, shift=shift, shift_low=low, shift_high=high)
 
     def _word(self, sample: ScaledSample, outcome: RuleOutcome, bar: float) -> tuple[Word, str]:
         if min(sample.counts) < 2:
