@@ -36,7 +36,7 @@ __all__ = ["declare", "measure", "record", "repeat", "seed"]
 VARIABLE = "PERFVCS_SAMPLES"
 SEED = "PERFVCS_SEED"
 SEEDED = ("random", "numpy.random")  # modules with a generator of their own, and a function that seeds it
-MOST = 1 << 32  # what numpy takes
+MOST_SEEDS = 1 << 32  # what numpy takes
 
 
 class measure:  # reads as a verb: ``with bench.measure("parse"):``
@@ -108,7 +108,7 @@ def seed() -> int | None:
     With None, ``random.Random(seed())`` and ``numpy.random.default_rng(seed())`` begin anywhere.
     """
     text = os.environ.get(SEED, "")
-    return int(text) % MOST if text.isascii() and text.isdigit() and len(text) <= 20 else None
+    return int(text) % MOST_SEEDS if text.isascii() and text.isdigit() and len(text) <= 20 else None
 
 
 class _Seeding:

@@ -17,7 +17,7 @@ from perfvcs import __version__, interruption, keeper
 from perfvcs.errors import CURES, PerfError
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
-LONGEST = 2000  # characters of an error
+LONGEST_ERROR = 2000  # characters of an error
 INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE, as git does
 FOLDER_GONE = 10  # as where there is no repository
@@ -120,7 +120,7 @@ def _leave(message: str, status: int) -> None:
     from perfvcs.text.characters import shorten
 
     # it may quote names from profiles and files: one line, and nothing that a terminal obeys
-    click.echo(f"perf: {shorten(message, LONGEST)}", err=True)  # noqa: TID251
+    click.echo(f"perf: {shorten(message, LONGEST_ERROR)}", err=True)  # noqa: TID251
     raise click.exceptions.Exit(status) from None
 
 

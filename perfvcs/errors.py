@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-MOST = 20  # known names that a message lists
-FEWEST = 3  # letters that begin a name
-LONGEST = 200  # characters of names that are compared: comparing takes a time quadratic in them
-FEW = 3  # names that begin alike and are all suggested
+MOST_NAMES = 20  # known names that a message lists
+FEWEST_LETTERS = 3  # letters that begin a name
+LONGEST_NAME = 200  # characters of names that are compared: comparing takes a time quadratic in them
+FEW_NAMES = 3  # names that begin alike and are all suggested
 SCANT = 1 << 16  # bytes left on a disk, below which it is full
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of errors of the system whatever file was named.
@@ -58,9 +58,9 @@ def nearest(wrong: str, choices: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = list(choices)
-    likely = [name for name in names if len(name) <= LONGEST]
-    begun = [name for name in names if name.startswith(wrong)] if len(wrong) >= FEWEST else []
-    close = begun if 0 < len(begun) <= FEW else get_close_matches(wrong[:LONGEST], likely, n=1, cutoff=0.5)
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    likely = [name for name in names if len(name) <= LONGEST_NAME]
+    begun = [name for name in names if name.startswith(wrong)] if len(wrong) >= FEWEST_LETTERS else []
+    close = begun if 0 < len(begun) <= FEW_NAMES else get_close_matches(wrong[:LONGEST_NAME], likely, n=1, cutoff=0.5)
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     hint = " or ".join(f"`{name}`" for name in close)
-    return f"; did you mean {hint}?" if close else f"; there are: {', '.join(names[:MOST]) or 'none'}{more}"
+    return f"; did you mean {hint}?" if close else f"; there are: {', '.join(names[:MOST_NAMES]) or 'none'}{more}"

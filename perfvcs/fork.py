@@ -13,7 +13,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LEAST = 16  # items for which a fork is worth it
+FEWEST_ITEMS = 16  # items for which a fork is worth it
 NUMBER = 4  # bytes
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 ROOM = 4096  # bytes that any pipe takes at once
@@ -26,7 +26,7 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
     could not do is done here, where its error can be told. Results are pickled; nothing else that the work changes comes back. The work
     must not use SQLite, whose connections no fork may touch.
     """
-    if len(items) < LEAST or _processors() < 2 or threading.active_count() > 1:
+    if len(items) < FEWEST_ITEMS or _processors() < 2 or threading.active_count() > 1:
         return [work(item) for item in items]
     import pickle  # before the fork, which would come too late otherwise
 

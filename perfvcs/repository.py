@@ -20,7 +20,7 @@ from perfvcs.git.changes import WorkingChanges, committed
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
 from perfvcs.lock import Locked, hold
-from perfvcs.rules import FILE, LARGEST, Rules
+from perfvcs.rules import FILE, LARGEST_FILE, Rules
 from perfvcs.store import Store
 from perfvcs.store.document import fold
 from perfvcs.units import in_base_units
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Header, Measured
 
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the index at a time
-FEW = 1000  # commits with profiles that are all read at once
+FEW_COMMITS = 1000  # commits with profiles that are all read at once
 HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
 KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
 LEFT = {"aside": ".json", "sessions": ".jsonl"}  # what is kept for that long: of failures, and of sessions to be continued
@@ -239,7 +239,7 @@ class Repository:
     def _among(self, commits: Iterable[str], left: int) -> Iterator[str]:
         """Those that have profiles, of which there are at most so many ``left``."""
         waiting, size = iter(commits), FIRST_ASKED
-        few = self.index.commits() if 0 < left <= FEW else None  # among many commits without profiles
+        few = self.index.commits() if 0 < left <= FEW_COMMITS else None  # among many commits without profiles
         while left > 0 and (chunk := list(islice(waiting, size))):
             known = self.index.counts(chunk).keys() if few is None else few.intersection(chunk)
             yield from (commit for commit in chunk if commit in known)
@@ -317,7 +317,7 @@ class Repository:
     def _configures(self, word: bytes) -> bool:
         """Whether perf.toml has a word; where it cannot be read, whoever needs it says so."""
         try:
-            return word in content(self.project.root / FILE, LARGEST)
+            return word in content(self.project.root / FILE, LARGEST_FILE)
         except OSError:
             return False
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from perfvcs.profile import INTEGER_COLUMNS, Job, Profile, Resources, is_derived
 
 BOUND = "n"  # the parameter that is the size of a workload
-LARGEST = 2**53  # above, a float is not every integer
+LARGEST_SIZE = 2**53  # above, a float is not every integer
 NUMBER = re.compile(r"(?<!\w)(\d+)([kMG]?B|[KMG]iB)?(?!\w)")
 FACTORS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
@@ -41,7 +41,7 @@ def joined(profiles: Sequence[Profile]) -> list[Profile]:
 def bound(profile: Profile) -> float | None:
     """The size of a profile's workload, None where it has none."""
     n = profile.job.params.get(BOUND)
-    return float(n) if isinstance(n, int | float) and not isinstance(n, bool) and abs(n) <= LARGEST else None
+    return float(n) if isinstance(n, int | float) and not isinstance(n, bool) and abs(n) <= LARGEST_SIZE else None
 
 
 def at_workload(profile: Profile) -> Profile:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 POINTS = 200  # of one curve
 ALL = 100_000  # of all curves of a metric, so that the profile's header stays small
-FEWEST = 16
+FEWEST_SIZES = 16
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CurvePoints:
 
 def most_points(groups: int) -> int:
     """How many points each curve may have."""
-    return max(FEWEST, min(POINTS, ALL // max(groups, 1)))
+    return max(FEWEST_SIZES, min(POINTS, ALL // max(groups, 1)))
 
 
 def entries(

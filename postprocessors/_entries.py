@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.models import Fit
     from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, StrategyStep
 
-LARGEST, SMALLEST = 1e100, 1e-100  # values, whose squares, and weights by them, are well within what a float holds
+LARGEST_VALUE, SMALLEST_VALUE = 1e100, 1e-100  # values, whose squares, and weights by them, are well within what a float holds
 
 
 def entries(
@@ -73,7 +73,7 @@ def scaled(points: ModelPoints) -> tuple[ModelPoints, list[float]]:
 
     most = np.zeros(points.groups)
     np.maximum.at(most, points.group, np.abs(points.y))
-    extreme = (most > 0) & ((most > LARGEST) | (most < SMALLEST))
+    extreme = (most > 0) & ((most > LARGEST_VALUE) | (most < SMALLEST_VALUE))
     if not extreme.any():
         return points, [1.0] * points.groups
     scale = np.where(extreme, np.ldexp(1.0, np.frexp(most)[1] - 1), 1.0)

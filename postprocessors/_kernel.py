@@ -20,8 +20,8 @@ CRITERIA = ("cv_ls", "aic")
 CELLS = 400  # sizes of a unit that the kernel goes over
 SEARCHED = 100  # rows of a unit that the search for a bandwidth goes over
 IN_ALL = 30_000  # rows of all units
-FEW = 30  # rows of one of very many units
-FEWEST = 5  # rows and sizes
+FEW_ROWS = 30  # rows of one of very many units
+FEWEST_ROWS = 5  # rows and sizes
 CHUNK = 2_000_000  # weights held at once
 
 
@@ -44,14 +44,14 @@ def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
 def search(groups: Groups, estimate: str, criterion: str, start: NDArray[np.float64]) -> NDArray[np.float64]:
     """The bandwidth of each group that statsmodels finds; 0 where it finds none, or has nothing to search in.
 
-    From at most ``SEARCHED`` rows of a group, and ``FEW`` or more of each where all of them would have more than ``IN_ALL``.
+    From at most ``SEARCHED`` rows of a group, and ``FEW_ROWS`` or more of each where all of them would have more than ``IN_ALL``.
     """
     import numpy as np
 
     found = np.zeros(len(groups))
     sizes = np.bincount(groups.blocks.group, minlength=len(groups))
-    enough = np.flatnonzero((groups.counts >= FEWEST) & (sizes >= FEWEST) & (groups.squares > 0)).tolist()
-    kept = thin(groups.number, len(groups), min(SEARCHED, max(FEW, IN_ALL // max(len(enough), 1))))
+    enough = np.flatnonzero((groups.counts >= FEWEST_ROWS) & (sizes >= FEWEST_ROWS) & (groups.squares > 0)).tolist()
+    kept = thin(groups.number, len(groups), min(SEARCHED, max(FEW_ROWS, IN_ALL // max(len(enough), 1))))
     search_of = _search(estimate)
     for place in enough:
         rows = slice(groups.starts[place], groups.starts[place] + groups.counts[place])

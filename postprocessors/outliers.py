@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 THRESHOLDS = {"mad": 3.5, "iqr": 1.5, "studentized": 3.5}
 AROUND = ("auto", "unit", "size", "model")
-FEWEST = 8  # rows of one size, or of a model
+FEWEST_ROWS = 8  # rows of one size, or of a model
 SIZES = 5  # of a model
 FITTED = 500  # rows of a unit that its model goes through
 MEAN_NORMAL = 1.253314  # standard deviation of normal values over their mean distance
 LEAST_ROWS = 4
 ROUNDING = 1e-12  # distances below this share of the values are those of floating point
-LEAST = 0.01  # of the mean of a group: no value of a model counts as less
+LEAST_VALUE = 0.01  # of the mean of a group: no value of a model counts as less
 ROUNDS = 3  # of fitting the model without what was found
 
 
@@ -86,12 +86,12 @@ class Outliers:
 
         threshold = THRESHOLDS[self.method] if self.threshold is None else self.threshold
         sizes = np.bincount(groups.blocks.group, minlength=len(groups))
-        modelled = (sizes >= SIZES) & (groups.counts >= FEWEST)
+        modelled = (sizes >= SIZES) & (groups.counts >= FEWEST_ROWS)
         if self.method == "studentized":
             return (np.abs(_studentized(groups)) > threshold) & modelled[groups.number] & sized
         if not sized:
             modelled[:] = False
-        alone = groups.counts >= FEWEST * sizes
+        alone = groups.counts >= FEWEST_ROWS * sizes
         by_size = alone if self.around == "auto" else np.full(len(groups), self.around == "size")
         by_model = modelled & ~by_size & (self.around in ("auto", "model"))
         number = np.where(by_size[groups.number], len(groups) + groups.block, groups.number)
@@ -135,7 +135,7 @@ def _relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
 
     found, _ = _model(groups, used)
     expected = found.predict(groups.x * groups.x_scale[groups.number], groups.number)
-    floor = LEAST * groups.total(np.abs(groups.y)) / groups.counts
+    floor = LEAST_VALUE * groups.total(np.abs(groups.y)) / groups.counts
     level = np.maximum(np.abs(expected), np.where(floor > 0, floor, 1.0)[groups.number])
     return np.where(np.isfinite(expected), (groups.y - expected) / level, 0.0)
 

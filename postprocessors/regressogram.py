@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.postprocessors._groups import Groups
 
 RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
-MOST = 200  # buckets: one far size would else make millions
+MOST_BUCKETS = 200  # buckets: one far size would else make millions
 STATISTICS = ("mean", "median")
 
 
@@ -42,7 +42,7 @@ class Regressogram:
         if isinstance(self.buckets, str):
             check_word(self, "buckets", RULES)
         else:
-            check_number(self, "buckets", 1, MOST, "20", whole=True)
+            check_number(self, "buckets", 1, MOST_BUCKETS, "20", whole=True)
         check_word(self, "statistic", STATISTICS)
 
     def apply(self, profile: Profile) -> Profile:
@@ -79,9 +79,9 @@ class Regressogram:
 
 
 def _count(groups: Groups, rule: int | str) -> NDArray[np.intp]:
-    """The number of buckets of each group, 1 to ``MOST``: the given one, or by a rule for the x of its rows.
+    """The number of buckets of each group, 1 to ``MOST_BUCKETS``: the given one, or by a rule for the x of its rows.
 
-    The rules are those of ``numpy.histogram_bin_edges``, whose page gives their sources; ``stone`` tries no more than ``MOST``.
+    The rules are those of ``numpy.histogram_bin_edges``, whose page gives their sources; ``stone`` tries no more than ``MOST_BUCKETS``.
     """
     import numpy as np
 
@@ -95,7 +95,7 @@ def _count(groups: Groups, rule: int | str) -> NDArray[np.intp]:
         width = _width(groups, rule, span)
         with np.errstate(divide="ignore", over="ignore"):
             found = np.ceil(np.where(width > 0, span / np.where(width > 0, width, 1.0), 1.0))
-    return np.clip(np.where(span > 0, found, 1.0), 1, MOST).astype(np.intp)
+    return np.clip(np.where(span > 0, found, 1.0), 1, MOST_BUCKETS).astype(np.intp)
 
 
 def _width(groups: Groups, rule: str, span: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -132,7 +132,7 @@ def _stone(groups: Groups, span: NDArray[np.float64]) -> NDArray[np.float64]:
     import numpy as np
 
     n = groups.counts.astype(np.float64)
-    upper = np.clip(np.sqrt(n).astype(np.intp), 100, MOST)
+    upper = np.clip(np.sqrt(n).astype(np.intp), 100, MOST_BUCKETS)
     away = (groups.x - groups.x[groups.starts][groups.number]) / np.where(span > 0, span, 1.0)[groups.number]
     best, found = np.full(len(groups), np.inf), np.ones(len(groups))
     for buckets in range(1, int(upper.max(initial=0)) + 1):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.autocorrelation import Autocorrelation
 
-FEWEST = 10  # measurements of an execution, below which a coefficient says nothing
+FEWEST_MEASUREMENTS = 10  # measurements of an execution, below which a coefficient says nothing
 TOLD = 4  # coefficients in the title
 
 
@@ -45,7 +45,7 @@ class Lag(View[list[DrawnSample]]):
             raise Unfit("there are no measurements")
         measured = [profile for profile in subject.target if profile.job.collector != SAMPLER]
         if not (found := [sample for sample in samples(measured) if _long(sample)]):
-            raise Unfit(f"it draws executions of at least {FEWEST} measurements, not samples over time")
+            raise Unfit(f"it draws executions of at least {FEWEST_MEASUREMENTS} measurements, not samples over time")
         return found
 
     def render(self, data: list[DrawnSample]) -> UIElement:
@@ -140,7 +140,7 @@ def _long(sample: DrawnSample) -> bool:
     import numpy as np
 
     counts = np.bincount(sample.execution[sample.mark != REPEATED], minlength=1)
-    return bool(counts.max() >= FEWEST) and bool(sample.iteration.any())
+    return bool(counts.max() >= FEWEST_MEASUREMENTS) and bool(sample.iteration.any())
 
 
 def _dependence(execution: NDArray[np.int64], values: NDArray[np.float64], lags: int) -> Autocorrelation:
@@ -154,7 +154,7 @@ def _dependence(execution: NDArray[np.int64], values: NDArray[np.float64], lags:
     counts = np.diff(np.append(starts, len(execution)))
     most = min(lags, int(counts.max()) - 1)
     found = np.full((len(starts), most + 1), np.nan)
-    for length in np.unique(counts[counts >= FEWEST]).tolist():
+    for length in np.unique(counts[counts >= FEWEST_MEASUREMENTS]).tolist():
         mine = np.flatnonzero(counts == length)
         own = autocorrelation(scaled[starts[mine][:, None] + np.arange(length)], lags).coefficients[:, : most + 1]
         found[mine, : own.shape[1]] = own

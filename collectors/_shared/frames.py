@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-LONGEST = 160  # characters of a function's name; beyond, template arguments are left out from the inside
-MOST = 2000  # characters that are looked at
+LONGEST_NAME = 160  # characters of a function's name; beyond, template arguments are left out from the inside
+MOST_CHARACTERS = 2000  # characters that are looked at
 UNKNOWN = "[unknown]"
 KERNEL = "[kernel]"
 LIBRARIES = re.compile(r"(?:^|.*/)(?:(?:site|dist)-packages|lib(?:64)?/(?:python|pypy)[\d.]+t?)/(?!(?:site|dist)-packages/)")
@@ -46,7 +46,7 @@ def python(name: str, file: str, cwd: str) -> str:
     >>> python("Heap.push", "/home/me/project/heap.py", "/home/me/project")
     'Heap.push (heap.py)'
     """
-    return f"{_visible(name)[:MOST]} ({file if file.startswith('<') else place(file, cwd)})"
+    return f"{_visible(name)[:MOST_CHARACTERS]} ({file if file.startswith('<') else place(file, cwd)})"
 
 
 def place(path: str, cwd: str) -> str:
@@ -71,16 +71,16 @@ def function(symbol: str) -> str:
     >>> function("std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::size")
     'std::vector<std::string>::size'
     """
-    name = _visible(symbol)[:MOST].strip()
+    name = _visible(symbol)[:MOST_CHARACTERS].strip()
     while (shorter := SUFFIX.sub("", name)) != name and shorter:
         name = shorter
     if not name or ADDRESS.fullmatch(name):
         return UNKNOWN
     name = INLINE_NAMESPACE.sub("std::", STRING.sub("std::string", name))
     name = _without_defaults(name).replace(" >", ">")
-    while len(name) > LONGEST and (shorter := _inner(name)) != name:
+    while len(name) > LONGEST_NAME and (shorter := _inner(name)) != name:
         name = shorter
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def without_arguments(name: str) -> str:
@@ -132,4 +132,4 @@ def _inner(name: str) -> str:
 
 
 def _visible(name: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in name[:MOST])
+    return "".join(character if character.isprintable() else "?" for character in name[:MOST_CHARACTERS])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.collectors.counters.sampler import Sampled, TreeSampler
 
 FILE = "samples.jsonl"
-FEWEST = 5  # samples from which `perf check` can tell anything
+FEWEST_SAMPLES = 5  # samples from which `perf check` can tell anything
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,29}")
 TOTALS = {
     "wall": Metric("s"),
@@ -178,7 +178,7 @@ class Counters:
     def _doubts(self, sampled: Sampled) -> list[str]:
         """What the samples cannot tell, each with its cure."""
         found = [reason] if (reason := launcher.fallback_reason()) else []
-        if (count := len(sampled.number)) < FEWEST:
+        if (count := len(sampled.number)) < FEWEST_SAMPLES:
             skipping = self.skip and 2 * self.skip >= self.interval  # the larger share of what left no room for samples
             cure = f"`skip` ({self.skip:g} s at both ends)" if skipping else f"`interval` ({self.interval:g} s)"
             found.append(f"it ended after {counted(count, 'sample')}: shorten {cure} or give it more to do")

@@ -24,7 +24,7 @@ PASSED_ON = (
 )  # fmt: skip
 STATUS = re.compile(rb"^(" + b"|".join([*MEMORY, *SWITCHES]) + rb"):\s+(\d+)", re.M)
 NANO = 1e-9
-LARGEST = 1 << 14
+LARGEST_ANSWER = 1 << 14
 
 Counts = dict[str, float]
 
@@ -55,7 +55,7 @@ def stat(pid: int) -> Stat | None:
     """Where a process stands; None when there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return Stat.of(file.read(LARGEST))
+            return Stat.of(file.read(LARGEST_ANSWER))
     except (OSError, Ended):
         return None
 
@@ -122,9 +122,9 @@ class Process:
         descriptor = self._files.get(name, -1)
         try:
             if descriptor >= 0:
-                return os.pread(descriptor, LARGEST, 0)
+                return os.pread(descriptor, LARGEST_ANSWER, 0)
             descriptor = os.open(f"/proc/{self.pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
-            content = os.read(descriptor, LARGEST)
+            content = os.read(descriptor, LARGEST_ANSWER)
         except PermissionError:
             self.hidden = True
             return b""
@@ -178,7 +178,7 @@ class Process:
 
 def _contents(path: str) -> bytes:
     with open(path, "rb", buffering=0) as file:
-        return file.read(LARGEST)
+        return file.read(LARGEST_ANSWER)
 
 
 def _turns(status: bytes, schedstat: bytes) -> Counts:

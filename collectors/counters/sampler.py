@@ -15,7 +15,7 @@ from perfvcs.collectors.counters.processes import Counts
 from perfvcs.collectors.counters.tree import ProcessTree
 
 SHARE = 0.1  # of one processor that sampling takes at most: larger trees are sampled less often
-MOST = 10_000  # samples; a longer run keeps every second, from then on takes half as many, and so on
+MOST_SAMPLES = 10_000  # samples; a longer run keeps every second, from then on takes half as many, and so on
 DIGITS = 7  # of a rate
 
 
@@ -107,7 +107,7 @@ class TreeSampler:
                 self.found.tree.append(_row(now.tree, before.tree, now.at - before.at) | _rates(now, before))
                 self.found.machine.append(_row(now.machine, before.machine, now.at - before.at))
             before = now
-            if len(self.found.number) >= MOST:
+            if len(self.found.number) >= MOST_SAMPLES:
                 self.found.thin()
                 step *= 2
             number = max(number + step, math.ceil((now.at + rest - first.at) / self.interval))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LARGEST = 1 << 28  # bytes of one file
+LARGEST_FILE = 1 << 28  # bytes of one file
 MAX_LINE = 1 << 16
 MAX_NUMBER = 10_000_000  # of a name
 EVENT = b"Ir"
@@ -107,10 +107,10 @@ class _Reading:
 
 def read(path: Path) -> Counts:
     """The counts in one file, of one process; raises Malformed."""
-    content = read_at_most(path, LARGEST)
-    if len(content) > LARGEST:
+    content = read_at_most(path, LARGEST_FILE)
+    if len(content) > LARGEST_FILE:
         raise MalformedCallgrind(
-            f"{path.name} has over {LARGEST >> 20} MiB: give the program less to do, or measure a part of it"
+            f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do, or measure a part of it"
         )
     return parse(content, path.name)
 

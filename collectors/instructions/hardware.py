@@ -17,7 +17,7 @@ from perfvcs.collectors.instructions.setting import addresses_can_be_fixed, envi
 from perfvcs.launcher.execution import LaunchError, failure, name_command
 
 EVENT = "instructions:u"
-LARGEST = 1 << 16  # bytes of perf's answer
+LARGEST_ANSWER = 1 << 16  # bytes of perf's answer
 # perf stat hides the signal that ended its command; a shell tells it as a status
 WRAPPED = ("/bin/sh", "-c", '"$@"; exit $?', "sh")
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
@@ -76,7 +76,7 @@ def _options(answer: Path) -> list[str]:
 
 def _count(answer: Path) -> float | None:
     """The number in an answer such as ``1234,,instructions:u,...``; None where it has none."""
-    for line in read_at_most(answer, LARGEST).decode(errors="replace").splitlines():
+    for line in read_at_most(answer, LARGEST_ANSWER).decode(errors="replace").splitlines():
         fields = line.split(",")
         if len(fields) > 2 and fields[2] == EVENT and fields[0].isdecimal() and len(fields[0]) <= 18:
             return float(fields[0])

@@ -14,7 +14,7 @@ from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 
-LARGEST = 1 << 31  # bytes of a program that is looked into
+LARGEST_PROGRAM = 1 << 31  # bytes of a program that is looked into
 
 
 def execute(run: Run, variables: Mapping[str, str]) -> Execution:
@@ -58,7 +58,7 @@ def _looked(path: str, size: int, _changed: int) -> tuple[bool, bool]:
 
     try:
         with open(path, "rb") as file:
-            if file.read(4) != b"\x7fELF" or size > LARGEST:
+            if file.read(4) != b"\x7fELF" or size > LARGEST_PROGRAM:
                 return True, False
             elf = ELFFile(file)
             linked = any(segment["p_type"] in ("PT_INTERP", "PT_DYNAMIC") for segment in elf.iter_segments())

@@ -13,7 +13,7 @@ from perfvcs.collectors.memory.heap import printable
 
 Place = tuple[str, str, int]  # function, source file, line (0: not known)
 PATIENCE = 120.0  # seconds for one file
-LARGEST = 1 << 31  # bytes of a file that is read here
+LARGEST_FILE = 1 << 31  # bytes of a file that is read here
 DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 Identity = tuple[str, int, int]
 
@@ -34,7 +34,7 @@ def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[Place]]:
         if found is None:
             from perfvcs.collectors.memory.debuginfo import look_up
 
-            found = look_up(path, missing) if about.st_size <= LARGEST else {}
+            found = look_up(path, missing) if about.st_size <= LARGEST_FILE else {}
         known.update({address: found.get(address, []) for address in missing})
     return {address: known[address] for address in wanted}
 

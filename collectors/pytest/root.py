@@ -7,7 +7,7 @@ from pathlib import Path
 
 FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
 TABLES = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
-LARGEST = 1_000_000  # characters of a file that are searched
+LARGEST_FILE = 1_000_000  # characters of a file that are searched
 OWN = ("-c", "--config-file", "--rootdir")
 
 
@@ -44,6 +44,6 @@ def _settings(place: Path) -> bool:
 def _start(path: Path) -> str:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(LARGEST)
+            return file.read(LARGEST_FILE)
     except OSError:
         return ""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from perfvcs.collector import CollectError, Run
 
-MOST = 200_000  # distinct stacks of one execution; of more, those seen once or twice say nothing
+MOST_STACKS = 200_000  # distinct stacks of one execution; of more, those seen once or twice say nothing
 TRUNCATED = "[truncated]"  # the root of stacks whose callers are not known
 DEEPEST = 400  # frames that are kept of a stack: as many from the root as from the leaf,
 LEFT_OUT = "[left out]"  # and this between them
@@ -28,8 +28,8 @@ class Folded:
         """Count a stack, the middle of a very deep one left out; raises CollectError where there are too many different ones."""
         if len(stack) > DEEPEST:
             stack = (*stack[: DEEPEST // 2], LEFT_OUT, *stack[-DEEPEST // 2 :])
-        if stack not in self.stacks and len(self.stacks) >= MOST:
-            raise CollectError(f"samples: over {MOST:,} different stacks: lower rate, or give the program less to do")
+        if stack not in self.stacks and len(self.stacks) >= MOST_STACKS:
+            raise CollectError(f"samples: over {MOST_STACKS:,} different stacks: lower rate, or give the program less to do")
         self.stacks[stack] = self.stacks.get(stack, 0) + count
 
     @property

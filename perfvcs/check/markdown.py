@@ -13,7 +13,7 @@ from perfvcs.text.words import metric_name
 if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report
 
-LONGEST = 10_000  # characters of a name or a reason
+LONGEST_NAME = 10_000  # characters of a name or a reason
 HEAD = ("| verdict | benchmark | metric | effect | baseline -> target | remark |", "|---|---|---|---|---|---|")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
 
@@ -57,4 +57,4 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
 
 def escape(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return SPECIAL.sub(r"\\\1", shorten(text, LONGEST))
+    return SPECIAL.sub(r"\\\1", shorten(text, LONGEST_NAME))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check import compare
-from perfvcs.check.methods.log_median import FEWEST
+from perfvcs.check.methods.log_median import FEWEST_EXECUTIONS
 from perfvcs.statistics.interim import PAIRS, level, schedule
 
 if TYPE_CHECKING:
@@ -69,6 +69,6 @@ def interim(
 def _open(change: Change, pairs: int) -> bool:
     if change.coarse:
         return False
-    if change.builds and min(change.builds) < min(FEWEST, pairs):
+    if change.builds and min(change.builds) < min(FEWEST_EXECUTIONS, pairs):
         return False
     return change.p is not None or min(change.executions) == 1

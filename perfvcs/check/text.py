@@ -25,7 +25,7 @@ WORD = 14  # the longest word
 FOLD = 5  # benchmarks without news from which on they share a line
 METRIC = 15  # characters of a metric's name
 TIMES = ("wall", "cpu", "duration")
-LONGEST = 400  # characters of a name or a reason
+LONGEST_NAME = 400  # characters of a name or a reason
 NAMED = 4  # counters of a cluster
 INDENT = " " * (WORD + 3)
 
@@ -84,7 +84,7 @@ def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:
 
 def benchmark(change: Change) -> str:
     """The name of what was measured; safe for a terminal."""
-    return shorten(labelled(change.job, change.uid, change.size), LONGEST)
+    return shorten(labelled(change.job, change.uid, change.size), LONGEST_NAME)
 
 
 def labelled(job: str, uid: str, size: float | None) -> str:
@@ -146,7 +146,7 @@ def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[st
 
 def revision(name: str) -> str:
     """A revision's name; a full commit id is cut to 12 digits."""
-    return name[:12] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, LONGEST)
+    return name[:12] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, LONGEST_NAME)
 
 
 def step(change: Change) -> str:
@@ -158,7 +158,7 @@ def step(change: Change) -> str:
     top = max(abs(old), abs(new))
     whole = old == int(old) and new == int(new)
     form = ".4g" if top >= 1e9 or 0 < top < 1e-3 else ",.0f" if not top or whole else f",.{max(0, 3 - floor(log10(top)))}f"
-    return f"{old:{form}} -> {new:{form}} {shorten(chosen.unit, LONGEST)}".rstrip()
+    return f"{old:{form}} -> {new:{form}} {shorten(chosen.unit, LONGEST_NAME)}".rstrip()
 
 
 def _sorted(changes: Sequence[Change]) -> list[Change]:
@@ -182,9 +182,9 @@ def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: 
         later = [remark for other in rows[place + 1 :] for remark in remarks(other, several)]
         for remark in remarks(change, several):
             if remark not in later:
-                lines += wrap(shorten(remark, LONGEST), width, initial_indent=INDENT, subsequent_indent=INDENT)
+                lines += wrap(shorten(remark, LONGEST_NAME), width, initial_indent=INDENT, subsequent_indent=INDENT)
     for (word, reason), metrics in brief.items():
-        lines += _indented(word, ", ".join(metrics) + (f": {shorten(reason, LONGEST)}" if reason else ""), width)
+        lines += _indented(word, ", ".join(metrics) + (f": {shorten(reason, LONGEST_NAME)}" if reason else ""), width)
     return lines
 
 
@@ -243,7 +243,7 @@ def _ending(report: Report, width: int, pairs: int) -> list[str]:
         if series & {*report.foreign}:
             lines += wrap(FOREIGN, width, subsequent_indent="  ")
     for failure in report.failures:
-        lines += wrap(f"note: {shorten(failure, LONGEST)}", width, subsequent_indent="      ")
+        lines += wrap(f"note: {shorten(failure, LONGEST_NAME)}", width, subsequent_indent="      ")
     if "degradation" in counts and is_committed(report):
         lines.append("A degradation that is wanted: perf accept ID --reason TEXT")
     return [*lines, settlement(report.comparisons)]

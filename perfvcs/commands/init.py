@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Project
 
 NAMED = 20  # dropped entries that are named
-LONGEST = 300
+LONGEST_MESSAGE = 300
 
 
 @click.command()
@@ -48,7 +48,7 @@ def _adopt(project: Project) -> None:
 
     adoption = adopt(project)
     for one in adoption.dropped[:NAMED]:
-        echo(f"dropped {shorten(one, LONGEST)}")
+        echo(f"dropped {shorten(one, LONGEST_MESSAGE)}")
     if len(adoption.dropped) > NAMED:
         echo(f"dropped {len(adoption.dropped) - NAMED} more")
     dropped = f"{len(adoption.dropped)} dropped" if adoption.dropped else "nothing dropped"

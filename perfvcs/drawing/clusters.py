@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex")  # of clusters, each with a colour of its own
-FEWEST = 50  # values, below which two clusters are easily chance
+FEWEST_VALUES = 50  # values, below which two clusters are easily chance
 FITTED = 500  # values are enough to find clusters, evenly chosen among more
 VISITED = 0.5  # of the executions have values in every cluster; fewer make it a difference between executions
 WIDE = 0.01  # share of the lower centre that neighbours are apart at least: less is of no interest
@@ -58,7 +58,7 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
 
     kept = np.flatnonzero(sample.mark != REPEATED)
     values = sample.values[kept]
-    if len(values) < FEWEST or not (values > 0).all():
+    if len(values) < FEWEST_VALUES or not (values > 0).all():
         return None
     logs = np.log(values)
     some = logs[np.linspace(0, len(logs) - 1, min(FITTED, len(logs))).astype(np.int64)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 HEIGHT = 14  # lines of a plot, its axis and title left out
 NARROW = 1e-6  # share of its middle that an axis spans at least
-LARGEST = 1e299  # an axis that reaches further has its ends for ticks
+LARGEST_END = 1e299  # an axis that reaches further has its ends for ticks
 NARROWEST = 8  # columns between the axes: less shows nothing
 DOTS = (4, 2)  # of one character of braille: down and across
 ROOM = 8  # columns of a tick's text
@@ -83,7 +83,7 @@ def _round(low: float, high: float, most: int) -> list[tuple[float, str]]:
     Where that leaves less than two, the next smaller ones; where there are none, the ends.
     """
     apart = high / most - low / most
-    power = math.floor(math.log10(apart)) if 1 / LARGEST < apart < LARGEST else 999
+    power = math.floor(math.log10(apart)) if 1 / LARGEST_END < apart < LARGEST_END else 999
     found: list[tuple[float, str]] = []
     for exponent, step in ((exponent, step) for exponent in range(power, min(power + 3, 300)) for step in STEPS):
         size = step * 10.0**exponent

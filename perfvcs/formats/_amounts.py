@@ -19,7 +19,7 @@ NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is n
 UNITS = {"time": "s", "mixed": "us", "memory": "B"}  # where the header names none
 SIZE = "structure-unit-size"
 MEANT = {"amount", "uid", "type", "subtype", "trace", "time", "snapshot", "order", "row", SIZE, *INTEGER_COLUMNS}
-LARGEST = 1 << 53  # of an integer that a float holds exactly
+LARGEST_INTEGER = 1 << 53  # of an integer that a float holds exactly
 MAX_EXTRA = 50
 UNREACHABLE = "unreachable"
 EXCLUSIVE = "exclusive"  # what a function took without those that it called
@@ -264,7 +264,7 @@ def _is_number(value: Any) -> bool:
 def _whole(value: Any) -> Any:
     """The integer that a value is or says, such as 3.0 or "3"; else the value itself."""
     found = 0 if value == "" else int(value) if isinstance(value, str) and DIGITS.fullmatch(value) else value
-    return int(found) if isinstance(found, float) and found.is_integer() and abs(found) < LARGEST else found
+    return int(found) if isinstance(found, float) and found.is_integer() and abs(found) < LARGEST_INTEGER else found
 
 
 def _word(value: Any) -> str:
@@ -292,7 +292,7 @@ def _frame(value: Any) -> str:
         raise ValueError("is neither a text nor an object with function, source and line")
     function, source = (_word(value.get(key)) for key in ("function", "source"))
     lines = (_whole(value.get(key)) for key in ("line", "column") if value.get(key) != "")
-    places = [str(line) for line in lines if type(line) is int and abs(line) < LARGEST]
+    places = [str(line) for line in lines if type(line) is int and abs(line) < LARGEST_INTEGER]
     if source in ("", UNREACHABLE) and places in ([], ["0"]):
         return function
     return f"{function} ({':'.join([source, *places])})"

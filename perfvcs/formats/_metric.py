@@ -12,7 +12,7 @@ from perfvcs.profile import RESERVED, Malformed, Metric
 
 BETTER = ("lower", "higher", "none")
 KINDS = ("sampled", "deterministic")
-LONGEST = 64
+LONGEST_NAME = 64
 DIGITS = 8
 
 
@@ -28,8 +28,8 @@ def usable(name: str) -> str:
         found = f"m_{found}"
     if found in RESERVED:
         found += "_"
-    if len(found) > LONGEST:
-        found = f"{found[: LONGEST - DIGITS - 1]}_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:DIGITS]}"
+    if len(found) > LONGEST_NAME:
+        found = f"{found[: LONGEST_NAME - DIGITS - 1]}_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:DIGITS]}"
     return found
 
 

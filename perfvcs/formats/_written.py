@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from perfvcs.units import base
 
-LONGEST = 400  # characters; more are not a number
+LONGEST_NUMBER = 400  # characters; more are not a number
 WRITTEN = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)\s*([^\W\d_][^\s\d]{0,31}|%)?\s*")
 
 
@@ -28,7 +28,7 @@ def written(value: Any) -> Written | None:
     """
     unit = ""
     if isinstance(value, str):
-        found = WRITTEN.fullmatch(value) if len(value) <= LONGEST else None
+        found = WRITTEN.fullmatch(value) if len(value) <= LONGEST_NUMBER else None
         if found is None:
             return None
         value, unit = float(found[1]), found[2] or ""

@@ -16,7 +16,7 @@ from perfvcs.git.project import NoRepository, Project
 NAME = "perfvcs"  # in the git folder that all worktrees share
 TOKEN, BEGUN = "token", "token.new"  # in .perf; BEGUN is renamed when it is whole
 HEX = re.compile(r"[0-9a-f]{64}")
-LARGEST = 1 << 16  # bytes
+LARGEST_RECORD = 1 << 16  # bytes
 
 
 class UnreadableRecord(NoRepository):
@@ -50,7 +50,7 @@ def read(project: Project) -> GateRecord | None:
     path = project.common_dir / NAME
     try:
         with open(plain(path, os.O_RDONLY), "rb") as file:
-            found = msgspec.json.decode(file.read(LARGEST), type=GateRecord)
+            found = msgspec.json.decode(file.read(LARGEST_RECORD), type=GateRecord)
     except FileNotFoundError:
         return None
     except OSError as error:

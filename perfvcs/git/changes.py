@@ -13,7 +13,8 @@ from pathlib import Path
 from perfvcs.git.project import Project
 
 LARGE = 1_000_000  # bytes; a larger file is not read
-MOST, MANY = 16_000_000, 2_000  # bytes and number; where the files that are not large are more together, none of them is read
+# Where the files that are not large are more together, none of them is read.
+MOST_BYTES, MOST_FILES = 16_000_000, 2_000
 TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
 COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
 
@@ -135,7 +136,7 @@ def _stamps(root: Path, names: Iterable[str]) -> dict[str, str]:
     """
     states = _states(root, names)
     small = [state.st_size for state in states.values() if stat.S_ISREG(state.st_mode) and state.st_size <= LARGE]
-    few = len(small) <= MANY and sum(small) <= MOST
+    few = len(small) <= MOST_FILES and sum(small) <= MOST_BYTES
     large = {name: state for name, state in states.items() if not _is_read(f"{root}/{name}", state, few=few)}
     wait = _unsettled(large.values())
     if wait > 0:

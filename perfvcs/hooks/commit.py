@@ -15,7 +15,7 @@ from perfvcs.git.project import Project
 from perfvcs.keeper import released
 
 LOG = Path("log", "post-commit.log")  # in .perf
-LARGEST = 1_000_000  # bytes, then the log moves to one older file
+LARGEST_LOG = 1_000_000  # bytes, then the log moves to one older file
 UNFINISHED = ("rebase-merge", "rebase-apply", "sequencer", "MERGE_HEAD")  # in git's folder while several commits are being made
 
 
@@ -65,7 +65,7 @@ def measure(project: Project) -> str | None:
 def _opened(path: Path) -> int:
     try:
         make_folder(path.parent)
-        if path.is_file() and path.stat().st_size > LARGEST:
+        if path.is_file() and path.stat().st_size > LARGEST_LOG:
             path.replace(path.with_name(f"{path.name}.1"))
         return plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     except NotPlain as error:

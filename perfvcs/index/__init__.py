@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.index.findings import Findings
     from perfvcs.store import BlobChange, Store
 
-LEAST = 4  # characters of a prefix
+SHORTEST_PREFIX = 4  # characters of a prefix
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
 BATCH = 2000  # profiles that one git process reads; only their paths are in memory at once
 HEADERS = f"""
@@ -250,7 +250,7 @@ class Index:
 
     def find(self, prefix: str) -> list[str]:
         """The paths that begin with ``prefix``, or whose commit, name or id does; damaged ones too. Less than 4 characters find nothing."""
-        if len(prefix) < LEAST:  # what is found may be removed
+        if len(prefix) < SHORTEST_PREFIX:  # what is found may be removed
             return []
         return self._database.attempt(lambda: [row[0] for row in self._current().execute(FIND, {"p": prefix})])
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 VERSION = 3
 SCHEMA = "CREATE TABLE findings (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, found BLOB NOT NULL)"
-MOST = 50_000  # results that are kept; the oldest make room
+MOST_RESULTS = 50_000  # results that are kept; the oldest make room
 
 Kind = TypeVar("Kind")
 
@@ -78,7 +78,7 @@ class Findings:
         def insert() -> None:
             with self._database.transaction() as connection:
                 connection.executemany("INSERT OR REPLACE INTO findings (key, found) VALUES (?, ?)", rows)
-                connection.execute("DELETE FROM findings WHERE number <= (SELECT max(number) FROM findings) - ?", (MOST,))
+                connection.execute("DELETE FROM findings WHERE number <= (SELECT max(number) FROM findings) - ?", (MOST_RESULTS,))
 
         self._database.attempt(insert)
 

@@ -28,7 +28,7 @@ NAMES = ("commit", "profile", "level", "deviation", "executions", "session")
 FIELDS = list(zip(NAMES, ("<u4", "<u4", "<f8", "<f8", "<u4", "<u4"), strict=True))
 WHOSE = struct.Struct("<II")  # its beginning
 FULL = 64 * RECORD.size  # bytes of a row: what one more level writes again
-MOST = 100_000  # levels that wait in memory
+MOST_WAITING = 100_000  # levels that wait in memory
 
 NEWEST = "SELECT id, packed FROM levels WHERE line = ? AND length(packed) < ? ORDER BY id DESC LIMIT 1"
 OF_JOB = "SELECT id, packed FROM levels WHERE line IN (SELECT id FROM lines WHERE job = ? AND environment = ?)"
@@ -49,7 +49,7 @@ class Levels:
         record = RECORD.pack(commit, profile, centre, deviation(medians, centre), len(medians), session)
         self._waiting.setdefault(line, bytearray()).extend(record)
         self._count += 1
-        if self._count >= MOST:
+        if self._count >= MOST_WAITING:
             self.flush()
 
     def flush(self) -> None:

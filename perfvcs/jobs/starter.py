@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfvcs.foreign import content
-from perfvcs.rules import LARGEST
+from perfvcs.rules import LARGEST_FILE
 
 TEMPLATE = """\
 # What perfvcs measures. It is versioned with the project; the results in .perf/ are not.
@@ -122,7 +122,7 @@ def _python(root: Path, script: str) -> ProjectKind | None:
 def _text(path: Path) -> str:
     """The beginning of a file that anybody may have written; empty where it cannot be read."""
     try:
-        return content(path, LARGEST).decode("utf-8", "replace")
+        return content(path, LARGEST_FILE).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 READING = 16  # bytes: time and duration, ns as int64
-LARGEST = 1 << 20  # bytes of readings; a month has .7 MB
+LARGEST_FILE = 1 << 20  # bytes of readings; a month has .7 MB
 SMOOTH = 5  # readings that are averaged: one alone says little about the calls beside it
 
 
@@ -26,7 +26,7 @@ class Pace:
     @classmethod
     def of(cls, descriptor: int) -> Pace:
         """What the launcher wrote into a file."""
-        content = os.pread(descriptor, LARGEST, 0)
+        content = os.pread(descriptor, LARGEST_FILE, 0)
         return cls(content[: len(content) // READING * READING])
 
     @property

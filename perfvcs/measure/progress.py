@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 
-LONGEST = 2000  # characters of a failure
+LONGEST_FAILURE = 2000  # characters of a failure
 WIDTH = 40  # of what stands at the bar
 
 
@@ -122,7 +122,7 @@ class Terminal:
 
 def _failed(failure: str) -> str:
     # it may quote names from files: one line, and nothing that a terminal obeys
-    return f"failed: {shorten(failure, LONGEST)}"
+    return f"failed: {shorten(failure, LONGEST_FAILURE)}"
 
 
 @contextmanager

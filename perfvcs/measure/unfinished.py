@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 LIKE = re.compile(r"\d{8}T\d{6}(-[0-9a-f]{0,6})?")  # the name of a session, or a beginning that nothing else has
-MOST = 5  # sessions that a message lists
+MOST_SESSIONS = 5  # sessions that a message lists
 
 
 def unfinished(home: Path) -> list[SessionHeader]:
@@ -51,7 +51,7 @@ def named(home: Path, name: str) -> SessionHeader | None:
     found = [header for header in unfinished(home) if header.session.startswith(name)]
     if len(found) > 1:
         raise UsageError(
-            f"several sessions begin with `{name}`: name one: {', '.join(header.session for header in found[:MOST])}"
+            f"several sessions begin with `{name}`: name one: {', '.join(header.session for header in found[:MOST_SESSIONS])}"
         )
     if found:
         return found[0]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from perfvcs.drawing.commits.chart import grouped
-from perfvcs.drawing.curves.sides import FEWEST
+from perfvcs.drawing.curves.sides import FEWEST_SIZES
 from perfvcs.drawing.flame.stacks import groups
 from perfvcs.drawing.heat.cells import jobs
 from perfvcs.drawing.samples import Part, parts
@@ -60,7 +60,7 @@ def pieces(subject: Subject, curves: bool) -> Iterator[PagePiece]:
         ranks.setdefault((change.job, change.uid, change.size), len(ranks))
     found = [(part, (part.unit.job, part.unit.uid, part.unit.size)) for part in parts(subject) if not part.traced]
     if curves:
-        along = [part for part in parts(subject, whole=True) if part.judged and part.sizes >= FEWEST]
+        along = [part for part in parts(subject, whole=True) if part.judged and part.sizes >= FEWEST_SIZES]
         yield from _whole(subject, along, ranks)
         told = {(part.unit.job, part.unit.uid) for part in along if part.unit.collector == RECORDER or part.sizes > MAX_SIZES}
         found = [(part, key) for part, key in found if key[:2] not in told]

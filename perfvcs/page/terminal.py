@@ -14,7 +14,7 @@ from perfvcs.text.columns import COLUMNS
 
 FIRST = ("history", "effects", "scatter")  # the first of these that fits comes before the table
 TABLE = "table"
-LONGEST = 10_000  # characters of a title
+LONGEST_TITLE = 10_000  # characters of a title
 
 
 def text(subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None, width: int = COLUMNS) -> str:
@@ -30,7 +30,7 @@ def text(subject: Subject, view: str | None = None, options: Mapping[str, str] |
         every = fitting(subject, plugins.names("views"))
         able = [one.name for one in every if one.view.text(one.data, width) is not None]
         raise UsageError(f"view `{view}` cannot be drawn with characters; these can: {', '.join(able) or 'none'}")
-    head = "\n".join(wrapped([shorten(subject.title, LONGEST), *subject.notes], width))
+    head = "\n".join(wrapped([shorten(subject.title, LONGEST_TITLE), *subject.notes], width))
     return "\n\n".join([head, *(drawn or [nothing(subject)])])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import expm1, isfinite, log1p, sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.huber import FEWEST
+from perfvcs.statistics.huber import FEWEST_PAIRS
 
 if TYPE_CHECKING:
     from perfvcs.plan.survey import Survey
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 EFFECTS = (0.01, 0.02, 0.05, 0.10)
 POWER = 0.8
-LEAST = 5  # executions (or builds) that a verdict needs
-MOST = 9999  # executions that are still planned
+FEWEST_REPLICATES = 5  # executions (or builds) that a verdict needs
+MOST_REPLICATES = 9999  # executions that are still planned
 ALPHA = 0.01
 DISCOVERIES = 0.05  # of Benjamini and Hochberg, as in check
-FEW = 2  # degrees of freedom up to which nothing can be promised
+FEW_DF = 2  # degrees of freedom up to which nothing can be promised
 TIMES = 4  # the most that a number of measurements is raised by
 CLEAR = 0.75  # share of an effect that delta may be; the estimate of an effect of delta itself is below it half of the time
 
@@ -60,8 +60,8 @@ class DetectableEffect:
 class Option:
     """What finds ``effect`` with a power of 80 %: so many ``replicates`` (executions, or builds with the present executions each).
 
-    ``low`` and ``high``: as few and as many as it may really take, the noise known to 80 %. None where ``MOST`` do not do. ``delta`` is the
-    one to ask ``perf check`` for. ``seconds`` is what one revision costs. ``best_measurements`` per execution (n0), with the replicates and
+    ``low`` and ``high``: as few and as many as it may really take, the noise known to 80 %. None where ``MOST_REPLICATES`` are not
+    enough. ``delta`` is the one to ask ``perf check`` for. ``seconds`` is what one revision costs. ``best_measurements`` per execution (n0), with the replicates and
     seconds that they need; None where another number of measurements makes no difference or cannot be told.
     """
 
@@ -77,13 +77,13 @@ class Option:
 
 
 def finding(variation: Variation, count: int, rule: PlanRule) -> DetectableEffect | None:
-    """What ``count`` pairs find of a unit; None where that is unknown, and for fewer than ``LEAST``, which find nothing."""
+    """What ``count`` pairs find of a unit; None where that is unknown, and for fewer than ``FEWEST_REPLICATES``, which find nothing."""
     from perfvcs.statistics.power import detectable
 
-    if variation.difference is None or variation.df < 1 or count < LEAST:
+    if variation.difference is None or variation.df < 1 or count < FEWEST_REPLICATES:
         return None
     whole, drawn = _deviations(variation)
-    deviations = drawn if count >= FEWEST else whole
+    deviations = drawn if count >= FEWEST_PAIRS else whole
     effects = [detectable(deviation, count, rule.alpha, rule.bar(), POWER) for deviation in deviations]
     effect, low, high = (expm1(min(value or 0.0, 700.0)) for value in effects)
     return DetectableEffect(effect, low, high)
@@ -93,23 +93,25 @@ def reachable(variation: Variation, count: int) -> float | None:
     """The smallest delta at which ``count`` pairs of equal versions are the same in 4 of 5 cases; None where that is unknown."""
     from perfvcs.statistics.power import settled
 
-    if variation.difference is None or variation.df < 1 or count < LEAST:
+    if variation.difference is None or variation.df < 1 or count < FEWEST_REPLICATES:
         return None
     whole, drawn = _deviations(variation)
-    found = settled((drawn if count >= FEWEST else whole)[0], count)
+    found = settled((drawn if count >= FEWEST_PAIRS else whole)[0], count)
     return None if found is None else expm1(min(found, 700.0))
 
 
-def needed(variation: Variation, effect: float, rule: PlanRule, most: int = MOST) -> tuple[int | None, int | None, int | None]:
+def needed(
+    variation: Variation, effect: float, rule: PlanRule, most: int = MOST_REPLICATES
+) -> tuple[int | None, int | None, int | None]:
     """The pairs that find ``effect``, and the fewest and most that it may really take, the noise known to 80 %.
 
-    Fewer than ``FEWEST`` pairs keep their outliers; of more, a check draws them in.
+    Fewer than ``FEWEST_PAIRS`` pairs keep their outliers; of more, a check draws them in.
     """
     from perfvcs.statistics.power import pairs
 
     def enough(whole: float, drawn: float) -> int | None:
-        few = pairs(log1p(effect), whole, rule.alpha, rule.bar(), POWER, LEAST, min(most, FEWEST - 1))
-        return few or pairs(log1p(effect), drawn, rule.alpha, rule.bar(), POWER, FEWEST, most)
+        few = pairs(log1p(effect), whole, rule.alpha, rule.bar(), POWER, FEWEST_REPLICATES, min(most, FEWEST_PAIRS - 1))
+        return few or pairs(log1p(effect), drawn, rule.alpha, rule.bar(), POWER, FEWEST_PAIRS, most)
 
     count, low, high = (enough(*both) for both in zip(*_deviations(variation), strict=True))
     return count, low, high
@@ -194,7 +196,7 @@ def _deviations(variation: Variation) -> tuple[Interval, Interval]:
     from perfvcs.statistics.power import limits
 
     low, high = limits(1.0, variation.df)
-    safe = sqrt(variation.df / (variation.df - 2)) if variation.df > FEW else 1.0
+    safe = sqrt(variation.df / (variation.df - 2)) if variation.df > FEW_DF else 1.0
     whole, drawn = (
         (safe * deviation, low * deviation, high * deviation)
         for deviation in (variation.difference or 0.0, variation.drawn or variation.difference or 0.0)

@@ -7,7 +7,7 @@ from math import sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.huber import BEND, FEWEST, NORMAL, draw_in
+from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL, draw_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,13 +22,13 @@ def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
     """The variance of a pair's difference from those of pairs that were measured in turns, one sequence per session, outliers drawn in.
 
     With one session it is n times the squared error of ``perfvcs.statistics.huber.paired``; several share the bound, and each keeps its
-    own centre. None for fewer than ``FEWEST`` pairs, and where most are equal. Source: Huber 1981, sections 6.4-6.5.
+    own centre. None for fewer than ``FEWEST_PAIRS`` pairs, and where most are equal. Source: Huber 1981, sections 6.4-6.5.
     """
     import numpy as np
 
     samples = [np.array(sample) for sample in differences if len(sample) > 1]
     count = sum(sample.size for sample in samples)
-    if count < FEWEST:
+    if count < FEWEST_PAIRS:
         return None
     scale = float(np.median(np.concatenate([_distances(sample) for sample in samples]))) * NORMAL
     if scale <= ROUNDING:
@@ -42,13 +42,13 @@ def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
 def apart(values: Sequence[Sequence[float]]) -> float | None:
     """The same from executions that were not measured in turns, one sequence per session: of pairs of any two of a session.
 
-    Without outliers it is twice the variance of the values, pooled over the sessions. None for fewer than ``FEWEST`` values, and where
-    most pairs are equal.
+    Without outliers it is twice the variance of the values, pooled over the sessions. None for fewer than ``FEWEST_PAIRS`` values, and
+    where most pairs are equal.
     """
     import numpy as np
 
     samples = [np.array(sample) for sample in values if len(sample) >= FOUR]
-    if sum(sample.size for sample in samples) < FEWEST:
+    if sum(sample.size for sample in samples) < FEWEST_PAIRS:
         return None
     pairs = [_pairs(sample) for sample in samples]
     scale = float(np.median(np.concatenate([np.abs(found[0] - found[1]) for found in pairs]))) * NORMAL

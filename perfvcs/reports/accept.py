@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 PREFIX = re.compile(rf"[0-9a-f]{{4,{ID}}}")
-MOST = 8  # candidates that a message lists
+MOST_CANDIDATES = 8  # candidates that a message lists
 LABEL = 60  # characters of a benchmark in a line
 DIGITS = 6  # of an effect in the file
 
@@ -178,8 +178,8 @@ def _only(name: str, changes: Sequence[AcceptableChange]) -> AcceptableChange:
         if _acceptable(choice.change) and (choice.id not in wanted or _size(choice) > _size(wanted[choice.id])):
             wanted[choice.id] = choice
     if len(wanted) > 1:
-        more = f" and {len(wanted) - MOST} more" if len(wanted) > MOST else ""
-        listed = ", ".join(choice.title for choice in list(wanted.values())[:MOST])
+        more = f" and {len(wanted) - MOST_CANDIDATES} more" if len(wanted) > MOST_CANDIDATES else ""
+        listed = ", ".join(choice.title for choice in list(wanted.values())[:MOST_CANDIDATES])
         raise UsageError(f"`{name}` is {len(wanted)} degradations, name them by their ids: {listed}{more}")
     if not wanted:
         change = changes[0].change

@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.check import NothingToCompare
 from perfvcs.errors import UsageError
-from perfvcs.reports.replay import FEWEST, JUDGED, ReplayRecord, records
+from perfvcs.reports.replay import FEWEST_EXECUTIONS, JUDGED, ReplayRecord, records
 from perfvcs.repository import HISTORY, Repository, State
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
@@ -121,8 +121,8 @@ def measure(repository: Repository, revision: str, request: Request, progress: P
     from perfvcs.plan.automatic import planned
     from perfvcs.rules import FILE
 
-    if request.executions is not None and request.executions < FEWEST:
-        raise UsageError(f"an audit of {counted(request.executions, 'pair')} says nothing: give -n {FEWEST} or more")
+    if request.executions is not None and request.executions < FEWEST_EXECUTIONS:
+        raise UsageError(f"an audit of {counted(request.executions, 'pair')} says nothing: give -n {FEWEST_EXECUTIONS} or more")
     state = repository.current(revision)
     config = load(repository.project.root / FILE)
     if request.executions is None:

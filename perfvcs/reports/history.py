@@ -34,7 +34,7 @@ REASON = 400
 DETECTORS = {"series": "the series"}
 TURNS = "measured in turns"
 WORDS: tuple[Word, ...] = ("degradation", "improvement", "drift")
-LEAST = 1e-99  # a p below is not told apart
+LEAST_P = 1e-99  # a p below is not told apart
 
 
 def lines(overview: Overview, most: int | None = None) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _range(finding: Finding) -> str:
 def _p(p: float | None) -> str:
     if p is None:
         return ""
-    return f"p = {p:.0e}" if p >= LEAST else f"p < {LEAST:.0e}"
+    return f"p = {p:.0e}" if p >= LEAST_P else f"p < {LEAST_P:.0e}"
 
 
 def _by(detectors: Sequence[str]) -> str:

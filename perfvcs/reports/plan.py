@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perfvcs.plan.design import EFFECTS, LEAST, DetectableEffect, Option, PlanRule, builds, finding, options, reachable
+from perfvcs.plan.design import (
+    EFFECTS,
+    FEWEST_REPLICATES,
+    DetectableEffect,
+    Option,
+    PlanRule,
+    builds,
+    finding,
+    options,
+    reachable,
+)
 from perfvcs.plan.inside import NOTABLE
 from perfvcs.plan.survey import Survey, surveys
 from perfvcs.text.characters import escaped, shorten
@@ -26,8 +36,8 @@ if TYPE_CHECKING:
 NAME, MEAN, VARIES, FINDS, OPTION = 12, 10, 7, 9, 10
 TIMES = ("wall", "cpu")
 UNITS = 6  # of a program, shown without -v
-LARGEST = 10.0  # effect that is still shown as a number
-FEW = 9  # degrees of freedom below which a plan is a rough one
+LARGEST_EFFECT = 10.0  # effect that is still shown as a number
+FEW_DF = 9  # degrees of freedom below which a plan is a rough one
 STRONG = 1.5  # impact factor
 SHIFTED = 1.2  # the most that the control may be where executions merely shift their measurements
 NEGLIGIBLE = 0.05  # share of the variance between executions below which that within does not matter
@@ -209,7 +219,9 @@ def _metric(row: PlanRow) -> Iterator[str]:
     finds = "-" if row.finds is None else _share(row.finds.effect)
     counts = "".join(f"{_count(option.replicates):>{OPTION}}" for option in row.options)
     yield f"{head}{_share(one.deviation or 0.0):>{VARIES}}{finds:>{FINDS}}{counts}"
-    reach = "" if row.finds is None or row.finds.effect > LARGEST else f"{_percent(row.finds.low)}-{_percent(row.finds.high)}"
+    reach = (
+        "" if row.finds is None or row.finds.effect > LARGEST_EFFECT else f"{_percent(row.finds.low)}-{_percent(row.finds.high)}"
+    )
     ranges = "".join(f"{_range(option):>{OPTION}}" for option in row.options)
     if one.deviation and (reach or ranges.strip()):
         yield f"  {'':{NAME + MEAN + VARIES}}{reach:>{FINDS}}{ranges}"
@@ -238,9 +250,9 @@ def _notes(row: PlanRow, survey: Survey, name: str) -> Iterator[str]:
         yield f"{name}: all values are equal, so every change shows"
         return
     count, what = (survey.binaries, "build") if survey.binaries > 1 else (survey.executions, "execution")
-    if count < LEAST:
-        yield f"{counted(count, what)} a side decide nothing: a verdict needs at least {LEAST}, better 10"
-    if one.df < FEW:
+    if count < FEWEST_REPLICATES:
+        yield f"{counted(count, what)} a side decide nothing: a verdict needs at least {FEWEST_REPLICATES}, better 10"
+    if one.df < FEW_DF:
         yield f"a rough plan: so few {what}s tell little of the noise; measure more, or again"
     if one.inside is None:
         yield "one measurement per execution: differences within and between executions cannot be told apart, so only executions count"
@@ -327,8 +339,8 @@ def _share(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    if value >= LARGEST:
-        return f">{100 * LARGEST - 1:.0f}"
+    if value >= LARGEST_EFFECT:
+        return f">{100 * LARGEST_EFFECT - 1:.0f}"
     return number(float(f"{100 * value:.2g}"))
 
 

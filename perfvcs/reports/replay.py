@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CALLED = ("degradation", "improvement")
 JUDGED = (*CALLED, "same", "inconclusive", "suspected")
 SESSIONS = 10  # the newest that count
-FEWEST = 5  # executions of an A/A session that say anything
+FEWEST_EXECUTIONS = 5  # executions of an A/A session that say anything
 EXECUTIONS = 10  # of a check where perf.toml does not say
 DRAWS = 60  # random subsets of a session's blocks
 BUDGET = 2000  # comparisons of all subsets of a session
@@ -139,7 +139,7 @@ def replayed(
     """The changes called in a whole session, and those in random subsets of its blocks, as many as a check takes."""
     import numpy as np
 
-    usable = [pair for pair in pairs if len(_blocks(pair)) >= FEWEST]
+    usable = [pair for pair in pairs if len(_blocks(pair)) >= FEWEST_EXECUTIONS]
     if not usable:
         return [], []
     whole = _judged(judge, usable)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BACK = 24  # commits back that a sparkline looks
 POINTS = 16  # of a sparkline
-FEW = 20  # jobs listed one by one
+FEW_JOBS = 20  # jobs listed one by one
 SESSIONS = 3  # interrupted ones listed one by one
 
 
@@ -62,9 +62,9 @@ class Status:
             yield shorten(self.problem, 500)
         measured = [row for row in self.rows if row.executions]
         missing = [row for row in self.rows if not row.executions]
-        width = max((len(shorten(row.label, 30)) for row in self.rows[:FEW]), default=0)
-        wide = max((len(shorten(row.collector, 20)) for row in self.rows[:FEW]), default=0)
-        for row in [*measured, *missing][:FEW]:
+        width = max((len(shorten(row.label, 30)) for row in self.rows[:FEW_JOBS]), default=0)
+        wide = max((len(shorten(row.collector, 20)) for row in self.rows[:FEW_JOBS]), default=0)
+        for row in [*measured, *missing][:FEW_JOBS]:
             name = f"{shorten(row.label, 30):{width}}  {shorten(row.collector, 20):{wide}}".rstrip()
             if not row.executions:
                 yield f"  missing   {name}"
@@ -73,8 +73,8 @@ class Status:
                 if row.trend:
                     value, line = quantity(row.trend.newest, row.trend.unit), sparkline(row.trend.values, width=POINTS)
                 yield f"  measured  {name:{width + wide + 2}}  n={row.executions:<4} {value:>9}  {line}".rstrip()
-        if len(self.rows) > FEW:
-            yield f"  and {len(self.rows) - FEW} more: {len(measured)} are measured, {len(missing)} missing"
+        if len(self.rows) > FEW_JOBS:
+            yield f"  and {len(self.rows) - FEW_JOBS} more: {len(measured)} are measured, {len(missing)} missing"
         if missing:
             yield "measure what is missing with `perf collect`"
         yield from self._unfinished()

@@ -15,7 +15,7 @@ from perfvcs.check.text import step as levels_text
 from perfvcs.history.finding import shaped
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
-from perfvcs.site.drawing import LARGEST, SeriesDrawing, drawings
+from perfvcs.site.drawing import LARGEST_EXPONENT, SeriesDrawing, drawings
 from perfvcs.site.status import ChangeStatus, statuses
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT, change, percent, quantity
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 GROUPED = 8  # files of a commit among others
 TITLE = 90  # characters of a commit's title
-LEAST = 1e-12  # a chance below is not told apart
+LEAST_CHANCE = 1e-12  # a chance below is not told apart
 METRIC = 60  # characters
 REASON = 200
 TEXTS = {"inconclusive": "?", "not comparable": "✕"}
@@ -240,7 +240,12 @@ def figures(finding: Finding) -> Numbers:
     low, high = (None if end is None else _shown(end) for end in (finding.low, finding.high))
     before, after = (float(f"{value:.4g}") for value in (finding.before, finding.after))
     return Numbers(
-        _shown(finding.effect), low, high, before, after, None if finding.p is None else max(LEAST, float(f"{finding.p:.1g}"))
+        _shown(finding.effect),
+        low,
+        high,
+        before,
+        after,
+        None if finding.p is None else max(LEAST_CHANCE, float(f"{finding.p:.1g}")),
     )
 
 
@@ -261,7 +266,7 @@ def metric(trail: SeriesRecord) -> str:
 
 def effect(difference: float) -> float | None:
     """after/before - 1 of a difference of logarithms; None where it is unknown or beyond a float."""
-    return exp(difference) - 1 if abs(difference) < LARGEST else None  # not of NaN either
+    return exp(difference) - 1 if abs(difference) < LARGEST_EXPONENT else None  # not of NaN either
 
 
 def _cell(trail: SeriesRecord, turn: int, value: str, before: str) -> model.CellData:

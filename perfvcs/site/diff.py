@@ -10,7 +10,7 @@ from perfvcs.site.model import FileData
 from perfvcs.text.characters import shorten
 
 PATH = 160  # characters
-MOST = 400  # files of a commit that are kept, the others are only counted
+MOST_FILES = 400  # files of a commit that are kept, the others are only counted
 BATCH = 500  # commits
 START = "\x1e"
 LOG = (
@@ -64,6 +64,8 @@ def _diffs(listed: str) -> dict[str, Diff]:
         elif status := token.strip("\n"):
             files.append((status[:1], next(tokens)))
     return {
-        commit: Diff([FileData(status, shorten(path, PATH)) for status, path in files[:MOST]], max(0, len(files) - MOST))
+        commit: Diff(
+            [FileData(status, shorten(path, PATH)) for status, path in files[:MOST_FILES]], max(0, len(files) - MOST_FILES)
+        )
         for commit, files in found.items()
     }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perfvcs.history.record import SeriesRecord
 
 DIGITS = 6  # significant ones
-LARGEST = 700.0  # exp of more is beyond a float
+LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 LIMIT = 300  # the largest power of ten
 
 
@@ -33,7 +33,7 @@ def drawings(trails: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
     import numpy as np
 
     levels, reach = (np.concatenate([getattr(trail, name) for trail in trails]) for name in ("levels", "reach"))
-    bounds = np.exp(levels - reach), np.exp(np.minimum(levels + reach, LARGEST))
+    bounds = np.exp(levels - reach), np.exp(np.minimum(levels + reach, LARGEST_EXPONENT))
     ends = np.cumsum([len(trail.places) for trail in trails])[:-1]
     columns = zip(*(np.split(rounded(column), ends) for column in (np.exp(levels), *bounds)), strict=True)
     return [SeriesDrawing(level, low, high, *_compared(trail)) for (level, low, high), trail in zip(columns, trails, strict=True)]

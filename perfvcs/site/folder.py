@@ -27,10 +27,10 @@ SUFFIX = ".perfvcs-part"  # of files that are being written
 FOLDERS = ("assets", "commits", "profiles", "series")
 TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there
 PATH = re.compile(rf"(?:(?:{'|'.join(FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
-LARGEST = 1 << 28  # bytes of a manifest
+LARGEST_MANIFEST = 1 << 28  # bytes of a manifest
 NO_FILE, A_FOLDER = -1, -2  # in the place of a size
 NAMED = 3  # files that a message names
-LONGEST = 200  # characters of a path in it
+LONGEST_PATH = 200  # characters of a path in it
 
 
 class Foreign(UsageError):
@@ -199,7 +199,7 @@ def _make(path: Path) -> None:
     except OSError as error:
         if error.errno in CURES:  # no other name would help
             raise
-        raise UsageError(f"{shorten(str(path), LONGEST)} cannot be made ({error.strerror}): name another folder") from None
+        raise UsageError(f"{shorten(str(path), LONGEST_PATH)} cannot be made ({error.strerror}): name another folder") from None
 
 
 def _open(stack: ExitStack, name: str, parent: int | None, path: Path) -> int:
@@ -256,7 +256,7 @@ def _manifest(path: Path, top: int) -> Manifest | None:
     with open(number, "rb") as file:
         about = os.fstat(number)
         try:
-            if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST:
+            if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST_MANIFEST:
                 raise msgspec.ValidationError
             found = msgspec.json.decode(file.read(), type=Manifest)
         except UNDECODABLE:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DRAWS = 10_000
 CHUNK = 2_000_000  # measurements held at once
-LARGEST = 1e300
+LARGEST_VALUE = 1e300
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def ratio(
     under, over = _means(rng, old, draws), _means(rng, new, draws)
     known = under > 0
     with np.errstate(over="ignore"):  # a mean next to 0 makes a ratio beyond a float, which as an infinity has no quantile
-        ratios = np.clip(over[known] / under[known], -LARGEST, LARGEST)
+        ratios = np.clip(over[known] / under[known], -LARGEST_VALUE, LARGEST_VALUE)
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
     return MeanRatio(means[1] / means[0], float(low), float(high))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-MOST = 6
+MOST_CLUSTERS = 6
 ROUNDS = 200
 TOLERANCE = 1e-8
 NARROWEST = 1e-3  # smallest standard deviation of a cluster, in those of all values
@@ -66,7 +66,7 @@ class ClusterDifferences:
     difference: Difference
 
 
-def clusters(values: ArrayLike, most: int = MOST) -> Mixture:
+def clusters(values: ArrayLike, most: int = MOST_CLUSTERS) -> Mixture:
     """Clusters of values (n,), as many, up to ``most``, as give the smallest BIC. Give logarithms of what is skewed.
 
     Mixtures of normal distributions of different variances by expectation maximisation from an even start; BIC = -2 ln L + (3 k - 1) ln n.
@@ -118,7 +118,7 @@ def fit(values: ArrayLike, k: int) -> Mixture:
     return Mixture(y.mean() + spread * centres, spread * np.sqrt(variances), shares, rank[chance.argmax(axis=1)], bic)
 
 
-def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST, visited: float = 0.0) -> Matched:
+def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST_CLUSTERS, visited: float = 0.0) -> Matched:
     """Cluster two versions, each by itself, so that a shifted cluster stays one; see ``compare``.
 
     A side of which some cluster has values from less than a share ``visited`` of its executions is taken as one cluster: executions that
@@ -153,7 +153,9 @@ def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST, 
     return Matched(found[0], found[1], counts[0] == counts[1], (means[0], means[1]), (shares[0], shares[1]))
 
 
-def compare(old: Sequence[ArrayLike], new: Sequence[ArrayLike], confidence: float = 0.99, most: int = MOST) -> ClusterDifferences:
+def compare(
+    old: Sequence[ArrayLike], new: Sequence[ArrayLike], confidence: float = 0.99, most: int = MOST_CLUSTERS
+) -> ClusterDifferences:
     """Compare two versions cluster by cluster; either is a sequence of executions with their measurements, or logarithms of these.
 
     Each version is clustered by itself, so that a shifted cluster stays one, and clusters are matched in ascending order. Per cluster,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 BEND = 2.5  # standard deviations from the centre beyond which a value is drawn in
-FEWEST = 8  # pairs from which their standard deviation is known well enough for that
+FEWEST_PAIRS = 8  # pairs from which their standard deviation is known well enough for that
 NORMAL = 1.0483  # a normal standard deviation in medians of the distance of two values
 NEIGHBOURS = 50  # distances of a value to that many others are enough
 ROUNDS = 200
@@ -53,7 +53,7 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
     what results. Its standard error is that of Student's mean of the n drawn-in values, times K / m: m is the share that was left
     alone, K = 1 + (1 - m) / (m n); n - 1 degrees of freedom. The standard deviation is taken from the median distance of two values,
     which up to 29 % of outliers leave finite. So without outliers this is exactly Student's test; with them its interval is not
-    stretched by what a burst did to one pair. Of fewer than ``FEWEST`` pairs, or where most are equal, none is drawn in. A NaN or
+    stretched by what a burst did to one pair. Of fewer than ``FEWEST_PAIRS`` pairs, or where most are equal, none is drawn in. A NaN or
     infinity makes its group unknown: NaN, its interval infinite; as does a single pair.
     Sources: Huber 1964; Huber 1981, sections 6.4-6.5 (K); Bickel, Lehmann 1979 (the median distance); Schuirmann 1987 (equivalence).
     """
@@ -103,7 +103,7 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
     groups, n = d.shape[:2]
     if d.ndim == 3:
         return _largest(d)
-    if n < FEWEST:
+    if n < FEWEST_PAIRS:
         return sign_flips(d)
     rows, exact = signs(n, PATTERNS)
     clear = (np.abs(np.sign(d).sum(axis=1)) == n) & ((drawn_in(d) == d).all(axis=1) if exact else True)
@@ -161,7 +161,7 @@ def allowance(
     """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite where none is to be drawn in."""
     import numpy as np
 
-    scale = spread(gaps, neighbours) if gaps.shape[1] >= FEWEST else np.zeros(len(gaps))
+    scale = spread(gaps, neighbours) if gaps.shape[1] >= FEWEST_PAIRS else np.zeros(len(gaps))
     spread_out = scale > rounding
     return np.where(spread_out, bend * np.where(spread_out, scale, 1.0), np.inf)[:, None]
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 TRANSFORMS = ("none", "log", "1/x", "1/sqrt x")
-FEWEST = 3
-MOST = 5000  # values from which the p of the test is no longer exact enough to be told
+FEWEST_VALUES = 3
+MOST_VALUES = 5000  # values from which the p of the test is no longer exact enough to be told
 LEVEL = 0.05
 SMALLEST = 1e-300  # 1/x of less is beyond a float
 
@@ -62,7 +62,7 @@ def normality(values: ArrayLike) -> Normality:
         y = transform(values, name)
         groups, n = y.shape
         w[name], p[name] = np.full(groups, np.nan), np.full(groups, np.nan)
-        if not FEWEST <= n <= MOST:
+        if not FEWEST_VALUES <= n <= MOST_VALUES:
             continue
         known = np.asarray(np.isfinite(y).all(axis=1))
         sure = np.where(known[:, None], y, 0.0)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-FEWEST = 5  # pairs; fewer settle nothing
+FEWEST_PAIRS = 5  # pairs; fewer settle nothing
 # p up to which a period effect is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
 EVIDENT = 0.003
 SHARE = 3  # of so many pairs, one in the rarer order is enough for its mean
@@ -40,13 +40,13 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
     where the effect is evident (p <= ``EVIDENT``); one that is not leaves a balanced comparison unbiased, and only widens its interval.
     Where the rarer order has less than a third of the pairs, an outlier there and an effect look alike: nothing is drawn in, and the
     interval covers that of the means of both orders and Student's. Where one order is all there is, shift and period are one,
-    and the interval is infinite. Fewer than ``FEWEST`` pairs are left as they are. Source: Fisher 1935, chapter 4.
+    and the interval is infinite. Fewer than ``FEWEST_PAIRS`` pairs are left as they are. Source: Fisher 1935, chapter 4.
     """
     import numpy as np
 
     found, order = huber.paired(first, second, confidence, bend), np.asarray(later, dtype=np.bool_)
     n = order.shape[1]
-    if n < FEWEST:
+    if n < FEWEST_PAIRS:
         return found
     known = np.isfinite(found.difference.estimate)
     gaps, tiny = np.where(known[:, None], found.free, 0.0), np.where(known, rounding(first, second), 0.0)
@@ -105,7 +105,7 @@ def _orders(gaps: NDArray[np.float64], later: NDArray[np.bool_], tiny: NDArray[n
         here = np.flatnonzero(counts == count)
         order = np.argsort(~later[here], axis=1, kind="stable")
         sorted_gaps = np.take_along_axis(gaps[here], order, axis=1)
-        scale = _spread(sorted_gaps, count) if n >= huber.FEWEST else np.zeros(len(here))
+        scale = _spread(sorted_gaps, count) if n >= huber.FEWEST_PAIRS else np.zeros(len(here))
         bound = np.full((len(here), 1), np.inf)
         bound[scale > tiny[here], 0] = bend * scale[scale > tiny[here]]
         sides = [draw_in(side, bound) for side in (sorted_gaps[:, :count], sorted_gaps[:, count:])]

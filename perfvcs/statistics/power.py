@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POWER = 0.8
-MOST = 100_000  # pairs; nobody measures more
+MOST_PAIRS = 100_000  # pairs; nobody measures more
 POINTS = 400  # at which the distribution of an estimated variance is taken
 STEPS = 40
 MANY = 100  # degrees of freedom from which a simpler formula does
@@ -45,7 +45,7 @@ def pairs(
     bar: float = 0.0,
     wanted: float = POWER,
     least: int = 5,
-    most: int = MOST,
+    most: int = MOST_PAIRS,
 ) -> int | None:
     """The fewest pairs, at least ``least``, with which ``effect`` is found with the power ``wanted``; None where ``most`` do not do.
 

@@ -14,7 +14,7 @@ from perfvcs.statistics.deviation import NORMAL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FEWEST = 5  # sessions of a history from which a variance is believed
+FEWEST_SESSIONS = 5  # sessions of a history from which a variance is believed
 CLIP = 2.5  # standard deviations beyond which a step of the history counts as a change of the code
 CONSISTENT = 0.97756  # mean of min(z^2, CLIP^2) of a standard normal z
 # Of the variance that 4 to 9 normal steps keep without the largest, simulated.
@@ -41,10 +41,10 @@ def between(means: Sequence[float], commits: Sequence[str] = (), within: float =
     than ten the largest is left out. ``within`` is the part of a mean's variance that is known from inside a session; it is taken
     away, never below 0.
     """
-    if len(means) < FEWEST:
+    if len(means) < FEWEST_SESSIONS:
         return None
     found = repeats(means, commits) if commits else None
-    if found is None or found.df < FEWEST - 1:
+    if found is None or found.df < FEWEST_SESSIONS - 1:
         found = _neighbours(means)
     return Spread(max(0.0, found.variance - within), found.df)
 
@@ -68,8 +68,8 @@ def _neighbours(means: Sequence[float]) -> Spread:
     steps = [abs(later - earlier) for earlier, later in pairwise(means)]
     bound = CLIP * NORMAL * median(steps)
     usual = sorted(steps)[:-1]
-    if len(steps) < 2 * FEWEST and any(usual):  # too few for a usable median
-        share = SHARES[len(steps) - FEWEST + 1]
+    if len(steps) < 2 * FEWEST_SESSIONS and any(usual):  # too few for a usable median
+        share = SHARES[len(steps) - FEWEST_SESSIONS + 1]
         return Spread(fmean(step**2 for step in usual) / share / 2, USED * len(usual))
     if not bound:  # a median of 0 says nothing: take them as they are, which errs on the wide side
         return Spread(fmean(step**2 for step in steps) / 2, USED * len(steps))

@@ -13,7 +13,7 @@ from perfvcs.git.command import keys
 
 CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 HEAD = b"ref: refs/heads/main\n"
-LARGEST = 1 << 20  # bytes of a configuration
+LARGEST_CONFIGURATION = 1 << 20  # bytes of a configuration
 DEEPEST = 8  # levels of folders that are looked into; what is deeper is not ours as a whole
 # What git reads to find settings, objects or code elsewhere, with a store's path as its root.
 REDIRECTIONS = (
@@ -138,10 +138,10 @@ def _content(path: Path) -> bytes | None:
     """The bytes of a plain file; None where there is none, or one that is too large to be ours."""
     try:
         with open(plain(path, os.O_RDONLY), "rb") as file:
-            found = file.read(LARGEST + 1)
+            found = file.read(LARGEST_CONFIGURATION + 1)
     except (NotPlain, OSError):
         return None
-    return found if len(found) <= LARGEST else None
+    return found if len(found) <= LARGEST_CONFIGURATION else None
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -551,7 +551,7 @@ def test_large_trees_are_sampled_less_often_and_that_is_told(run: Callable[..., 
 
 
 def test_long_runs_keep_fewer_samples_from_beginning_to_end(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "MOST", 8)
+    monkeypatch.setattr(sampler, "MOST_SAMPLES", 8)
     found = Counters(interval=0.01).collect(run("import time; time.sleep(0.9)"))
     numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"][1:]
     assert 4 <= len(numbers) <= 8 and numbers == sorted(numbers)

@@ -180,7 +180,7 @@ def test_garbage_in_a_file_is_refused_or_read_but_nothing_else(garbage, place):
 
 
 def test_a_file_that_the_program_made_endless_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(callgrind, "LARGEST", 1 << 20)
+    monkeypatch.setattr(callgrind, "LARGEST_FILE", 1 << 20)
     path = tmp_path / "counts.1"
     with path.open("wb") as file:
         file.truncate(2 << 20)

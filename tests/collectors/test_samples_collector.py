@@ -511,15 +511,15 @@ def test_a_symbol_is_told_as_in_the_source(symbol: str, name: str) -> None:
 
 def test_long_template_arguments_are_left_out_from_the_inside() -> None:
     deep = frames.function("outer<" * 30 + "int" + " >" * 30 + "::work")
-    assert deep.startswith("outer<outer<") and deep.endswith("…>>>>>>>>>>>>>>>>>>>>>::work") and len(deep) <= frames.LONGEST
+    assert deep.startswith("outer<outer<") and deep.endswith("…>>>>>>>>>>>>>>>>>>>>>::work") and len(deep) <= frames.LONGEST_NAME
     assert frames.function("sort<" + "first<int>, " * 30 + "last>::go") == "sort<…>::go"
-    assert len(frames.function("a" * 5000)) == frames.LONGEST
+    assert len(frames.function("a" * 5000)) == frames.LONGEST_NAME
 
 
 @given(st.text(max_size=300))
 def test_any_symbol_has_a_printable_name_of_bounded_length_that_stays(symbol: str) -> None:
     name = frames.function(symbol)
-    assert name and name.isprintable() and len(name) <= frames.LONGEST
+    assert name and name.isprintable() and len(name) <= frames.LONGEST_NAME
     assert frames.function(name).isprintable()
 
 
@@ -592,7 +592,7 @@ def test_a_last_sample_without_an_empty_line_counts() -> None:
 
 
 def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, run: Callable[..., Run]) -> None:
-    monkeypatch.setattr("perfvcs.collectors.samples.sampler.MOST", 3)
+    monkeypatch.setattr("perfvcs.collectors.samples.sampler.MOST_STACKS", 3)
     found = Folded()
     with pytest.raises(CollectError, match="over 3 different stacks: lower rate"):
         for number in range(4):

@@ -348,7 +348,7 @@ def test_the_cache_of_steps_can_be_damaged_or_deleted_at_any_time(commits: list[
 
 
 def test_the_oldest_results_make_room(commits: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "MOST", 3)
+    monkeypatch.setattr(findings, "MOST_RESULTS", 3)
     repository = store(*measured(commits, stepped(40, 25)))
     cache = repository.index.findings
     series = [findings.Given(array("d", [float(number)] * 10), array("d", [nan] * 10)) for number in range(5)]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfvcs.statistics.regression.condensed import BUSY, MOST, cells, drawn_in, ranges, warm
+from perfvcs.statistics.regression.condensed import BUSY, MOST_SIZES, cells, drawn_in, ranges, warm
 from perfvcs.statistics.regression.course import course
 
 
@@ -52,7 +52,7 @@ def test_few_values_and_those_around_zero_stay() -> None:
 
 
 def test_up_to_five_hundred_sizes_are_left_alone() -> None:
-    assert ranges((np.arange(MOST * 1.0), np.arange(MOST * 1.0))) is None
+    assert ranges((np.arange(MOST_SIZES * 1.0), np.arange(MOST_SIZES * 1.0))) is None
     assert ranges((np.arange(1000.0),), executions=200) is None  # too few calls to fill eight ranges
 
 
@@ -71,7 +71,7 @@ def test_every_range_has_calls_on_both_sides_and_a_size_of_its_own(sizes: np.nda
     first, second = np.repeat(sizes[::2], 5), np.repeat(sizes[1::2], 4)
     found = ranges((first, second), executions=2)
     assert found is not None
-    assert 8 <= len(found.size) <= MOST
+    assert 8 <= len(found.size) <= MOST_SIZES
     assert (np.diff(found.edges) > 0).all() and (np.diff(found.size) > 0).all()
     assert np.isin(found.size, sizes).all() and (found.place(found.size) == np.arange(len(found.size))).all()
     for side in (first, second):

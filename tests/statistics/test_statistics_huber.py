@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from perfvcs.statistics import difference
-from perfvcs.statistics.huber import BEND, FEWEST, NORMAL, paired, spread
+from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL, paired, spread
 from perfvcs.statistics.permutation import sign_flips
 
 Array = NDArray[np.float64]
@@ -69,7 +69,7 @@ def test_an_outlier_neither_moves_nor_widens_it_the_further_it_is() -> None:
 
 
 def test_fewer_than_eight_pairs_are_left_as_they_are() -> None:
-    gaps = contaminated(np.random.default_rng(3), 50, FEWEST - 1)
+    gaps = contaminated(np.random.default_rng(3), 50, FEWEST_PAIRS - 1)
     np.testing.assert_array_equal(paired(np.zeros_like(gaps), gaps).gaps, gaps)
     np.testing.assert_array_equal(shift(gaps).p, difference.paired(np.zeros_like(gaps), gaps).p)
 

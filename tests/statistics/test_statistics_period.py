@@ -76,7 +76,7 @@ def test_equal_versions_are_not_called_changed_for_the_place(n: int, order: obje
         found = period.paired(0 * gaps, gaps, later)
         assert called(found).mean() <= most
         assert ((found.difference.low <= 0) & (found.difference.high >= 0)).mean() >= 0.975
-        if n >= huber.FEWEST:  # of fewer the method says suspected
+        if n >= huber.FEWEST_PAIRS:  # of fewer the method says suspected
             assert called(huber.paired(0 * gaps, gaps)).mean() <= most
 
 

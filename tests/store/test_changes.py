@@ -12,7 +12,7 @@ from conftest import Project as Tree
 from conftest import Said
 
 from perfvcs.git import changes
-from perfvcs.git.changes import LARGE, MOST, WorkingChanges, difference
+from perfvcs.git.changes import LARGE, MOST_BYTES, WorkingChanges, difference
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import CheckoutError, checkout
 from perfvcs.profile import Profile
@@ -163,7 +163,7 @@ def test_a_tracked_file_that_grew_large_is_not_read_either(project: Tree) -> Non
 
 def test_many_files_that_are_large_together_are_not_read(project: Tree) -> None:
     project.commit()
-    paths = [sized(project.root / "data" / str(number), LARGE) for number in range(MOST // LARGE + 1)]
+    paths = [sized(project.root / "data" / str(number), LARGE) for number in range(MOST_BYTES // LARGE + 1)]
     before = hashed()
     os.utime(paths[0], ns=(0, 0))
     assert hashed() != before

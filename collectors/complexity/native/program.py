@@ -12,7 +12,7 @@ from perfvcs.collectors.complexity.native.types import Member, Type
 
 SIGNED_FLAG, REAL_FLAG = 0x100, 0x200
 DEPTH = 16  # of the runtime's stack
-LONGEST = 200  # steps
+LONGEST_CHAIN = 200  # steps
 
 
 class Code(IntEnum):
@@ -255,6 +255,6 @@ def finished(size: Operand) -> Steps:
         depth += PUSHES.get(step.code, 0)
         if depth > DEPTH:
             raise Unresolved("its size has too many brackets: write a simpler expression")
-    if len(found.steps) > LONGEST:
+    if len(found.steps) > LONGEST_CHAIN:
         raise Unresolved("its size is too long: write a simpler expression")
     return (*found.steps, Instruction(Code.END, kind))

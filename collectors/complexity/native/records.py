@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAGIC, VERSION = b"PVCSFENT", 1
 SEGMENT = 1 << 20
-LARGEST = 256 * SEGMENT  # of one file
+LARGEST_FILE = 256 * SEGMENT  # of one file
 BLOCK = 0x4B4C4250
 PROCESS, THREAD, CHUNK = 1, 2, 3
 HEAD = struct.Struct("<IIQ")
@@ -179,8 +179,8 @@ def _kept(one: _Reservoir, keep: int) -> NDArray[np.void]:
 
 
 def _content(path: Path) -> bytes:
-    content = read_at_most(path, LARGEST)
-    if len(content) > LARGEST:
+    content = read_at_most(path, LARGEST_FILE)
+    if len(content) > LARGEST_FILE:
         raise CollectError(f"{path.name} is larger than the runtime makes it: the program must leave it alone")
     return content
 

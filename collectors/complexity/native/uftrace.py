@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.native.program import Steps
 
 ENGINE = "uftrace/1"
-LARGEST = 1 << 30  # bytes of one thread's records
+LARGEST_RECORDS = 1 << 30  # bytes of one thread's records
 LARGEST_MAP = 1 << 24
 MAX_FILES = 10_000
 ENTRY, EXIT = 0, 1
@@ -192,9 +192,11 @@ def _thread(
     """The finished calls of one thread in the order of their begin: function, target, times of entry and return, the argument's word."""
     import numpy as np
 
-    content = read_at_most(path, LARGEST)
-    if len(content) > LARGEST:
-        raise CollectError(f"uftrace recorded over {LARGEST >> 30} GiB: record fewer functions, or give the program less to do")
+    content = read_at_most(path, LARGEST_RECORDS)
+    if len(content) > LARGEST_RECORDS:
+        raise CollectError(
+            f"uftrace recorded over {LARGEST_RECORDS >> 30} GiB: record fewer functions, or give the program less to do"
+        )
     words = np.frombuffer(content, "<u8", len(content) // 8)
     at = _starts(words)
     head = words[at + 1]

@@ -11,7 +11,7 @@ from pathlib import Path
 SEPARATOR, END = "\x1f", "\x1e"
 MAX_BYTES = 1 << 20  # of one file
 MAX_FILES = 10_000
-LONGEST = 4096  # characters of a field
+LONGEST_FIELD = 4096  # characters of a field
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _take(notes: RecorderNotes, kind: str, fields: list[str]) -> None:
 
 
 def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text[:LONGEST])
+    return "".join(character if character.isprintable() else "?" for character in text[:LONGEST_FIELD])
 
 
 def _content(path: Path) -> bytes:

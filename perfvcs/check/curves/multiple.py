@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 TIMES = 10.0
-FEWEST = 3  # sizes in a row: a pause of the machine hits one
+FEWEST_SIZES = 3  # sizes in a row: a pause of the machine hits one
 SHARE = 0.75  # of the sizes there must show it
 TENTH = 10
 
@@ -27,9 +27,9 @@ def multiple(found: ExecutionLines) -> int:
     import numpy as np
 
     sizes, first, second = _extremes(found)
-    if len(sizes) < FEWEST:
+    if len(sizes) < FEWEST_SIZES:
         return 0
-    end = max(FEWEST, len(sizes) // TENTH)
+    end = max(FEWEST_SIZES, len(sizes) // TENTH)
     for sign, (below, above) in ((1, (first, second)), (-1, (second, first))):
         values = np.abs(found.rows[0 if sign > 0 else 1][1])
         least = values[values > 0].min(initial=np.inf)

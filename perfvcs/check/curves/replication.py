@@ -23,7 +23,8 @@ ENOUGH = 0.8  # of either side's rows at sizes that half of the executions of bo
 TENTH = 10
 KNOTS = 6  # of the common curve where the executions had sizes of their own
 ROUNDING = 1e-13  # a distance below this share of the values is their rounding
-LEAST = 0.1  # of the mean distance of a curve from 0: where it comes nearer, its own distance is no measure of what counts
+# Of the mean distance of a curve from 0: where it comes nearer, its own distance does not measure what counts.
+LEAST_DISTANCE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ def _shares(expected: tuple[Floats, Floats], kept: Sequence[NDArray[np.bool_]]) 
     import numpy as np
 
     every = np.concatenate([level[here] for level, here in zip(expected, kept, strict=True)])
-    least = 0.0 if (every > 0).all() else LEAST * float(np.abs(every).mean()) or 1.0
+    least = 0.0 if (every > 0).all() else LEAST_DISTANCE * float(np.abs(every).mean()) or 1.0
     return [np.maximum(np.abs(level), least) for level in expected]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHAPELESS = "the curves differ, but the errors follow no kind"
 STARTED = "the errors are {}, but the executions do not bear that out: their starts may have moved whole curves"
-FEW = "fewer than 3 sizes: an error of one kind cannot be told from noise"
+TOO_FEW_SIZES = "fewer than 3 sizes: an error of one kind cannot be told from noise"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class AbsoluteError(CurveMethod):
         sides, values = fits.sides[place], fits.values(place)
         kind, found = fits.kinds.name(place), effect(*values)
         if kind is None or sides.equal:
-            return judged(sides, "absolute-error", *unknown(sides, FEW), effect=found)
+            return judged(sides, "absolute-error", *unknown(sides, TOO_FEW_SIZES), effect=found)
         if kind == "none":
             word, reason = undirected(found, self.delta, SHAPELESS)
             return judged(

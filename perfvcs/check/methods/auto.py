@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Chosen = TypeVar("Chosen", bound=Method)
 FLAT = ("constant", "constant")
-FEWEST = 5  # sizes from which values may be a curve
+FEWEST_SIZES = 5  # sizes from which values may be a curve
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Auto(Method):
         exact = [case for case in cases if not case.counters and case.about.kind == "deterministic"]
         sampled = [case for case in cases if not case.counters and case.about.kind != "deterministic"]
         found: list[Change] = []
-        prepare([*counters, *(case for case in sampled if case.sizes >= FEWEST)])
+        prepare([*counters, *(case for case in sampled if case.sizes >= FEWEST_SIZES)])
         if counters:
             from perfvcs.check.methods.counters import Counters
 
@@ -56,7 +56,7 @@ class Auto(Method):
 
     def _sampled(self, cases: list[Case]) -> list[Change]:
         found: list[Change] = []
-        if any(case.sizes >= FEWEST for case in cases):
+        if any(case.sizes >= FEWEST_SIZES for case in cases):
             found, cases = self._curves(cases)
         return [*found, *self._with(LogMedian).compare(cases)] if cases else found
 
@@ -66,7 +66,7 @@ class Auto(Method):
         from perfvcs.check.curves.curve import fitted, share
         from perfvcs.check.methods.curves import Curves
 
-        wanted = [case for case in cases if case.sizes >= FEWEST]
+        wanted = [case for case in cases if case.sizes >= FEWEST_SIZES]
         sides, decided = share(wanted)
         shared = {id(one.case) for one in sides}
         without = [case for case in wanted if id(case) not in shared]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from perfvcs.check.bounds import stated
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEW, FEWEST, WIDE
+from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEWEST_EXECUTIONS, TOO_FEW_EXECUTIONS, WIDE
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.sampled import ScaledSample, grouped_means, samples
 from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE
 from perfvcs.check.statement import UNKNOWN, Three, direction, state
-from perfvcs.statistics.clusters import MOST, Matched, match
+from perfvcs.statistics.clusters import MOST_CLUSTERS, Matched, match
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.text.quantity import number, percent, scale
 from perfvcs.text.words import counted
@@ -154,7 +154,7 @@ class Clusters(PairMethod):
         if not base:
             return self._plain(sample, "inconclusive", CENTRED)
         runs = [[run if logarithmic else run / base for run in side.runs(logarithms=logarithmic)] for side in sample.sides]
-        most = max(1, min(MOST, min(len(first.values), len(second.values)) // VALUES))
+        most = max(1, min(MOST_CLUSTERS, min(len(first.values), len(second.values)) // VALUES))
         return ClusteredSample(sample, match(runs[0], runs[1], most, VISITED), logarithmic, base, ratio)
 
     def _judge(self, view: ClusteredSample, q: float) -> Change:
@@ -181,12 +181,12 @@ class Clusters(PairMethod):
                 word, reason = "inconclusive", APART
             elif not view.matched.alike:
                 word, reason = "inconclusive", UNALIKE
-            elif min(view.sample.counts) < FEWEST:
-                word, reason = "inconclusive", FEW.format(min(view.sample.counts), view.sample.kind)
+            elif min(view.sample.counts) < FEWEST_EXECUTIONS:
+                word, reason = "inconclusive", TOO_FEW_EXECUTIONS.format(min(view.sample.counts), view.sample.kind)
             elif shifted or not -bar <= gap.low <= gap.high <= bar:
                 word, reason = "inconclusive", WIDE.format(100 * delta)
             finest, value = finest_step(view.sample.pair), min(map(abs, centres))
-            if view.sample.pair.paired and view.matched.alike and min(view.sample.counts) >= FEWEST and value:
+            if view.sample.pair.paired and view.matched.alike and min(view.sample.counts) >= FEWEST_EXECUTIONS and value:
                 low, high = (view.relative(end) or 0.0 if view.ratio else end for end in (gap.low, gap.high))
                 bound = max([-low, high, STEPS * finest / value, *(abs(each.theta) for each in differing)])
             if word == "same" and is_coarse(finest, value, delta):
@@ -206,8 +206,8 @@ class Clusters(PairMethod):
     def _sure(self, view: ClusteredSample, word: Word) -> tuple[Word, str]:
         """The word of a change, as far as the design carries it."""
         fewest = min(view.sample.counts)
-        if fewest < FEWEST:
-            return "suspected", FEW.format(fewest, view.sample.kind)
+        if fewest < FEWEST_EXECUTIONS:
+            return "suspected", TOO_FEW_EXECUTIONS.format(fewest, view.sample.kind)
         if not view.sample.pair.paired:
             return "suspected", APART
         return (word, "") if view.matched.alike else ("suspected", UNALIKE)

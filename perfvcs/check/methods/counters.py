@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.multivariate.counters import CounterComparison
     from perfvcs.summary import Measured
 
-FEWEST = 5  # observations of either side
+FEWEST_OBSERVATIONS = 5  # observations of either side
 RUNS = 3  # good runs from which what is normal is known: with two, one comparison in twenty of equal versions is beyond it
 METRICS = 3  # of a benchmark whose metrics have a direction
 NAMED = 3  # counters in the finding
@@ -30,7 +30,7 @@ NAMED = 3  # counters in the finding
 # would predict it whatever it does.
 ASIDE = ("waiting", "involuntary_switch_rate", "timeslice_rate", "user_use", "system_use")
 
-FEW = "too few observations with all counters: {} and {}, at least {} each"
+TOO_FEW_OBSERVATIONS = "too few observations with all counters: {} and {}, at least {} each"
 METERED = "{} metrics: at least {} are needed to move together"
 GUESSED = "{} of the old version: what is normal is a guess, at least {}, better 5"
 NOTHING = "no counter changes over time"
@@ -104,11 +104,11 @@ def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
     try:
         found = compare(old, np.concatenate([np.empty((0, len(names))), *new]), names)
     except ValueError:  # a version without a complete observation
-        return _change(case, uid, "inconclusive", FEW.format(*_complete(old, new), FEWEST), counts)
-    if min(found.observations) < FEWEST:
-        return _change(case, uid, "inconclusive", FEW.format(*found.observations, FEWEST), counts)
+        return _change(case, uid, "inconclusive", TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS), counts)
+    if min(found.observations) < FEWEST_OBSERVATIONS:
+        return _change(case, uid, "inconclusive", TOO_FEW_OBSERVATIONS.format(*found.observations, FEWEST_OBSERVATIONS), counts)
     if not found.clusters and found.structure.unknown:
-        return _change(case, uid, "inconclusive", FEW.format(*_complete(old, new), FEWEST), counts)
+        return _change(case, uid, "inconclusive", TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS), counts)
     if not found.clusters:
         return _change(case, uid, "same", NOTHING, counts, found)
     regressed = [cluster for cluster in found.clusters if cluster.regressed]

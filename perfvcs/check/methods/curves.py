@@ -25,11 +25,11 @@ from perfvcs.check.methods.log_median import (
     APART,
     DISCOVERIES,
     FAR,
-    FEW,
-    FEWEST,
+    FEWEST_EXECUTIONS,
     NO_ORDER,
     ONE_ORDER,
     PERIOD,
+    TOO_FEW_EXECUTIONS,
     WIDE,
     LogMedian,
 )
@@ -136,8 +136,8 @@ class Curves(Method):
             told = kind != "none" and largest >= bar
             return ("suspected", STARTED.format(unit)) if told else ("inconclusive", ALONE.format(unit))
         changed = q <= DISCOVERIES and contrast.p <= self.alpha and contrast.permutation_p <= contrast.veto and largest >= bar
-        if fewest < FEWEST:
-            return ("suspected" if changed else "inconclusive"), FEW.format(fewest, unit)
+        if fewest < FEWEST_EXECUTIONS:
+            return ("suspected" if changed else "inconclusive"), TOO_FEW_EXECUTIONS.format(fewest, unit)
         if changed and apart:
             return "suspected", APART
         if contrast.order == "one":
@@ -160,7 +160,7 @@ class Curves(Method):
     def _bound(self, one: EffectCase) -> float | None:
         """How large the effect is at most; None where the intervals are known to be too narrow."""
         apart = not one.sides.case.chosen.paired and one.contrast.between is None
-        narrow = min(one.lines.counts) < FEWEST or apart or one.contrast.order == "one"
+        narrow = min(one.lines.counts) < FEWEST_EXECUTIONS or apart or one.contrast.order == "one"
         return None if narrow or multiple(one.lines) else one.bound
 
     def _curve(self, fits: FittedCurves, one: EffectCase) -> Curve:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SMALLEST = 0.001
 REPEATABILITY = 5
-LARGEST = 1e9  # a repeatability beyond is no better than this one
+LARGEST_REPEATABILITY = 1e9  # a repeatability beyond is no better than this one
 WITHIN = "repeatability"  # the metric in which an execution that was repeated inside says how well, as a share
 
 
@@ -63,7 +63,7 @@ def _within(pair: Pair) -> float:
     job, rows = pair.case.header.job.name, pair.case.rows
     tables = [rows.table(one, job).metrics for side in pair.case.chosen.sides for one in side]
     found = [value for metrics in tables if WITHIN in metrics for value in metrics[WITHIN].tolist() if isfinite(value)]
-    return min(max(found, default=0.0), LARGEST)
+    return min(max(found, default=0.0), LARGEST_REPEATABILITY)
 
 
 def _repeatability(values: list[float]) -> float:
@@ -73,4 +73,4 @@ def _repeatability(values: list[float]) -> float:
         return 0.0
     scaled = [value / largest for value in values]
     centre = abs(median(scaled))
-    return min(stdev(scaled) / centre, LARGEST) if centre else 0.0
+    return min(stdev(scaled) / centre, LARGEST_REPEATABILITY) if centre else 0.0

@@ -24,9 +24,9 @@ SCORE = 3.5  # of the modified z-score
 QUARTILES = 1.5  # interquartile ranges beyond a quartile
 DEVIATIONS = 2.0  # standard deviations of the rest
 MEAN = 0.7979  # mean absolute deviation
-FEWEST = 5
+FEWEST_UNITS = 5
 
-FEW = "too few units ({}): outliers among them need at least {}"
+TOO_FEW_UNITS = "too few units ({}): outliers among them need at least {}"
 SEVERE = "far outside what the other units did (modified z-score {:+.1f})"
 ORDINARY = "outside what the other units did (interquartile range)"
 PERHAPS = "at the edge of what the other units did (standard deviation)"
@@ -89,8 +89,8 @@ def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
     """Of each difference, whether it is an outlier, and by which rule."""
     import numpy as np
 
-    if len(deltas) < FEWEST:
-        return [("few", FEW.format(len(deltas), FEWEST))] * len(deltas)
+    if len(deltas) < FEWEST_UNITS:
+        return [("few", TOO_FEW_UNITS.format(len(deltas), FEWEST_UNITS))] * len(deltas)
     middle = float(np.median(deltas))
     away = np.abs(deltas - middle)
     # Where most units did the same, the median distance is 0 and the mean one stands in, as Iglewicz and Hoaglin say.

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import FittedCurves, Sides
 
 WINDOWS = 20
-FEWEST = 2  # sizes in a window
+FEWEST_SIZES = 2  # sizes in a window
 SAME = 0.10  # of a statistic's relative difference
 CHANGED = 0.25
 SOME = 0.2  # of the statistics, and of the windows: above, suspected
-MOST = 0.5  # from here, changed
+CHANGED_SHARE = 0.5  # from here, changed
 
 DIFFERENT = "some windows changed, and not all in one direction"
 PART = "{} of {} windows changed"
@@ -44,14 +44,14 @@ class LocalStatistics(CurveMethod):
 
         sides = fits.sides[place]
         distinct = fits.sizes(place)
-        count = max(1, min(WINDOWS, len(distinct) // FEWEST))
+        count = max(1, min(WINDOWS, len(distinct) // FEWEST_SIZES))
         edges = [part[0] for part in np.array_split(distinct, count)][1:] if len(distinct) else []
         scores = np.array(_scores(sides, edges))
         found = effect(*fits.measured(place))
         total = float(scores.mean())
         word: Word = "same"
         reason = ""
-        if abs(total) >= MOST:
+        if abs(total) >= CHANGED_SHARE:
             word = direction(sides.case.about, total)
         elif np.abs(scores).mean() > SOME:
             word = "suspected"
@@ -81,7 +81,7 @@ def _scores(sides: Sides, edges: list[float]) -> list[float]:
         surely = np.sign(moved) * (np.abs(moved) > CHANGED)
         perhaps = np.sign(moved) * (np.abs(moved) > SAME)
         sure, maybe = float(surely.mean()), float(perhaps.mean())
-        found.append(np.sign(sure) if abs(sure) >= MOST else 0.5 * np.sign(maybe) if abs(maybe) > SOME else 0.0)
+        found.append(np.sign(sure) if abs(sure) >= CHANGED_SHARE else 0.5 * np.sign(maybe) if abs(maybe) > SOME else 0.0)
     return found or [0.0]
 
 

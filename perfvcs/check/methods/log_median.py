@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Pair
 
-FEWEST = 5  # executions a side, or pairs
+FEWEST_EXECUTIONS = 5  # executions a side, or pairs
 DISCOVERIES = 0.05
 PERIOD = 0.2  # no period effect is larger
 SLACK = 1e-9  # share of a clock's step that logarithms round
 
 ALONE = "a single {} has no spread: at least 5, better 10"
-FEW = "only {} {}s a side: at least 5, better 10"
+TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
 APART = "measured apart, with no history of how much sessions differ"
 ONE_ORDER = "the same side was measured first in every pair, or in all but one, so the order may have done it"
 NO_ORDER = "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the order did it"
@@ -103,7 +103,8 @@ class LogMedian(PairMethod):
             centres=one.medians if one.logarithmic and result.widest is not None else one.centres,
             effects=(one.relative(result.theta), one.relative(result.low), one.relative(result.high)),
             shifts=(one.shift(result.theta), one.shift(result.low), one.shift(result.high)),
-            bound=bound, coarse=coarse and word == "inconclusive" and min(one.counts) >= FEWEST and abs(result.theta) <= one.rounding,
+            bound=bound,
+            coarse=coarse and word == "inconclusive" and min(one.counts) >= FEWEST_EXECUTIONS and abs(result.theta) <= one.rounding,
             chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
             builds=one.counts if one.pair.builds else None,
         )  # fmt: skip
@@ -111,7 +112,7 @@ class LogMedian(PairMethod):
     def _bound(self, one: Scaled, result: Estimate) -> float | None:
         """How large the effect is at most, to either side; None where the interval is known to be too narrow, or has no meaning."""
         apart = not one.pair.paired and one.between is None
-        if min(one.counts) < FEWEST or apart or result.order == "one" or isnan(result.p) or not one.value:
+        if min(one.counts) < FEWEST_EXECUTIONS or apart or result.order == "one" or isnan(result.p) or not one.value:
             return None
         return max(one.reach(result.low, result.high), one.reach(0.0, result.widest or 0.0), STEPS * one.step / one.value)
 
@@ -148,8 +149,8 @@ class LogMedian(PairMethod):
             return ("inconclusive", EQUAL) if one.step else ("same", "")
         if fewest < 2 or isnan(result.p):
             return "inconclusive", ALONE.format(unit)
-        if fewest < FEWEST:
-            return ("suspected" if changed else "inconclusive"), FEW.format(fewest, unit)
+        if fewest < FEWEST_EXECUTIONS:
+            return ("suspected" if changed else "inconclusive"), TOO_FEW_EXECUTIONS.format(fewest, unit)
         if changed and apart:
             return "suspected", APART
         if result.order == "one":

@@ -8,7 +8,7 @@ from typing import ClassVar
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 UNREACHABLE = "so few {}s cannot reach p = {:.3g}: at least {}"
-MOST = 30  # replicates that are looked through for the fewest that can reach a level
+MOST_REPLICATES = 30  # replicates that are looked through for the fewest that can reach a level
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,9 @@ class Permutation(SampledMethod):
         p = sign_flips(new - old) if batch.paired else two_sample(old, new)
         reason = ""
         if smallest(old.shape[1], None if batch.paired else new.shape[1]) > self.alpha:
-            fewest = next((m for m in range(2, MOST) if smallest(m, None if batch.paired else m) <= self.alpha), MOST)
+            fewest = next(
+                (m for m in range(2, MOST_REPLICATES) if smallest(m, None if batch.paired else m) <= self.alpha), MOST_REPLICATES
+            )
             reason = UNREACHABLE.format(batch.samples[0].kind, self.alpha, fewest)
         rows = zip(*(column.tolist() for column in (found.estimate, found.low, found.high, p)), strict=True)
         return [

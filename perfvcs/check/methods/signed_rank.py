@@ -11,13 +11,13 @@ from perfvcs.check.change import Word
 from perfvcs.check.methods.log_median import WIDE, LogMedian
 from perfvcs.check.samples.estimate import Estimate
 from perfvcs.check.samples.scale import Scaled, flatten, mean
-from perfvcs.statistics.signedrank import MOST, depth, signed_rank
+from perfvcs.statistics.signedrank import MOST_PAIRS, depth, signed_rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNPAIRED = "not measured in turns, so there are no pairs to rank: use log-median"
-MANY = f"more than {MOST} pairs: use log-median"
+MANY = f"more than {MOST_PAIRS} pairs: use log-median"
 UNREACHABLE = "only {} pairs: an interval of {:g} % needs {}"
 
 
@@ -38,7 +38,7 @@ class SignedRank(LogMedian):
 
         buckets: dict[int, list[int]] = defaultdict(list)
         for place, one in enumerate(scaled):
-            if one.pair.paired and 2 <= one.counts[0] <= MOST:
+            if one.pair.paired and 2 <= one.counts[0] <= MOST_PAIRS:
                 buckets[one.counts[0]].append(place)
         results = [_estimate(mean(flatten(one.target)) - mean(flatten(one.baseline)), -inf, inf, nan) for one in scaled]
         for places in buckets.values():
@@ -58,7 +58,7 @@ class SignedRank(LogMedian):
         if isnan(result.p):
             return "inconclusive", MANY if one.pair.paired else UNPAIRED
         if reason is WIDE and isinf(result.low):
-            least = next((n for n in range(fewest, MOST) if depth(n, self.confidence)), MOST)
+            least = next((n for n in range(fewest, MOST_PAIRS) if depth(n, self.confidence)), MOST_PAIRS)
             return "inconclusive", UNREACHABLE.format(fewest, 100 * self.confidence, least)
         return word, reason
 

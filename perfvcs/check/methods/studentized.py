@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 LEVEL = 0.01
 OUTSTANDING = 3.0
 NAMED = 5  # sizes that are listed
-FEWEST = 3
+FEWEST_SIZES = 3
 
-FEW = "fewer than 3 sizes: residuals cannot be studentized"
+TOO_FEW_SIZES = "fewer than 3 sizes: residuals cannot be studentized"
 NOISE = "the residuals have no direction"
 KIND = "the residuals have no direction for sure, but the errors look {}"
 
@@ -49,8 +49,8 @@ class Studentized(CurveMethod):
 
         sides, (before, after), sizes = fits.sides[place], fits.measured(place), fits.sizes(place)
         found = effect(before, after)
-        if len(sizes) < FEWEST or sides.equal:
-            return judged(sides, "studentized", *unknown(sides, FEW), effect=found)
+        if len(sizes) < FEWEST_SIZES or sides.equal:
+            return judged(sides, "studentized", *unknown(sides, TOO_FEW_SIZES), effect=found)
         noise = fits.deviations(place)
         residuals = errors.studentized(after / noise, before / noise)
         test = paired((before / noise)[None], (after / noise)[None])

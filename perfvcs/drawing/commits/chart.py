@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LINE = 52  # characters of a title that a telephone has room for
 REASON = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
-LEAST = 0.02  # share of the middle value that an axis spans at least: noise of a percent is no mountain
+LEAST_SPAN = 0.02  # share of the middle value that an axis spans at least: noise of a percent is no mountain
 ROOM = 0.75  # of the range of the centres, which intervals may take on either side
 
 
@@ -75,13 +75,13 @@ class Chart:
         if axis == "log":
             room = (high / low) ** 0.08
             return low / room * self.scale.factor, high * room * self.scale.factor
-        span = max(high - low, LEAST * abs(low / 2 + high / 2), 1e-300)
+        span = max(high - low, LEAST_SPAN * abs(low / 2 + high / 2), 1e-300)
         ends = [
             end for series in self.group for point in self.points(series) for end in (point.low, point.high) if end is not None
         ]
         bottom = max(min([low, *ends]), low - ROOM * span) - 0.06 * span
         top = min(max([high, *ends]), high + ROOM * span) + 0.06 * span
-        spare = max(0.0, LEAST * abs(low / 2 + high / 2) - (top - bottom)) / 2
+        spare = max(0.0, LEAST_SPAN * abs(low / 2 + high / 2) - (top - bottom)) / 2
         return (bottom - spare) * self.scale.factor, (top + spare) * self.scale.factor
 
     def notes(self) -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FEWEST = 5  # sizes that make a curve
+FEWEST_SIZES = 5  # sizes that make a curve
 KEPT = 200  # courses that are remembered
 LOOK = 1000  # rows at which sizes are looked for first
 POINTS = 160  # of a drawn curve
@@ -112,7 +112,7 @@ def sized(sample: DrawnSample) -> bool:
     """Whether a sample is a curve: values at five sizes or more, of a metric that is judged."""
     import numpy as np
 
-    return sample.meaning.better != "none" and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST
+    return sample.meaning.better != "none" and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST_SIZES
 
 
 def equation(course: SizeCourse, model: str, unit: str) -> str:
@@ -145,7 +145,7 @@ def _wide(profiles: Sequence[Profile]) -> bool:
     columns = [profile.resources.array("size") for profile in profiles if profile.resources.size is not None]
     for few in (LOOK, None):  # most of those that have five sizes have them soon
         sizes = np.concatenate([*(column[:few] for column in columns), np.empty(0)])
-        if len(np.unique(sizes[np.isfinite(sizes)])) >= FEWEST:
+        if len(np.unique(sizes[np.isfinite(sizes)])) >= FEWEST_SIZES:
             return True
     return False
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FITTED = "regression"
 SMOOTHED = ("moving-average", "kernel-regression", "regressogram")
-MOST = 1000  # points of one curve, and curves of one unit: more are not ours
+MOST_POINTS = 1000  # points of one curve, and curves of one unit: more are not ours
 DETAILS = ("kind", "window", "alpha", "bandwidth", "statistic", "buckets")
 
 
@@ -66,7 +66,7 @@ def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: Axis) -> tupl
         same = profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
         mine = [entry for entry in profile.models if (entry.get("uid"), entry.get("metric")) == (sample.unit.uid, sample.metric)]
         if same and mine and profile.environment.fingerprint == sample.environment:
-            return _curves(mine[:MOST], axis)
+            return _curves(mine[:MOST_POINTS], axis)
     return [], 0
 
 
@@ -95,7 +95,7 @@ def _smooth(entry: ModelEntry) -> StoredCurve:
     import numpy as np
 
     x, y = (np.asarray(column, dtype=np.float64) for column in entry.points or ([], []))
-    if not 0 < len(x) == len(y) <= MOST or not (np.diff(x) >= 0).all():
+    if not 0 < len(x) == len(y) <= MOST_POINTS or not (np.diff(x) >= 0).all():
         raise ValueError("these are no points of a curve")
     values = ((name, getattr(entry, name)) for name in DETAILS)
     told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not None]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROW = 18  # pixels
 LETTER = 6.4  # pixels of one, on average
 WIDTH = 1200  # pixels of a figure, until the page knows better
-LEAST = 0.0005  # of all: half a pixel on a wide screen
+LEAST_SHARE = 0.0005  # of all: half a pixel on a wide screen
 METRICS = 4  # of one group of profiles
 BLACK = "#101010"
 SAMPLES = "samples"  # the metric that is drawn by chance: how often a stack was seen
@@ -81,7 +81,9 @@ def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
     for name, (profiles, metrics) in groups.items():
         for metric, meaning in list(metrics.items())[:METRICS]:
             grown = tree(profiles, metric)
-            found.append(Flame(name, profiles, metric, meaning, grown, widest(grown.shares.max(axis=1), max(1, most), LEAST)))
+            found.append(
+                Flame(name, profiles, metric, meaning, grown, widest(grown.shares.max(axis=1), max(1, most), LEAST_SHARE))
+            )
     return found
 
 

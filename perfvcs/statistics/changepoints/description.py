@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
 CLIP = 2.5  # standard deviations outside the levels
 OUTSIDE = 3.0  # standard deviations from which a value is an outlier
-FEWEST = 4  # degrees of freedom
+FEWEST_DF = 4  # degrees of freedom
 
 
 def described(segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[ChangePoint]:
@@ -79,7 +79,7 @@ def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tup
     pooled = sum(side.variance * (side.n - 1) for side in (before, after) if side.n > 1) / df
     whole = 1 / before.n + 1 / after.n
     welch = whole**2 / sum(1 / side.n**2 / max(side.n - 1, 1) for side in (before, after))
-    return sqrt(pooled * whole * inflation), float(min(df, max(welch, FEWEST)))
+    return sqrt(pooled * whole * inflation), float(min(df, max(welch, FEWEST_DF)))
 
 
 def _placed(

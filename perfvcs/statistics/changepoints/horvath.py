@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-FEWEST = 16  # ln ln ln n needs n > 15
+FEWEST_VALUES = 16  # ln ln ln n needs n > 15
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def ratio(values: ArrayLike) -> LikelihoodRatio:
 
     y = np.asarray(values, dtype=np.float64)
     n = len(y)
-    if n < FEWEST:
+    if n < FEWEST_VALUES:
         return LikelihoodRatio(0, 0.0, 1.0)
     y = y - y.mean()
     whole = float(y @ y) / n

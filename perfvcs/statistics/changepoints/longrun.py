@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST = 0.95  # autocorrelation
+LARGEST_AUTOCORRELATION = 0.95  # autocorrelation
 ABSORBED = 14.0  # share of the autocorrelation that a segment takes away, times n: simulated, r of .3 to .8, 200 to 1,000 values
 BATCHES = (10, 20, 40)  # values
-FEWEST = 4  # degrees of freedom
+FEWEST_DF = 4  # degrees of freedom
 
 
 def dependence(left: NDArray[np.float64], segments: int) -> float:
@@ -28,7 +28,7 @@ def dependence(left: NDArray[np.float64], segments: int) -> float:
     if total <= 0:
         return 1.0
     r = float(left[1:] @ left[:-1]) / total * (1 + ABSORBED * segments / len(left))
-    r = min(max(r, 0.0), MOST)
+    r = min(max(r, 0.0), LARGEST_AUTOCORRELATION)
     return (1 + r) / (1 - r)
 
 
@@ -47,6 +47,6 @@ def batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
             if count > 1:
                 means = left[high - count * length : high].reshape(count, length).mean(axis=1)
                 squares, df = squares + float(((means - means.mean()) ** 2).sum()), df + count - 1
-        if df >= FEWEST and whole > 0:
+        if df >= FEWEST_DF and whole > 0:
             found = max(found, length * squares / df / whole)
     return float(np.float64(found))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CHANCE = 1e-3  # of an alarm per commit and benchmark where nothing changed
 SUSPICIOUS = 5e-3  # chance from which a value is usual
 SUPPORT = 10  # earlier values at the level from which an alarm is a change, and not only suspected
-FEWEST = 3  # earlier values
+FEWEST_EARLIER = 3  # earlier values
 SMALLEST = 0.005  # as of steps
 WINDOW = 25  # values whose median is what the next one is expected to be
 RECENT = 256  # values whose deviations count: of fewer, normal and heavy tails look the same
@@ -27,7 +27,7 @@ USUAL = 4.0  # degrees of freedom that are expected before anything is known
 PRIOR = 5  # values that this expectation counts as
 OTHER = 0.5  # what a value on the other side counts
 MEDIAN = 1.57  # variance of a median, times that of the mean
-LEAST = 0.3  # of the spread of values about their level: what the deviations' scale is at least
+LEAST_SCALE = 0.3  # of the spread of values about their level: what the deviations' scale is at least
 SURE = 2.5  # standard deviations within which nothing is outside
 ROUNDS = 8
 ONCE = 1  # a single value that was as far away is no pattern
@@ -132,12 +132,12 @@ def newest(
     less sure than others is allowed as much more. None where fewer than three values came before.
     """
     place = len(series) - 1
-    if place < FEWEST:
+    if place < FEWEST_EARLIER:
         return None
     value, base = float(series[-1]), place
     past = _past(series, places, scale, base, _extra(variance))
     # Values right before it that were outside, too, are not what the newest one is compared with.
-    while base > FEWEST and place - base < RUN and abs(float(series[base - 1]) - past.level) > SURE * scale[base - 1]:
+    while base > FEWEST_EARLIER and place - base < RUN and abs(float(series[base - 1]) - past.level) > SURE * scale[base - 1]:
         before = _past(series, places, scale, base - 1, 0.0)
         if not before.outside(float(series[base - 1])):
             break
@@ -169,7 +169,7 @@ def _past(
         if high > base - RECENT:
             parts += _deviations(series[max(low, base - RECENT) : high])
     away = np.concatenate(parts)
-    floor = max(float(scale[-1]) * LEAST, float(np.abs(series).max()) * 1e-12, 1e-100)
+    floor = max(float(scale[-1]) * LEAST_SCALE, float(np.abs(series).max()) * 1e-12, 1e-100)
     first, second = (
         StudentTail(df, spread, np.sort(sign * away[sign * away > 0]), len(away)) for sign, df, spread in _fitted(away, floor)
     )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 CHANCE = 0.01  # of a false change per series
 RATIO = 1.5  # of the spreads
-FEWEST = 20  # values on both sides
-LEAST = 0.2  # of the spread: smaller deviations are equally small
+FEWEST_VALUES = 20  # values on both sides
+LEAST_DEVIATION = 0.2  # of the spread: smaller deviations are equally small
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def noisier(left: NDArray[np.float64]) -> list[SpreadChange]:
     usual = float(np.median(size)) if len(size) else 0.0
     if not usual:
         return []
-    logs = np.log(np.maximum(size, LEAST * usual))
+    logs = np.log(np.maximum(size, LEAST_DEVIATION * usual))
     places: list[int] = []
     chances: dict[int, float] = {}
     parts = [(0, len(left))]
@@ -74,11 +74,11 @@ def _split(logs: NDArray[np.float64], total: int) -> tuple[int, float]:
     from perfvcs.statistics.student import tail
 
     n = len(logs)
-    if n < 2 * FEWEST:
+    if n < 2 * FEWEST_VALUES:
         return 0, 1.0
     rest = logs - logs.mean()
-    before = np.arange(FEWEST, n - FEWEST + 1)
-    gain = np.cumsum(rest)[FEWEST - 1 : n - FEWEST] ** 2 * n / (before * (n - before))
+    before = np.arange(FEWEST_VALUES, n - FEWEST_VALUES + 1)
+    gain = np.cumsum(rest)[FEWEST_VALUES - 1 : n - FEWEST_VALUES] ** 2 * n / (before * (n - before))
     best = int(gain.argmax())
     place = int(before[best])
     within = np.concatenate([logs[:place] - logs[:place].mean(), logs[place:] - logs[place:].mean()])

@@ -13,7 +13,7 @@ WINDOW, NORMAL = (
     0.944,
 )  # values, and standard deviations between the ends of the shortest half of so many normal ones, on average
 STRIDE = 5  # values from one window to the next
-FEW = 60  # values; in a series of fewer, twenty would often hold three levels
+FEW_VALUES = 60  # values; in a series of fewer, twenty would often hold three levels
 WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833
 AROUND = 31  # windows whose median is taken
 ROUNDING = 1e-9  # of the largest deviation: values that differ by less are equal
@@ -31,7 +31,7 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
 
     y = np.asarray(values, dtype=np.float64)
     n = len(y)
-    window, normal, stride = (WINDOW_OF_FEW, NORMAL_OF_FEW, 1) if n < FEW else (WINDOW, NORMAL, STRIDE)
+    window, normal, stride = (WINDOW_OF_FEW, NORMAL_OF_FEW, 1) if n < FEW_VALUES else (WINDOW, NORMAL, STRIDE)
     width = min(window, n)
     half = (width + 1) // 2
     ordered = np.sort(np.lib.stride_tricks.sliding_window_view(y, width)[::stride], axis=1)

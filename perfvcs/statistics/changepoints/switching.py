@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.confirmation import Segments
 
 APART = 4.0  # standard deviations between the levels of a mixture
-MOST = 4  # levels
+MOST_LEVELS = 4  # levels
 SMALLEST = 0.005  # between levels, as of steps
 RARE = 0.05  # share of the values below which they are outliers, and no level
-FEWEST = 5  # values at a level
+FEWEST_VALUES = 5  # values at a level
 SHORTEST = 40  # values of a mixture: fewer fall apart by chance
 MOVES = 6  # there and back, three times
 COST = 1.5  # times ln n that it takes to say where a step is and how high: a place and, of a level, its precision (BIC)
@@ -139,8 +139,8 @@ def _cuts(ordered: NDArray[np.float64]) -> list[float]:
 
     parts = [ordered]
     cuts: list[float] = []
-    least = max(FEWEST, RARE * len(ordered))
-    while parts and len(cuts) < MOST - 1:
+    least = max(FEWEST_VALUES, RARE * len(ordered))
+    while parts and len(cuts) < MOST_LEVELS - 1:
         part = parts.pop(0)
         n = len(part)
         if n < 2 * least:

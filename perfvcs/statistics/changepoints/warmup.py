@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ALIKE = 0.01  # logarithms of levels that count as one
 FAR = 5.0  # standard deviations from the steady level that a single first measurement may not be
 SHARE = 1 / 3  # of an execution's measurements that the steady part must be
-FEWEST = 4
+FEWEST_VALUES = 4
 SHORTEST = 2
 
 
@@ -55,7 +55,7 @@ def warmup(runs: Sequence[ArrayLike], alike: float = ALIKE) -> Warmup:
         raise ValueError("measurements must be positive")
     counts = np.array([_count(np.log(row), alike) for row in rows], dtype=np.int64)
     enough = given.counts - counts >= np.maximum(SHARE * given.counts, SHORTEST)
-    return Warmup(counts, enough & (given.counts >= FEWEST))
+    return Warmup(counts, enough & (given.counts >= FEWEST_VALUES))
 
 
 def _count(series: NDArray[np.float64], alike: float) -> int:
@@ -64,7 +64,7 @@ def _count(series: NDArray[np.float64], alike: float) -> int:
     from perfvcs.statistics.changepoints.pelt import PENALTY, noise, segment, winsorise
 
     n = len(series)
-    if n < FEWEST:
+    if n < FEWEST_VALUES:
         return 0
     clipped = winsorise(series)
     spread = noise(clipped)

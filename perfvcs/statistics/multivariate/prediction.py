@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Per = Literal["observation", "total"]
 
 CHANCE = 0.01  # of a good run above a threshold that was learned
-LEAST = 0.05  # smallest threshold that is learned: good runs of real systems are off by as much
+LEAST_THRESHOLD = 0.05  # smallest threshold that is learned: good runs of real systems are off by as much
 FINEST = 0.01  # errors below are equal
 WEIGHT = 4  # runs
 STEADIEST = 0.05  # smallest spread of the errors of good runs, as a share
@@ -106,7 +106,7 @@ def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
     moderated = np.sqrt((free * variance + WEIGHT * typical) / (free + WEIGHT))
     t = float(quantile(1 - CHANCE / counters, [free + WEIGHT])[0])
     half = t * np.sqrt(1 + 1 / runs) * moderated
-    bound: NDArray[np.float64] = np.maximum(np.exp(np.minimum(logs.mean(axis=1) + half, 700.0)), LEAST)
+    bound: NDArray[np.float64] = np.maximum(np.exp(np.minimum(logs.mean(axis=1) + half, 700.0)), LEAST_THRESHOLD)
     return bound
 
 

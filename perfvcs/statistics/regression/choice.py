@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Rule = Literal["aicc", "r2"]
 ALPHA = 0.001  # how often flat values may be taken for a curve: seven curves are tried
-LEAST = 0.01  # a curve that rises less than this over its sizes, in shares of the level, is flat
+LEAST_RISE = 0.01  # a curve that rises less than this over its sizes, in shares of the level, is flat
 GAIN = 0.003  # of the variance that a curve of free shape must explain more; caches bend every curve a little,
 SLOW = 0.01  # and the same beside a logarithm, from which small powers hardly differ at sizes that people measure,
 REST = 0.02  # unless it leaves less than this share of what the best fixed one leaves;
@@ -80,7 +80,7 @@ class ModelChoice:
 
 
 def choose(
-    fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = ALPHA, least: float = LEAST, margin: float = MARGIN,
+    fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = ALPHA, least: float = LEAST_RISE, margin: float = MARGIN,
     gain: float = GAIN,
 ) -> ModelChoice:  # fmt: skip
     """Choose among the models of ``MODELS`` that were fitted (by ``fitting.fit``), for each group.

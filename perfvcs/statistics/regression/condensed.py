@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.intp]
 
-MOST = 500  # sizes: of more, near ones are put together
-FEWEST = 8  # ranges of sizes, or none are made
+MOST_SIZES = 500  # sizes: of more, near ones are put together
+FEWEST_RANGES = 8  # ranges of sizes, or none are made
 CALLS = 3  # of each execution, on average, in every range of sizes
 NEIGHBOURS = 64  # values at least, among which one is an outlier or not
 BLOCKS = 64  # of neighbours at most
@@ -118,16 +118,16 @@ def _along(size: Floats, at: Floats, level: Floats) -> Floats:
 
 
 def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
-    """Ranges for the sizes of one or several sides, each a column; None where there are at most ``MOST`` sizes, or too few calls.
+    """Ranges for the sizes of one or several sides, each a column; None where there are at most ``MOST_SIZES`` sizes, or too few calls.
 
-    They are equally wide by the logarithm (by the size itself where one is below 0; 0 has a range of its own), up to ``MOST`` of them, and
-    are joined until each holds three calls per execution on every side.
+    They are equally wide by the logarithm (by the size itself where one is below 0; 0 has a range of its own), up to ``MOST_SIZES`` of
+    them, and are joined until each holds three calls per execution on every side.
     """
     import numpy as np
 
     columns = [np.unique(np.asarray(side, dtype=np.float64), return_counts=True) for side in sides]
     distinct = np.unique(np.concatenate([sizes for sizes, _ in columns]))
-    if len(distinct) <= MOST:
+    if len(distinct) <= MOST_SIZES:
         return None
     calls = np.zeros((len(columns), len(distinct)))
     for row, (sizes, count) in zip(calls, columns, strict=True):
@@ -135,14 +135,14 @@ def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
     scaled = distinct
     if distinct[0] >= 0:
         positive = distinct[distinct > 0]
-        step = (np.log(positive[-1]) - np.log(positive[0])) / MOST
+        step = (np.log(positive[-1]) - np.log(positive[0])) / MOST_SIZES
         scaled = np.concatenate([np.log(positive[:1]) - 2 * step] * int(distinct[0] == 0) + [np.log(positive)])
-    grid = np.floor((scaled - scaled[0]) / (scaled[-1] - scaled[0]) * MOST)
+    grid = np.floor((scaled - scaled[0]) / (scaled[-1] - scaled[0]) * MOST_SIZES)
     fine = np.cumsum(np.append(0, np.diff(grid) > 0))
     counts = np.stack([np.bincount(fine, row) for row in calls], dtype=np.float64)
     owner = _joined(counts, CALLS * executions)[fine]
     last = np.append(np.flatnonzero(np.diff(owner)), len(distinct) - 1)
-    if len(last) < FEWEST:
+    if len(last) < FEWEST_RANGES:
         return None
     total = calls.sum(axis=0)
     mean = np.bincount(owner, total * distinct) / np.bincount(owner, total)

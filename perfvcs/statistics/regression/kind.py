@@ -25,7 +25,7 @@ PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)
 ALPHA = 0.008  # how often, at most, two equal curves are told apart
 FAR = 4.0  # a difference this many (robust) standard deviations from the curve is drawn in
-FEW = 0.06  # where at most this share is so far
+LARGEST_SHARE = 0.06  # where at most this share is so far
 MANY = 20  # where there are so many sizes that these deviations are known
 ROUNDS = 4
 GAIN = 0.002  # of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
@@ -215,7 +215,7 @@ def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> t
         limit = FAR * NORMAL * medians(np.abs(rest), pairs.group, pairs.groups)[pairs.group]
         far = wide & (limit > 0) & (np.abs(rest) > limit)
         share = np.bincount(pairs.group, far, pairs.groups) / np.maximum(np.bincount(pairs.group, minlength=pairs.groups), 1)
-        far &= (share <= FEW)[pairs.group]  # more are not outliers: the noise has two modes
+        far &= (share <= LARGEST_SHARE)[pairs.group]  # more are not outliers: the noise has two modes
         new = np.where(far, curve + np.clip(rest, -limit, limit) / scale, raw)
         if (np.abs(new - tamed.difference) * scale <= 0.01 * limit).all():
             break

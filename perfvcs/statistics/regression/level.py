@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 NEIGHBOURS = 20  # the mean is over a twentieth of the rows to either side
-FEWEST = 2  # but at least this many
-LEAST = 0.01  # of the mean of the group: no value counts as less
+FEWEST_ROWS = 2  # but at least this many
+SMALLEST_VALUE = 0.01  # of the mean of the group: no value counts as less
 
 
 def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -42,7 +42,7 @@ def by_size(size: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.in
 
 
 def running(
-    values: NDArray[np.float64], group: NDArray[np.intp], fewest: int = FEWEST, least: float = LEAST
+    values: NDArray[np.float64], group: NDArray[np.intp], fewest: int = FEWEST_ROWS, least: float = SMALLEST_VALUE
 ) -> NDArray[np.float64]:
     """The same of values >= 0 that are in the order of group and size already; ``fewest`` neighbours to either side at least.
 

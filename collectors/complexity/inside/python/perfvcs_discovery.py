@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfvcs.collectors.complexity.inside.python.perfvcs_hook import NoteLines
 
-MOST = 200  # functions told
+MOST_FUNCTIONS = 200  # functions told
 ELSEWHERE = ("site-packages", "dist-packages")
 
 
@@ -35,7 +35,7 @@ def start(notes: NoteLines, root: str) -> None:
             if entry.code.co_name != "<module>":
                 name = modules.get(path, modules.get(real, ""))
                 found.append((entry.totaltime, real, entry.code.co_firstlineno, name, entry.callcount))
-        for seconds, path, line, name, calls in sorted(found, reverse=True)[:MOST]:
+        for seconds, path, line, name, calls in sorted(found, reverse=True)[:MOST_FUNCTIONS]:
             notes.tell("timed", path, line, name, calls, round(seconds * 1e9))
 
     atexit.register(stop)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-LONGEST = 300  # characters of a reason
+LONGEST_REASON = 300  # characters of a reason
 
 
 class NoteFile:
@@ -66,7 +66,7 @@ class Reports:
     def pytest_internalerror(self, excrepr: Any) -> None:
         """An error in pytest or a plugin."""
         lines = str(excrepr).strip().splitlines()
-        self.notes.add("problem", id="", why=clean(lines[-1] if lines else "")[:LONGEST])
+        self.notes.add("problem", id="", why=clean(lines[-1] if lines else "")[:LONGEST_REASON])
 
 
 def ending(reports: Iterable[Any]) -> tuple[str, str]:
@@ -88,7 +88,7 @@ def reason(report: Any) -> str:
     lines = (crash.message if crash is not None else str(report.longrepr or "")).strip().splitlines()
     errors = [line[1:].strip() for line in lines if line.startswith("E ")]  # where pytest shows sources
     chosen = lines[0] if crash is not None and lines else (errors or lines or [""])[-1]
-    return clean(chosen)[:LONGEST]
+    return clean(chosen)[:LONGEST_REASON]
 
 
 def clean(text: object) -> str:
