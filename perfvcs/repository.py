@@ -27,7 +27,7 @@ from perfvcs.units import in_base_units
 
 if TYPE_CHECKING:
     from perfvcs.check import EarlierSessions, Report, Unit
-    from perfvcs.check.acceptance import Acceptance
+    from perfvcs.check.acceptance import Acceptance, Kind
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
 
@@ -357,7 +357,7 @@ class Repository:
             read=self.profiles,
         )  # fmt: skip
         report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
-        return self.with_acceptances(report, baseline, target)
+        return msgspec.structs.replace(report, changes=self.accepted(report.changes, baseline, target))
 
     @cached_property
     def acceptances(self) -> list[Acceptance]:
@@ -366,16 +366,17 @@ class Repository:
 
         return [] if self.project.bare else load(self.project.root / FILE)
 
-    def with_acceptances(self, report: Report, baseline: State, target: State) -> Report:
-        """The report, with what the project has accepted on the way from baseline to target."""
+    def accepted(self, changes: Sequence[Kind], baseline: State, target: State) -> Sequence[Kind]:
+        """The changes, with what the project has accepted on the way from baseline to target."""
         if not self.acceptances:
-            return report
+            return changes
         from datetime import date
 
-        from perfvcs.check.acceptance import apply
+        from perfvcs.check.acceptance import accept
         from perfvcs.git.ancestry import Ancestry
 
-        return apply(report, self.acceptances, way=Ancestry(self.project, baseline.commit, target.commit), today=date.today())
+        way = Ancestry(self.project, baseline.commit, target.commit)
+        return accept(changes, self.acceptances, way=way, today=date.today())
 
     def history(self, target: State) -> dict[Unit, EarlierSessions]:
         """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""

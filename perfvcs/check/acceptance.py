@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs.check.change import Change, Report
 from perfvcs.text.quantity import percent
@@ -14,6 +16,8 @@ from perfvcs.text.quantity import percent
 ID = 7  # hex digits
 SERIES = 12  # hex digits of a series key in the file
 DELTA = 0.01  # of a change that has none
+
+Kind = TypeVar("Kind", bound="Acceptable")
 
 
 class Way(Protocol):
@@ -55,7 +59,7 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     who: str = ""
     when: datetime | None = None
 
-    def is_about(self, change: Change) -> bool:
+    def is_about(self, change: Acceptable) -> bool:
         """Whether it accepts this benchmark and metric."""
         return (
             (self.benchmark, self.uid, self.size, self.metric) == (change.job, change.uid, change.size, change.metric)
@@ -77,6 +81,48 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
         if way.baseline == self.baseline:
             return True
         return not (way.contains(way.baseline, self.baseline) and way.contains(self.target, way.baseline))
+
+
+@dataclass(frozen=True, match_args=False)
+class Acceptable(Protocol):
+    """What is accepted or not, a struct: a ``Change``, or what is kept of one; ``effect`` is target/baseline - 1."""
+
+    job: str
+    uid: str
+    size: float | None
+    metric: str
+    series: str
+    word: str
+    better: str
+    effect: float | None
+    low: float | None
+    high: float | None
+    delta: float | None
+    gate: bool
+    reason: str
+
+    @property
+    def shift(self) -> float | None:
+        """Target - baseline in the metric's unit; None where it is not known."""
+
+
+class Move(NamedTuple):
+    """How far something moved: what an accepted level is compared with."""
+
+    better: str
+    effect: float | None
+    low: float | None
+    high: float | None
+    shift: float | None = None
+    delta: float | None = None
+
+
+class Ruling(NamedTuple):
+    """What acceptances say of a move: the reasons why it is ``accepted``; None where it went beyond the ``level``, maybe for certain."""
+
+    accepted: str | None
+    level: str = ""
+    certain: bool = False
 
 
 class _Chain(NamedTuple):
@@ -105,8 +151,8 @@ def is_committed(report: Report) -> bool:
     return not report.baseline.endswith("+") and not report.target.endswith("+")
 
 
-def apply(report: Report, acceptances: Iterable[Acceptance], *, way: Way, today: date) -> Report:
-    """The report with what was accepted on the way from its baseline to its target; what is worse than accepted says so.
+def accept(changes: Iterable[Kind], acceptances: Iterable[Acceptance], *, way: Way, today: date) -> list[Kind]:
+    """The changes with what was accepted on the way; what is worse than accepted says so.
 
     With an accepted ratio X = 1 + effect, a change's ratio R is judged as R / X: it is still a degradation where that is worse than
     ``delta`` and the interval excludes X. Of accepted steps that follow each other the ratios multiply.
@@ -114,33 +160,42 @@ def apply(report: Report, acceptances: Iterable[Acceptance], *, way: Way, today:
     known: dict[tuple[str, str, float | None, str], list[Acceptance]] = {}
     for one in acceptances:
         known.setdefault((one.benchmark, one.uid, one.size, one.metric), []).append(one)
-    changes = []
-    for change in report.changes:
+    ruled = []
+    for change in changes:
         found = known.get((change.job, change.uid, change.size, change.metric), ())
         about = [one for one in found if change.word in ("degradation", "suspected") and one.is_about(change) and one.covers(way)]
-        changes.append(_judged(change, about, way, today) if about else change)
-    return msgspec.structs.replace(report, changes=changes)
+        ruled.append(replace(change, **_judged(change, about, way, today)) if about else change)  # type: ignore[type-var]
+    return ruled
 
 
-def _judged(change: Change, about: Sequence[Acceptance], way: Way, today: date) -> Change:
-    """A change for the worse in the light of the acceptances that cover it."""
+def ruling(move: Move, acceptances: Sequence[Acceptance], way: Way) -> Ruling:
+    """What acceptances that cover a change for the worse, and have not ended, say of it."""
+    worse = _worse(move.better)
+    chain = _chain(acceptances, way, worse)
+    above = _excess(move, chain, worse)
+    return Ruling("; ".join(dict.fromkeys(one.reason for one in chain.steps))) if above is None else Ruling(None, *above)
+
+
+def _worse(better: str) -> int:
+    return -1 if better == "higher" else 1
+
+
+def _judged(change: Acceptable, about: Sequence[Acceptance], way: Way, today: date) -> dict[str, object]:
+    """What becomes of a change for the worse in the light of the acceptances that cover it."""
     valid = [one for one in about if not one.has_ended(today)]
     notes = [change.reason] if change.reason else []
-    worse = -1 if change.better == "higher" else 1
-    if change.effect is not None and worse * change.effect < 0:  # a suspected improvement
-        return change
+    if change.effect is not None and _worse(change.better) * change.effect < 0:  # a suspected improvement
+        return {}
     gate = change.gate
     if valid:
-        chain = _chain(valid, way, worse)
-        above = _excess(change, chain, worse)
-        if above is None:
-            return msgspec.structs.replace(
-                change, accepted="; ".join(dict.fromkeys(one.reason for one in chain.steps)), gate=False
-            )
-        level, gate = above
+        move = Move(change.better, change.effect, change.low, change.high, change.shift, change.delta)
+        accepted, level, certain = ruling(move, valid, way)
+        if accepted is not None:
+            return {"accepted": accepted, "gate": False}
+        gate = gate and certain
         notes.append(f"more than the accepted {level}".rstrip())
     notes += [f"its acceptance ended on {one.until}: {one.reason}" for one in about if one not in valid]
-    return msgspec.structs.replace(change, reason="; ".join(notes), gate=gate)
+    return {"reason": "; ".join(notes), "gate": gate}
 
 
 def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
@@ -169,14 +224,14 @@ def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
     return max(best.values(), key=size)
 
 
-def _excess(change: Change, chain: _Chain, worse: int) -> tuple[str, bool] | None:
-    """None where a change is no worse than accepted; else the accepted level in words, and whether the excess is certain."""
-    delta = DELTA if change.delta is None else change.delta
-    bound = change.high if worse < 0 else change.low
-    if change.effect is not None and any(one.effect is not None for one in chain.steps):
-        excess = worse * ((1 + change.effect) / chain.ratio - 1)
+def _excess(move: Move, chain: _Chain, worse: int) -> tuple[str, bool] | None:
+    """None where a move is no worse than accepted; else the accepted level in words, and whether the excess is certain."""
+    delta = DELTA if move.delta is None else move.delta
+    bound = move.high if worse < 0 else move.low
+    if move.effect is not None and any(one.effect is not None for one in chain.steps):
+        excess = worse * ((1 + move.effect) / chain.ratio - 1)
         least = excess if bound is None else worse * ((1 + bound) / chain.ratio - 1)
-        return (percent(chain.ratio - 1), change.gate and least > delta) if excess > delta and least > 0 else None
-    if change.shift is not None and any(one.shift is not None for one in chain.steps):
-        return ("", change.gate) if worse * (change.shift - chain.shift) > delta * abs(chain.shift) else None
+        return (percent(chain.ratio - 1), least > delta) if excess > delta and least > 0 else None
+    if move.shift is not None and any(one.shift is not None for one in chain.steps):
+        return ("", True) if worse * (move.shift - chain.shift) > delta * abs(chain.shift) else None
     return None  # a finding without a number: there is nothing to be worse

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from perfvcs.profile import Metric
+    from perfvcs.profile import Environment, Job
     from perfvcs.summary import Header
+
+
+class Setting(Protocol):
+    """How something was measured: a profile's header, or a line of the index."""
+
+    @property
+    def job(self) -> Job:
+        """What was measured."""
+
+    @property
+    def environment(self) -> Environment:
+        """Where it was measured."""
+
+
+class Meaning(Protocol):
+    """What the numbers of a metric mean."""
+
+    @property
+    def unit(self) -> str:
+        """The unit."""
+
+    @property
+    def better(self) -> str:
+        """Which direction is better."""
 
 
 class Comparable(NamedTuple):
@@ -23,8 +47,8 @@ def comparable(header: Header) -> Comparable:
     return Comparable(header.job.key, tuple(sorted(header.environment.fields.items())))
 
 
-def differences(old: Header, new: Header) -> str:
-    """In words, what keeps two profiles of one benchmark from being compared."""
+def differences(old: Setting, new: Setting) -> str:
+    """In words, what keeps two profiles, or series, of one benchmark from being compared."""
     found: list[str] = []
     if old.job.cmd != new.job.cmd:
         found.append(f"cmd '{old.job.cmd}' -> '{new.job.cmd}'")
@@ -45,7 +69,7 @@ def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> lis
     return [name for name in {**before, **after} if before.get(name, missing) != after.get(name, missing)]
 
 
-def redefined(was: Metric, about: Metric) -> str:
-    """In words, how a metric was redefined."""
-    names = [name for name in ("unit", "better", "kind") if getattr(was, name) != getattr(about, name)]
-    return "; ".join(f"{name} {getattr(was, name) or '-'} -> {getattr(about, name) or '-'}" for name in names)
+def redefined(old: Meaning, new: Meaning) -> str:
+    """In words, how a metric was redefined; a series does not know its kind."""
+    before, after = ({name: getattr(meaning, name, "") for name in ("unit", "better", "kind")} for meaning in (old, new))
+    return "; ".join(f"{name} {before[name] or '-'} -> {after[name] or '-'}" for name in _differing(before, after))

@@ -49,7 +49,7 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
         escape(benchmark(change)),
         escape(metric_name(change.metric)),
         escape(measure(change)) if change.effect is None else measure(change),
-        escape(step(change).replace("->", "→")),
+        escape(step(change.baseline, change.target, change.unit).replace("->", "→")),
         remark,
     )
     return f"| {' | '.join(cells)} |"

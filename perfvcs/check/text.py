@@ -149,12 +149,12 @@ def revision(name: str) -> str:
     return name[:12] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, LONGEST_NAME)
 
 
-def step(change: Change) -> str:
+def step(before: float | None, after: float | None, unit: str) -> str:
     """``13.10 -> 14.06 ms``: both centres under one prefix, with four digits of the larger; empty where one is unknown."""
-    if change.baseline is None or change.target is None:
+    if before is None or after is None:
         return ""
-    chosen = scale(max(abs(change.baseline), abs(change.target)), change.unit)
-    old, new = change.baseline * chosen.factor, change.target * chosen.factor
+    chosen = scale(max(abs(before), abs(after)), unit)
+    old, new = before * chosen.factor, after * chosen.factor
     top = max(abs(old), abs(new))
     whole = old == int(old) and new == int(new)
     form = ".4g" if top >= 1e9 or 0 < top < 1e-3 else ",.0f" if not top or whole else f",.{max(0, 3 - floor(log10(top)))}f"
@@ -177,7 +177,7 @@ def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: 
     lines: list[str] = []
     for place, change in enumerate(rows):
         metric = shorten(metric_name(change.metric), METRIC)
-        numbers = f"{measure(change):<23} {step(change)}"
+        numbers = f"{measure(change):<23} {step(change.baseline, change.target, change.unit)}"
         lines += _indented("accepted" if change.accepted is not None else change.word, f"{metric:<{METRIC}} {numbers}", width)
         later = [remark for other in rows[place + 1 :] for remark in remarks(other, several)]
         for remark in remarks(change, several):
@@ -215,7 +215,8 @@ def measure(change: Change) -> str:
 
 
 def _unknown(change: Change) -> str:
-    return f"{metric_name(change.metric)} {step(change) if change.effect is None else ''}".rstrip()
+    levels = step(change.baseline, change.target, change.unit) if change.effect is None else ""
+    return f"{metric_name(change.metric)} {levels}".rstrip()
 
 
 def _indented(word: str, rest: str, width: int) -> list[str]:

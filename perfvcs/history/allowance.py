@@ -7,11 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from perfvcs.check.acceptance import Acceptance, apply
-from perfvcs.check.change import Report
-from perfvcs.history.finding import shaped
+from perfvcs.check.acceptance import Acceptance, Move, ruling
 
 if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
@@ -26,8 +22,8 @@ class Allowance:
         self._commits = commits
         self._places = {commit: place for place, commit in enumerate(commits)}
         self._known: dict[tuple[str, str, float | None, str], list[Acceptance]] = defaultdict(list)
-        for one in repository.acceptances:
-            self._known[one.benchmark, one.uid, one.size, one.metric].append(one)
+        for acceptance in repository.acceptances:
+            self._known[acceptance.benchmark, acceptance.uid, acceptance.size, acceptance.metric].append(acceptance)
 
     def reason(self, finding: Finding) -> str | None:
         """Why a finding is accepted; None where it is not.
@@ -46,11 +42,8 @@ class Allowance:
             low, high = self._places.get(one.baseline), self._places.get(one.target)
             if low is not None and high is not None and low <= end and high > start:
                 start, end = min(start, low), max(end, high)
-        change = msgspec.structs.replace(
-            shaped(line, finding.before, finding.after), word="degradation", series=line.job.key, effect=finding.effect,
-            low=finding.low, high=finding.high, gate=True,
-        )  # fmt: skip
-        baseline, target = self._commits[max(0, start)], self._commits[end]
-        report = Report(baseline=baseline, target=target, method="history", changes=[change])
-        way = Ancestry(self._project, baseline, target)
-        return apply(report, about, way=way, today=date.today()).changes[0].accepted
+        way = Ancestry(self._project, self._commits[max(0, start)], self._commits[end])
+        today = date.today()
+        valid = [one for one in about if line.job.key.startswith(one.series) and not one.has_ended(today) and one.covers(way)]
+        move = Move(line.better, finding.effect, finding.low, finding.high)
+        return ruling(move, valid, way).accepted if valid and finding.direction == "degradation" else None

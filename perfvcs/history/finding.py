@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import exp, expm1, isfinite
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.check.change import Change
-from perfvcs.check.text import benchmark
+from perfvcs.check.text import LONGEST_NAME, labelled
 from perfvcs.statistics.changepoints.judgement import TURNS
+from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,12 +148,4 @@ def relative(difference: float) -> float | None:
 
 def title(line: Line) -> str:
     """What a line's benchmark is called."""
-    return benchmark(shaped(line))
-
-
-def shaped(line: Line, before: float | None = None, after: float | None = None) -> Change:
-    """A line in the shape of a verdict, for what writes those out."""
-    return Change(
-        word="same", job=line.job.label, uid=line.uid, size=line.size, metric=line.metric, unit=line.unit, better=line.better, series="",
-        baseline=before, target=after,
-    )  # fmt: skip
+    return shorten(labelled(line.job.label, line.uid, line.size), LONGEST_NAME)

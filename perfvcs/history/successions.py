@@ -8,8 +8,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.comparability import differences, redefined
-from perfvcs.profile import Collected, Design, Metric
-from perfvcs.summary import Header
 
 if TYPE_CHECKING:
     from perfvcs.index.lines import Course, Line
@@ -33,7 +31,4 @@ def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dic
 
 def difference(old: Line, new: Line) -> str:
     """In words, what keeps two lines from being one."""
-    nobody = Collected("", "", "", "")
-    headers = [Header("", "", None, line.job, nobody, line.environment, Design(), {}) for line in (old, new)]
-    metrics = [Metric(line.unit, line.better) for line in (old, new)]  # type: ignore[arg-type]
-    return "; ".join(filter(None, (differences(*headers), redefined(*metrics)))) or "the job was redefined"
+    return "; ".join(filter(None, (differences(old, new), redefined(old, new)))) or "the job was redefined"

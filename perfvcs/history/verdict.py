@@ -11,7 +11,7 @@ import msgspec
 
 from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
-from perfvcs.check.change import Change, Report
+from perfvcs.check.change import Change
 from perfvcs.fork import shared
 from perfvcs.index.findings import keyed
 from perfvcs.repository import HISTORY, Repository, State
@@ -62,6 +62,10 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, change: Change) -> Verdict:
         """The part of a change that is kept."""
         return cls(*(getattr(change, name) for name in cls.__struct_fields__))
+
+    @property
+    def shift(self) -> None:
+        """The difference in the metric's unit, which is not kept."""
 
     @property
     def settled(self) -> bool:
@@ -180,10 +184,7 @@ class Verdicts:
         """The verdicts, with what the project has accepted on the way."""
         if not self._repository.acceptances or not any(one.word in ("degradation", "suspected") for one in verdicts):
             return verdicts
-        changes = [Change(**{name: getattr(one, name) for name in one.__struct_fields__}) for one in verdicts]
-        report = Report(baseline=pair.before[:10], target=pair.after[:10], method="auto", changes=changes)
-        report = self._repository.with_acceptances(report, State(pair.before), State(pair.after))
-        return [Verdict.of(change) for change in report.changes]
+        return self._repository.accepted(verdicts, State(pair.before), State(pair.after))
 
 
 class _NotOpened(Exception):

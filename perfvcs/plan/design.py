@@ -61,8 +61,8 @@ class Option:
     """What finds ``effect`` with a power of 80 %: so many ``replicates`` (executions, or builds with the present executions each).
 
     ``low`` and ``high``: as few and as many as it may really take, the noise known to 80 %. None where ``MOST_REPLICATES`` are not
-    enough. ``delta`` is the one to ask ``perf check`` for. ``seconds`` is what one revision costs. ``best_measurements`` per execution (n0), with the replicates and
-    seconds that they need; None where another number of measurements makes no difference or cannot be told.
+    enough. ``delta`` is the one to ask ``perf check`` for. ``seconds`` is what one revision costs. ``best_measurements`` per execution
+    (n0), with the replicates and seconds that they need; None where another number of measurements makes no difference or cannot be told.
     """
 
     effect: float

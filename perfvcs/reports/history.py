@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.check.text import step
 from perfvcs.history import remarks
-from perfvcs.history.finding import shaped, title
+from perfvcs.history.finding import title
 from perfvcs.history.judging import SHORTEST
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
@@ -74,9 +74,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     name = f"  {finding.word:{WORD}}  {shorten(title(line), BENCHMARK):{BENCHMARK}}"
     yield f"{name}  {sparkline(finding.around)}".rstrip()
     size = change(finding.effect, finding.low, finding.high)
-    metric = (
-        f"{shorten(metric_name(line.metric), METRIC):{METRIC}} {size:<23} {step(shaped(line, finding.before, finding.after))}"
-    )
+    metric = f"{shorten(metric_name(line.metric), METRIC):{METRIC}} {size:<23} {step(finding.before, finding.after, line.unit)}"
     yield from _indented(metric)
     yield from _indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
     if finding.contradiction:

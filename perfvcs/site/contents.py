@@ -12,7 +12,6 @@ import msgspec
 
 from perfvcs.check.text import labelled
 from perfvcs.check.text import step as levels_text
-from perfvcs.history.finding import shaped
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
 from perfvcs.site.drawing import LARGEST_EXPONENT, SeriesDrawing, drawings
@@ -185,7 +184,7 @@ class Contents:
             first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
             effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after, p=told.p,
             change=change(told.effect, told.low, told.high), detectors=list(finding.detectors), contradiction=finding.contradiction,
-            levels=levels_text(shaped(trail.line, told.before, told.after)).replace("->", "→"),
+            levels=levels_text(told.before, told.after, trail.line.unit).replace("->", "→"),
         )  # fmt: skip
 
     def possible(self, number: int, turn: int) -> model.Possible:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from perfvcs.check import Change, Report
-from perfvcs.check.acceptance import Acceptance, apply, identity
+from perfvcs.check.acceptance import Acceptance, accept, identity
 from perfvcs.check.register import LARGEST_FILE, BadRegister, add, load, parse, remove, table
 from perfvcs.errors import UsageError
 
@@ -54,8 +54,7 @@ def change(**fields: Any) -> Change:
 
 
 def judged(one: Change, *accepted: Acceptance, baseline: int = 1, target: int = 9) -> Change:
-    report = Report(baseline="a", target="b", method="auto", changes=[one])
-    return apply(report, accepted, way=Line(commit(baseline), commit(target)), today=TODAY).changes[0]
+    return accept([one], accepted, way=Line(commit(baseline), commit(target)), today=TODAY)[0]
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_json_is_read_back() -> None:
     ],
 )
 def test_both_centres_share_a_prefix(before: float | None, after: float, unit: str, shown: str) -> None:
-    assert step(change(baseline=before, target=after, unit=unit)) == shown
+    assert step(before, after, unit) == shown
 
 
 def test_names_cannot_move_the_cursor() -> None:
