@@ -1,5 +1,6 @@
 # What the run.sh of every example begins with: . "$(dirname "$0")/../common.sh"
 set -eu
+unset CDPATH
 
 # Show a command as one would type it, then run it; a verdict of `perf check` (exit 3: slower, 4: nothing to say) is not a failure here.
 run() {

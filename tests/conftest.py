@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +30,9 @@ TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent  # of the repository
 LACK = "missing here: "  # how the reason begins of a test that is skipped for what the machine lacks
 Once = Callable[[str, Callable[[Path], object]], Path]
-UNUSUAL = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")  # set in many containers, seldom where people work
+UNUSUAL = {  # set in many containers, or by some people: what Python does, how programs print, where shells look
+    "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "FORCE_COLOR", "CLICOLOR_FORCE", "LANGUAGE", "TZ", "CDPATH",
+}  # fmt: skip
 
 
 def script(path: Path) -> ModuleType:
@@ -116,12 +119,15 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as does nohup with this one
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
-    for name in [name for name in os.environ if name.startswith("GIT_") or name in UNUSUAL]:
+    for name in [name for name in os.environ if name.startswith(("GIT_", "LC_")) or name in UNUSUAL]:
         del os.environ[name]
+    if os.environ.pop("COVERAGE_IN_PROCESS", None):
+        os.environ.pop("COVERAGE_PROCESS_START", None)  # this process is measured already; what it starts is not
+    time.tzset()
     os.environ.update(
         HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), GIT_CONFIG_GLOBAL=str(home / "gitconfig"), GIT_CONFIG_NOSYSTEM="1",
         GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="ada@example.org", GIT_COMMITTER_NAME="Ada", GIT_COMMITTER_EMAIL="ada@example.org",
-        NO_COLOR="1", COLUMNS="80",
+        NO_COLOR="1", COLUMNS="80", LANG="C.UTF-8",
     )  # fmt: skip
 
 

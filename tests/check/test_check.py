@@ -173,6 +173,7 @@ def test_a_history_which_is_too_short_is_none() -> None:
     assert verdict(old, new, history=history(0.005, old, 4)).word == "suspected"
 
 
+@pytest.mark.simulation
 def test_sessions_apart_have_few_false_alarms_when_sessions_differ() -> None:
     rng = np.random.default_rng(11)
     wrong = 0
@@ -295,6 +296,7 @@ def test_measuring_stops_when_nothing_is_open() -> None:
     assert (hopeless.pairs, hopeless.open) == (None, [])
 
 
+@pytest.mark.simulation
 def test_looking_several_times_has_few_false_alarms() -> None:
     rng = np.random.default_rng(12)
     wrong = 0

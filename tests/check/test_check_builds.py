@@ -62,6 +62,7 @@ def test_apart_builds_are_compared_by_welch_on_the_means_of_builds() -> None:
     assert (change.p, change.builds) == (pytest.approx(expected.pvalue), (7, 5))
 
 
+@pytest.mark.simulation
 def test_equal_versions_whose_builds_differ_raise_few_alarms_where_executions_alone_raise_many() -> None:
     naive = wrong = 0
     for seed in range(200):

@@ -138,6 +138,7 @@ def test_the_kind_of_error_is_said_with_its_size(error: NDArray[np.float64], kin
         assert per in change.finding
 
 
+@pytest.mark.simulation
 def test_the_starts_of_executions_do_not_change_an_order() -> None:
     names = [f"unit {number}" for number in range(30)]
     sides = [
@@ -192,6 +193,7 @@ def test_what_is_far_from_the_others_may_be_a_part_of_a_change() -> None:
     assert change.high < 0.01
 
 
+@pytest.mark.simulation
 def test_false_alarms_under_execution_effects_stay_at_the_level() -> None:
     random = np.random.default_rng(11)
     away = np.log(GEOMETRIC) - np.log(GEOMETRIC).mean()
@@ -548,6 +550,7 @@ def test_thresholds_are_those_of_the_source(method: str, factor: float, word: st
     )
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("method", ["absolute-error", "studentized"])
 @pytest.mark.parametrize("executions", [2, 3, 5, 10])
 @pytest.mark.parametrize("paired", [True, False])
@@ -926,6 +929,7 @@ def on_a_shared_core(found: Profile, seed: int, *, told: bool = True) -> Profile
     return found
 
 
+@pytest.mark.simulation
 def test_the_pace_of_the_machine_is_no_change_of_the_program() -> None:
     words: dict[bool, list[str]] = {True: [], False: []}
     widths: dict[bool, list[float]] = {True: [], False: []}
@@ -987,6 +991,7 @@ def test_an_error_in_recorded_calls_is_found_and_named_despite_interruptions(
     assert order in change.finding and bool(order) == ("->" in change.finding)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("sizes", [anywhere, growing, lambda random, calls: random.integers(0, 8, calls)])
 @pytest.mark.parametrize("curve", [logarithmic, lambda n: 8e-8 + 0 * n, lambda n: 1e-7 + 9e-9 * n])
 def test_sound_functions_are_the_same(sizes: Any, curve: Any) -> None:

@@ -528,6 +528,7 @@ def test_clusters_that_cannot_be_matched_are_suspected_at_most() -> None:
     assert (hidden.word, hidden.reason) == ("inconclusive", "not the same number of clusters on both sides")
 
 
+@pytest.mark.simulation
 def test_executions_that_differ_as_a_whole_are_no_clusters() -> None:
     rng = np.random.default_rng(13)
     wrong = 0

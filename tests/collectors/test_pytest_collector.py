@@ -412,7 +412,7 @@ def test_tests_see_the_environment_as_it_is_and_nothing_is_left(measure: Measure
                 assert not ours and os.environ["PYTHONPATH"] == "extra" and "PYTEST_PLUGINS" not in os.environ
                 assert not [entry for entry in sys.path if "native" in entry]
             """,
-        "test_b.py": "from hypothesis import given, strategies as s\n@given(s.text())\ndef test_drawn(text): pass\n",
+        "test_b.py": "from hypothesis import given, strategies as s\n@given(s.integers())\ndef test_drawn(number): pass\n",
     }
     found = measure(files, argv=PLAIN, env={"PYTHONPATH": "extra", "PERFVCS_PADDING": "x" * 99})
     assert not found.warnings and marks(found)["test_environment"] == REPEATS

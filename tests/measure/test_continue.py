@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import pairwise, permutations, product
 from pathlib import Path
 from zlib import crc32
@@ -191,7 +192,8 @@ def test_of_several_the_newest_is_continued_or_the_one_named(perf: Perf, order: 
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     (older,) = (path.stem for path in sessions())
     begun = len(executions(order))
-    time.sleep(1)  # sessions are named by the second
+    while datetime.now(UTC).strftime("%Y%m%dT%H%M%S") <= older[:15]:  # sessions are named by the second
+        time.sleep(0.02)
     interrupt(order, begun + 4, signal.SIGINT, "collect", "-n", "4", "--", "sh", "work.sh", "x y")
     said = perf("status").out
     assert "perf collect --continue -- sh work.sh 'x y'" in said

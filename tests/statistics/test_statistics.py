@@ -154,6 +154,7 @@ def test_looks_are_early_and_strict_or_last() -> None:
     assert [interim.level(pairs, 7) for pairs in interim.schedule(7)] == [0.001, 0.001, 0.0095]
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("heavy", [False, True], ids=["normal", "t with 3 degrees of freedom"])
 def test_all_looks_together_have_at_most_17_false_alarms_in_1000_and_lose_no_power(heavy: bool) -> None:
     rng = np.random.default_rng(9)

@@ -76,6 +76,7 @@ def test_hits_and_misses_are_two_clusters() -> None:
     assert np.bincount(found.labels) / 1000 == pytest.approx(found.shares, abs=1e-6)
 
 
+@pytest.mark.simulation
 def test_the_number_of_clusters_is_found() -> None:
     rng = np.random.default_rng(2)
     for k in (1, 2, 3, 4):

@@ -293,6 +293,7 @@ def test_a_quiet_moment_counts_by_what_it_has() -> None:
     assert prediction_error([[1.0], [1.0]], [[0.0], [0.0]], 0, [], "total") == 1
 
 
+@pytest.mark.simulation
 def test_good_runs_that_write_in_other_bursts_are_alike() -> None:
     random = np.random.default_rng(21)
 

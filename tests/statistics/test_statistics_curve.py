@@ -51,6 +51,7 @@ def test_the_pooled_test_is_an_analysis_of_covariance() -> None:
     assert [estimate.low[0], estimate.high[0]] == pytest.approx(interval)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("apart", [False, True])
 def test_two_percent_everywhere_is_found_where_single_sizes_do_not_show_it(apart: bool) -> None:
     random, groups = np.random.default_rng(2), 1500
@@ -126,6 +127,7 @@ def measured(
     return curve(SIZES) * np.exp(effect + blocks + offset + slope * (np.log(SIZES) - CENTRE) + noise)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("paired", [True, False])
 def test_executions_hold_the_level_and_find_two_percent(paired: bool) -> None:
     random, groups, m = np.random.default_rng(5), 1500, 12

@@ -117,6 +117,7 @@ def test_the_spread_of_many_values_is_a_normal_standard_deviation() -> None:
     assert spread([[1.0], [2.0]]).tolist() == [0, 0]
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("pairs", [8, 10, 15, 30])
 @pytest.mark.parametrize("kind", ["normal", "bursts", "t with 3 degrees of freedom"])
 def test_the_level_is_kept(pairs: int, kind: str) -> None:

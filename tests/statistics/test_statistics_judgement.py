@@ -124,6 +124,7 @@ def test_a_newest_value_that_is_less_sure_is_allowed_more() -> None:
     assert vague.high > sure.high
 
 
+@pytest.mark.simulation
 def test_newest_values_rarely_alarm_where_nothing_changed() -> None:
     rng = np.random.default_rng(7)
     words = [judge(0.02 * rng.standard_normal(60)).newest for _ in range(300)]

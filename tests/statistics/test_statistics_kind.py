@@ -34,6 +34,7 @@ def rights(noise: float, groups: int, family: tuple[str, ...] = PUBLISHED) -> di
     return found
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(("noise", "bound"), [(0.01, 0.99), (0.05, 0.97), (0.1, 0.9)])
 def test_the_grid_of_the_source_is_named_rightly(noise: float, bound: float) -> None:
     found = rights(noise, 100)
@@ -60,6 +61,7 @@ STEEP = {
 }
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("scatter", ["level", "root", "clock"])
 def test_equal_curves_on_few_sizes_and_wide_ranges_are_equal(grid: str, scatter: str) -> None:
@@ -74,6 +76,7 @@ def test_equal_curves_on_few_sizes_and_wide_ranges_are_equal(grid: str, scatter:
     assert max(alarms) <= 0.03
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("count", [5, 6, 10])
 def test_a_constant_error_on_few_sizes_is_a_constant(count: int) -> None:
     groups, random = 400, np.random.default_rng(13)
@@ -97,6 +100,7 @@ def test_few_steps_leave_several_laws_of_the_noise_and_many_leave_the_right_one(
         assert (min(ratios) > 100) if wide else (min(ratios) < 100), ratios
 
 
+@pytest.mark.simulation
 def test_with_every_kind_allowed_nothing_is_still_nothing() -> None:
     found = rights(0.05, 40, MODELS)
     assert found["none"] >= 0.98

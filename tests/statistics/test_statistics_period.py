@@ -65,6 +65,7 @@ def test_where_the_place_does_nothing_evident_all_stays_as_it_is() -> None:
     np.testing.assert_array_equal(known.free[same], unknown.free[same])
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("order", [coin, balanced])
 @pytest.mark.parametrize("n", [5, 8, 10, 15])
 def test_equal_versions_are_not_called_changed_for_the_place(n: int, order: object) -> None:
@@ -108,6 +109,7 @@ def test_an_outlier_in_either_order_is_drawn_in() -> None:
     assert (found.reach > 0.05).mean() > 0.9
 
 
+@pytest.mark.simulation
 def test_power_under_outliers_is_kept() -> None:
     rng = np.random.default_rng(7)
     shape = (1000, 10)

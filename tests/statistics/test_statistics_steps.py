@@ -288,6 +288,7 @@ def test_other_results_need_another_version() -> None:
     assert (VERSION, found) == (6, RESULTS)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("kind", ["normal", "t3", "dependent", "bursts"])
 def test_flat_series_hardly_ever_have_steps(kind: str) -> None:
     rng = np.random.default_rng(25)

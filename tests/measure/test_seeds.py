@@ -216,7 +216,7 @@ def test_one():
 
 
 def test_tests_share_their_random_numbers(project: Project, perf: Perf, drawn: Path) -> None:
-    command = f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:randomly"
+    command = f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:randomly -p no:hypothesispytest"
     job = f'cmd = "{command}"\ncollectors = [{{ name = "pytest", repeat = 1 }}]\nexecutions = 3'
     two_versions(project, job, **{"test_draws.py": DRAWING})
     perf("collect", "HEAD~1", "HEAD")
