@@ -23,6 +23,10 @@ WORDS = {
     "array": 'a list such as ["a", "b"]',
 }  # fmt: skip
 LIMITS = {">=": "of at least", "<=": "of at most"}
+CONTRACTS = {  # family -> the module and the class that say what its members offer
+    "collectors": ("perfvcs.collector", "Collector"), "postprocessors": ("perfvcs.postprocessor", "Postprocessor"),
+    "views": ("perfvcs.view", "View"), "formats": ("perfvcs.formats", "Format"),
+}  # fmt: skip
 
 
 def names(family: str) -> list[str]:
@@ -61,16 +65,17 @@ def find(family: str, name: str) -> type[Any]:
 
 def _loaded(family: str, entry: EntryPoint) -> type[Any]:
     """A foreign member; raises UsageError where it cannot be imported, or has not what the family's contract requires."""
-    kind = family.removesuffix("s")
-    place = f"the {kind} `{entry.name}` ({entry.value})"
+    place = f"the {family.removesuffix('s')} `{entry.name}` ({entry.value})"
     try:
         loaded = entry.load()
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{place} cannot be imported, {error}: install what it needs, or uninstall it") from error
     if not isinstance(loaded, type) or not is_dataclass(loaded):
         raise UsageError(f"{place} is not a dataclass, whose fields are its options")
-    contract = getattr(importlib.import_module(f"perfvcs.{kind}"), kind.capitalize())
-    if lacking := [f"`{name}`" for name in vars(contract) if not name.startswith("_") and not _has(loaded, name)]:
+    module, name = CONTRACTS[family]
+    contract = getattr(importlib.import_module(module), name)
+    wanted = {**contract.__dict__.get("__annotations__", {}), **vars(contract)}
+    if lacking := [f"`{name}`" for name in wanted if not name.startswith("_") and not _has(loaded, name)]:
         raise UsageError(f"{place} lacks {', '.join(lacking)}, which {contract.__module__}.{contract.__name__} requires")
     return loaded
 

@@ -72,11 +72,16 @@ def test_a_member_that_is_not_a_dataclass_is_refused(installed) -> None:
     assert refused("views").endswith("is not a dataclass, whose fields are its options")
 
 
-@pytest.mark.parametrize(("family", "method"), [("postprocessors", "apply"), ("collectors", "collect")])
+@pytest.mark.parametrize(("family", "method"), [("postprocessors", "apply"), ("collectors", "collect"), ("formats", "decode")])
 def test_the_other_families_are_checked_as_well(installed, family: str, method: str) -> None:
     installed(family, WHOLE.replace("(View[int])", ""))
     said = refused(family)
-    assert f"`{method}`" in said and f"perfvcs.{family.removesuffix('s')}." in said
+    assert f"`{method}`" in said and "which perfvcs." in said
+
+
+def test_a_format_without_suffixes_is_refused(installed) -> None:
+    installed("formats", WHOLE.replace("(View[int])", ""))
+    assert "lacks `suffixes`, " in refused("formats")
 
 
 def test_a_member_that_cannot_be_imported_is_named(installed) -> None:
