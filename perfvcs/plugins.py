@@ -65,6 +65,8 @@ def find(family: str, name: str) -> type[Any]:
 
 def _loaded(family: str, entry: EntryPoint) -> type[Any]:
     """A foreign member; raises UsageError where it cannot be imported, or has not what the family's contract requires."""
+    from inspect import get_annotations
+
     place = f"the {family.removesuffix('s')} `{entry.name}` ({entry.value})"
     try:
         loaded = entry.load()
@@ -74,7 +76,7 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
         raise UsageError(f"{place} is not a dataclass, whose fields are its options")
     module, name = CONTRACTS[family]
     contract = getattr(importlib.import_module(module), name)
-    wanted = {**contract.__dict__.get("__annotations__", {}), **vars(contract)}
+    wanted = {**get_annotations(contract), **vars(contract)}
     if lacking := [f"`{name}`" for name in wanted if not name.startswith("_") and not _has(loaded, name)]:
         raise UsageError(f"{place} lacks {', '.join(lacking)}, which {contract.__module__}.{contract.__name__} requires")
     return loaded
