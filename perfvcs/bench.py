@@ -46,7 +46,7 @@ class measure:  # reads as a verb: ``with bench.measure("parse"):``
     the calling thread alone, for programs whose threads work on different things at the same time.
     """
 
-    def __init__(self, uid: str, size: float | None = None, thread: bool = False) -> None:
+    def __init__(self, uid: str, size: float | None = None, *, thread: bool = False) -> None:
         self.uid = uid
         self.size = size
         self.thread = thread
@@ -66,7 +66,7 @@ class measure:  # reads as a verb: ``with bench.measure("parse"):``
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def measured(*args: P.args, **kwargs: P.kwargs) -> R:
-            with measure(self.uid, self.size, self.thread):  # one of its own per call: calls nest and run in threads
+            with measure(self.uid, self.size, thread=self.thread):  # one of its own per call: calls nest and run in threads
                 return function(*args, **kwargs)
 
         return measured

@@ -85,7 +85,9 @@ class Clusterizer:
         height, relative = self.height, self.height_measure == "relative"
         if height is None and self.width is None:
             height, relative = 0.1, True
-        return _windows(groups, height, relative, self.width, self.width_measure == "relative")
+        return _windows(
+            groups, height, relative_height=relative, width=self.width, relative_width=self.width_measure == "relative"
+        )
 
 
 def _sizes(profile: Profile) -> MetricRows:
@@ -107,7 +109,7 @@ def _ranks(groups: Groups) -> NDArray[np.float64]:
 
 
 def _windows(
-    groups: Groups, height: float | None, relative_height: bool, width: float | None, relative_width: bool
+    groups: Groups, height: float | None, *, relative_height: bool, width: float | None, relative_width: bool
 ) -> NDArray[np.float64]:
     """The number of the window that each value is in; None is no bound."""
     import numpy as np

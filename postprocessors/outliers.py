@@ -76,11 +76,11 @@ class Outliers:
                 here = np.flatnonzero(np.isfinite(found.x) == sized)
                 part = MetricRows(found.y[here], found.x[here], found.unit[here], found.place[here])
                 groups = group(part, "size" if sized else "")
-                marks[here[groups.index]] = self._marks(groups, sized)
+                marks[here[groups.index]] = self._marks(groups, sized=sized)
             columns[metric] = ("", fill(profile, found.place, marks))
         return conclude(profile, self, columns=columns, word=OUTLIER)
 
-    def _marks(self, groups: Groups, sized: bool) -> NDArray[np.bool_]:
+    def _marks(self, groups: Groups, *, sized: bool) -> NDArray[np.bool_]:
         """Which rows are outliers, shape (rows,)."""
         import numpy as np
 

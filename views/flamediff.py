@@ -163,14 +163,14 @@ def _changes(flame: Flame, found: BoxChange) -> list[str]:
     ]
 
 
-def _points(_: Flame, __: float, change: float, low: float, high: float, sure: bool, *___: float) -> str:
+def _points(_: Flame, __: float, change: float, low: float, high: float, sure: float, *___: float) -> str:
     """Of a share, in points of a percent."""
     bounds = f" [{100 * low:+.2f}, {100 * high:+.2f}]" if isfinite(low) else ""
     return f"{100 * change:+.2f} points{bounds}{'' if sure else ', no more than chance'}"
 
 
 def _amount(
-    flame: Flame, whole: float, change: float, low: float, high: float, sure: bool, before: float, after: float
+    flame: Flame, whole: float, change: float, low: float, high: float, sure: float, before: float, after: float
 ) -> str:  # fmt: skip
     """Of an amount, in its unit, of what it was, and of all."""
     if change == 0:

@@ -99,7 +99,7 @@ class Heatmap(View[list[Compared]]):
 
         if not sheet.names:
             return canvas("\n".join([sheet.title, *sheet.notes]), "", "", height=120)
-        found = scheme(sheet, self.log)
+        found = scheme(sheet, log=self.log)
         plots = [draw(sheet, panel, found) for panel in sheet.panels]
         if len(plots) == 1:
             return plots[0]

@@ -40,7 +40,7 @@ def heap(trails: Sequence[AllocationRecord], run: Run, request: AllocationReques
     import numpy as np
 
     most = max(range(len(trails)), key=lambda number: int(trails[number].head["peak"]))
-    table = np.concatenate([_table(trail, number == most) for number, trail in enumerate(trails)])
+    table = np.concatenate([_table(trail, is_largest=number == most) for number, trail in enumerate(trails)])
     process = np.repeat(np.arange(len(trails)), [len(trail.sites) for trail in trails])
     place = np.concatenate([np.arange(len(trail.sites)) for trail in trails])
     kept = shares(table, request.sites)
@@ -61,7 +61,7 @@ def heap(trails: Sequence[AllocationRecord], run: Run, request: AllocationReques
     )
 
 
-def _table(trail: AllocationRecord, is_largest: bool) -> NDArray[np.float64]:
+def _table(trail: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]:
     """The columns of one process' sites, of shape (sites, COLUMNS)."""
     import numpy as np
 

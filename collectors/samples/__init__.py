@@ -58,7 +58,7 @@ class Samples:
 
         if sys.platform != "linux":
             return "samples needs Linux: measure on a Linux machine"
-        reasons = [self._sampler(python).missing() for python in (True, False)]
+        reasons = [self._sampler(python=python).missing() for python in (True, False)]
         return None if None in reasons else "; ".join(filter(None, reasons))
 
     def flags(self, program: str) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class Samples:
         """Execute once; raises CollectError."""
         from perfvcs.collectors.samples.recording import record
 
-        sampler = self._sampler(self._is_python(run.argv[0]))
+        sampler = self._sampler(python=self._is_python(run.argv[0]))
         execution, folded = record(run, sampler)
         found = _observations(run, sampler, folded)
         if not folded.total:
@@ -80,7 +80,7 @@ class Samples:
             found.warnings.append(f"{name_command(run.argv)} left processes running, which perf stopped: wait for what it starts")
         return found
 
-    def _sampler(self, python: bool) -> Sampler:
+    def _sampler(self, *, python: bool) -> Sampler:
         if python:
             from perfvcs.collectors.samples.pyspy import PySpy
 

@@ -38,7 +38,7 @@ def main() -> NoReturn:
     if not child:
         if os.fork():
             os._exit(0)
-        _keep(pid, sampler, log, cpus, controlled, control, ack, running)
+        _keep(pid, sampler, log, cpus, controlled=controlled, control=control, ack=ack, running=running)
     os.waitpid(child, 0)
     for descriptor in (control[0], ack[1], running[0]):
         os.close(descriptor)
@@ -86,7 +86,7 @@ def _let_trace() -> None:
 
 
 def _keep(
-    pid: int, sampler: list[str], log: str, cpus: str, controlled: bool, control: Pipe, ack: Pipe, running: Pipe
+    pid: int, sampler: list[str], log: str, cpus: str, *, controlled: bool, control: Pipe, ack: Pipe, running: Pipe
 ) -> NoReturn:  # fmt: skip
     """Run the sampler, and end it once the program has."""
     try:

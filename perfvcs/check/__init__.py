@@ -100,6 +100,6 @@ def _measured(one: Measured | Profile, given: dict[int, Profile]) -> Measured:
     return measured
 
 
-def _require(holds: bool, message: str) -> None:
+def _require(holds: object, message: str) -> None:
     if not holds:
         raise UsageError(message)

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 @click.option("--remove", "removed", multiple=True, metavar="ID", help="Take an acceptance back; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    changes: tuple[str, ...], reason: str | None, until: datetime | None, listing: bool, removed: tuple[str, ...], as_json: bool
+    changes: tuple[str, ...],
+    reason: str | None,
+    until: datetime | None,
+    *,
+    listing: bool,
+    removed: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Accept degradations that `perf check` reported, so that they do not fail any more.
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 def command(
-    revisions: tuple[str, ...], measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, within: float | None,
+    revisions: tuple[str, ...], *, measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, within: float | None,
     method: str, new: bool,
     verbose: bool, quiet: bool, as_json: bool, markdown: bool, **asked: object,
 ) -> None:  # fmt: skip

@@ -37,7 +37,7 @@ class _Separated(click.Command):
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was stored as JSON.")
-def command(revisions: tuple[str, ...], goes_on: bool, quiet: bool, as_json: bool, **asked: object) -> None:
+def command(revisions: tuple[str, ...], *, goes_on: bool, quiet: bool, as_json: bool, **asked: object) -> None:
     """Measure the job matrix on revisions and store the profiles.
 
     Without a revision it is HEAD: the working tree as it stands. Other revisions are checked out beside it, and several are measured

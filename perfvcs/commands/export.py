@@ -20,7 +20,7 @@ from perfvcs.text.words import counted
               help="Where to; by default standard output.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Overwrite files.")
 def command(
-    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, force: bool
+    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, *, force: bool
 ) -> None:
     """Write profiles of the store to files: those of a revision (HEAD), or single ones by their path or id.
 

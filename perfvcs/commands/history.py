@@ -13,7 +13,7 @@ from perfvcs.commands._output import echo
 @click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="How many steps.")
 @click.option("-a", "--all", "everything", is_flag=True, help="All steps, however many.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(names: tuple[str, ...], metric: str, number: int, everything: bool, as_json: bool) -> None:
+def command(names: tuple[str, ...], metric: str, number: int, *, everything: bool, as_json: bool) -> None:
     """List the commits at which benchmarks became slower or faster for good, and drifts.
 
     All benchmarks, or those whose name is or begins with BENCHMARK, up to a revision (HEAD) or within a range.

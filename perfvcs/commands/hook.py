@@ -61,7 +61,7 @@ def uninstall(names: tuple[str, ...]) -> None:
 
 @command.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def status(as_json: bool) -> None:
+def status(*, as_json: bool) -> None:
     """Say which hooks are installed, and where."""
     from perfvcs import hooks
     from perfvcs.git.project import Project

@@ -21,7 +21,7 @@ MANY = 20  # files from which on progress is worth showing
 @click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="An option of the format; may be repeated.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def command(
-    files: tuple[Path, ...], revisions: tuple[str, ...], name: str, in_turns: bool, format_name: str | None, pairs: tuple[str, ...],
+    files: tuple[Path, ...], revisions: tuple[str, ...], name: str, *, in_turns: bool, format_name: str | None, pairs: tuple[str, ...],
     quiet: bool,
 ) -> None:  # fmt: skip
     """Store profiles from files; a broken file is named and does not stop the others.

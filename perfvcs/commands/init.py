@@ -19,7 +19,7 @@ LONGEST_MESSAGE = 300
 @click.command()
 @click.option("--adopt", is_flag=True, help="Check a .perf that was made elsewhere, or by an older version, and use it.")
 @click.option("--store", metavar="DIR", help="Keep the profiles in this folder, on another disk say, and link .perf to it.")
-def command(adopt: bool, store: str | None) -> None:
+def command(*, adopt: bool, store: str | None) -> None:
     """Make .perf/ and a commented perf.toml that fits the project.
 
     A .perf that was not made here is never used unasked: --adopt keeps its whole profiles and drops everything that could lead

@@ -12,7 +12,7 @@ from perfvcs.commands._output import echo
 @click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="How many commits.")
 @click.option("-a", "--all", "everything", is_flag=True, help="Also commits without profiles.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(revision: str, number: int, everything: bool, as_json: bool) -> None:
+def command(revision: str, number: int, *, everything: bool, as_json: bool) -> None:
     """Show commits with their profiles, a sparkline per benchmark, and the last verdicts."""
     from perfvcs.reports.log import log_of
     from perfvcs.repository import Repository

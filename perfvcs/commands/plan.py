@@ -14,7 +14,7 @@ from perfvcs.commands._output import echo
               help="The smallest change that counts, as for check.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="All units and metrics, and what varies at which level.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(revision: str, jobs: tuple[str, ...], delta: float | None, verbose: bool, as_json: bool) -> None:
+def command(revision: str, jobs: tuple[str, ...], delta: float | None, *, verbose: bool, as_json: bool) -> None:
     """Say how small a change the stored design finds, and how many executions would find 1, 2, 5 or 10 %.
 
     From the newest sessions of each job on REVISION (HEAD) and before.

@@ -82,7 +82,7 @@ def _command(name: str) -> click.Command:
     ]
 
     @click.pass_context
-    def run(ctx: click.Context, /, _jobs: tuple[str, ...], _output: Path | None, _json: bool, **given: Any) -> None:
+    def run(ctx: click.Context, /, *, _jobs: tuple[str, ...], _output: Path | None, _json: bool, **given: Any) -> None:
         assert ctx.parent is not None
         target = ctx.parent.params["target"]
         values = {key: _value(key, value, hints[key]) for key, value in given.items() if value is not None and value != ()}

@@ -11,7 +11,7 @@ from perfvcs.commands._output import echo
 @click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE|SESSION...")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only say what would be removed.")
-def command(names: tuple[str, ...], jobs: tuple[str, ...], dry_run: bool) -> None:
+def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> None:
     """Remove profiles: all of a revision, or single ones by their path or id.
 
     They stay in the store's own history. Of an interrupted session, which `perf status` names, the rest is given up, and its profiles stay.

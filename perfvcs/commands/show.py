@@ -31,7 +31,7 @@ NARROWEST, WIDEST = 40, 400  # columns
               help="The smallest change that counts.")  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 def command(
-    names: tuple[str, ...], output: Path | None, view: str | None, settings: tuple[str, ...], as_text: bool, delta: float | None,
+    names: tuple[str, ...], output: Path | None, view: str | None, settings: tuple[str, ...], *, as_text: bool, delta: float | None,
     no_open: bool,
 ) -> None:  # fmt: skip
     """Draw a revision (HEAD), two revisions side by side, or the history of a benchmark.

@@ -9,7 +9,7 @@ from perfvcs.commands._output import echo
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(as_json: bool) -> None:
+def command(*, as_json: bool) -> None:
     """Show what is measured at HEAD, what is missing, and the last verdict."""
     from perfvcs.reports.status import status_of
     from perfvcs.repository import Repository

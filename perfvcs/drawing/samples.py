@@ -205,7 +205,7 @@ class Part:
         return max(len(np.unique(side[np.isfinite(side)])) for side in sides)
 
 
-def _cuts(profile: Profile, whole: bool = False) -> dict[DrawnUnit, RowCut]:
+def _cuts(profile: Profile, *, whole: bool = False) -> dict[DrawnUnit, RowCut]:
     """Row numbers per unit, in row order; a unit with many sizes is one, as in ``summary.summarise``, with ``whole`` every unit."""
     import numpy as np
 
@@ -264,12 +264,12 @@ def _narrow(cut: RowCut, metric: str) -> Profile:
     return msgspec.structs.replace(cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=models)
 
 
-def parts(subject: Subject, whole: bool = False) -> list[Part]:
+def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
     """The units of a subject's profiles with their metrics: wall time, CPU time, peak memory, and the rest.
 
     With ``whole`` a unit is one over all its sizes, however few, and workloads of several sizes are one unit besides.
     """
-    sides = [_cut(tuple(map(_Same, side)), whole) for side in (subject.baseline, subject.target)]
+    sides = [_cut(tuple(map(_Same, side)), whole=whole) for side in (subject.baseline, subject.target)]
     units = list(dict.fromkeys(unit for side in reversed(sides) for cuts in side for unit in cuts))
     profiles = [*subject.baseline, *subject.target]
     found = []
@@ -282,13 +282,13 @@ def parts(subject: Subject, whole: bool = False) -> list[Part]:
     return found
 
 
-def samples(profiles: Sequence[Profile], whole: bool = False) -> list[DrawnSample]:
+def samples(profiles: Sequence[Profile], *, whole: bool = False) -> list[DrawnSample]:
     """The samples of profiles, sessions of one environment joined in the order in which they started; ``whole`` as in ``parts``.
 
     Rows without a finite value are left out, and so are samples without a row. Those of the last profiles are kept, since several views
     ask for the same, as are the cuts that ``parts`` shares; a profile is never changed once it is made.
     """
-    return list(_sampled(tuple(map(_Same, profiles)), whole))
+    return list(_sampled(tuple(map(_Same, profiles)), whole=whole))
 
 
 class _Same:
@@ -307,16 +307,16 @@ class _Same:
 
 
 @lru_cache(maxsize=KEPT)
-def _cut(held: tuple[_Same, ...], whole: bool) -> tuple[dict[DrawnUnit, RowCut], ...]:
+def _cut(held: tuple[_Same, ...], *, whole: bool) -> tuple[dict[DrawnUnit, RowCut], ...]:
     """The units of each profile that has rows; with ``whole`` also of those over the sizes of workloads."""
     profiles = [one.profile for one in held]
-    return tuple(filter(None, (_cuts(profile, whole) for profile in (*profiles, *(joined(profiles) if whole else ())))))
+    return tuple(filter(None, (_cuts(profile, whole=whole) for profile in (*profiles, *(joined(profiles) if whole else ())))))
 
 
 @lru_cache(maxsize=KEPT)
-def _sampled(held: tuple[_Same, ...], whole: bool) -> tuple[DrawnSample, ...]:
+def _sampled(held: tuple[_Same, ...], *, whole: bool) -> tuple[DrawnSample, ...]:
     alike: dict[tuple[DrawnUnit, str, str, str], list[tuple[RowCut, NDArray[np.float64]]]] = {}
-    for cuts in sorted(_cut(held, whole), key=lambda cuts: _profile(cuts).collected.started):
+    for cuts in sorted(_cut(held, whole=whole), key=lambda cuts: _profile(cuts).collected.started):
         profile = _profile(cuts)
         for unit, cut in cuts.items():
             for metric in sorted(measured(profile), key=metric_rank):

@@ -141,7 +141,7 @@ def _text(value: float | None, form: str) -> str:
     return "" if value is None else form.format(value)
 
 
-def _switch(value: bool | None) -> str:
+def _switch(value: object) -> str:
     return "" if value is None else "on" if value else "off"
 
 

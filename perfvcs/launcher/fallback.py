@@ -46,7 +46,7 @@ def execute(
     tail = StreamTail()
     try:
         try:
-            with _settings(cpus, aslr):
+            with _settings(cpus, aslr=aslr):
                 start = time.perf_counter()
                 process = subprocess.Popen(
                     list(argv), cwd=cwd, env={**env, MARKER: marker}, start_new_session=True,
@@ -67,7 +67,9 @@ def execute(
             if not _wait(process.pid, time.perf_counter() + PATIENCE, reading, tail):
                 raise LaunchError(f"{name_command(argv)} timed out and does not die of SIGKILL: look at process {process.pid}")
         wall = time.perf_counter() - start
-        return _finished(process, wall, timed_out, 0.0 if timed_out else grace, marker, tail, reading)
+        return _finished(
+            process, wall, timed_out=timed_out, grace=0.0 if timed_out else grace, marker=marker, tail=tail, reading=reading
+        )
     finally:
         if process is None:  # Ctrl-C may come when it runs already
             stop(-1, marker)
@@ -81,7 +83,7 @@ def execute(
 
 
 def _finished(
-    process: subprocess.Popen[bytes], wall: float, timed_out: bool, grace: float, marker: str, tail: StreamTail, reading: int
+    process: subprocess.Popen[bytes], wall: float, *, timed_out: bool, grace: float, marker: str, tail: StreamTail, reading: int
 ) -> Execution:
     pid = process.pid
     delay = _run_delay(pid)
@@ -98,7 +100,7 @@ def _finished(
 
 
 @contextmanager
-def _settings(cpus: Sequence[int], aslr: bool) -> Iterator[None]:
+def _settings(cpus: Sequence[int], *, aslr: bool) -> Iterator[None]:
     """Pin and un-randomise this thread while it starts the command, which inherits both; a ``preexec_fn`` would cost 1 ms."""
     before = os.sched_getaffinity(0)
     personality = None if aslr else ctypes.CDLL(None).personality

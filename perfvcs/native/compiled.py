@@ -39,7 +39,7 @@ def compiled(source: Path, *, flags: Sequence[str] = (), shared: bool = False) -
     user, is replaced by a temporary folder of this process. Raises NotCompiled.
     """
     compiler = _compiler()
-    target = f"{source.stem}-{_key(source, compiler, flags, shared)}{'.so' if shared else ''}"
+    target = f"{source.stem}-{_key(source, compiler, flags, shared=shared)}{'.so' if shared else ''}"
     folder = own_folder() or _temporary()
     if not (folder / target).exists():
         try:
@@ -60,7 +60,7 @@ def _compiler() -> Path:
     raise NotCompiled("there is no C compiler: apt install gcc libc6-dev (or your system's package of the same)")
 
 
-def _key(source: Path, compiler: Path, flags: Sequence[str], shared: bool) -> str:
+def _key(source: Path, compiler: Path, flags: Sequence[str], *, shared: bool) -> str:
     """20 hex digits over all that decides the result; the compiler counts as its file, since asking its version takes 10 ms."""
     real = compiler.resolve()
     about = real.stat()

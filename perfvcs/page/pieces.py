@@ -32,7 +32,7 @@ class PagePiece(NamedTuple):
     scope: Scope = "sample"
 
 
-def pieces(subject: Subject, curves: bool) -> Iterator[PagePiece]:
+def pieces(subject: Subject, *, curves: bool) -> Iterator[PagePiece]:
     """The pieces in the order in which they are worth drawing: effects per metric, the history per series, then the benchmarks.
 
     With ``curves`` those with sizes come as a whole; recorded calls, and what has very many sizes, then come in no other way.

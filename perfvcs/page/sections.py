@@ -108,7 +108,7 @@ def draw(subject: Subject, chosen: Sequence[Drawable], told: PageTable | None = 
     by_scope: dict[Scope, list[Drawable]] = {}
     for one in chosen:
         by_scope.setdefault(one.view.scope, []).append(one)
-    cut = [piece for piece in pieces(subject, "sizes" in by_scope) if piece.scope in by_scope] if chosen else []
+    cut = [piece for piece in pieces(subject, curves="sizes" in by_scope) if piece.scope in by_scope] if chosen else []
     found, left_out, points = PageFigures(told), 0, _points(len(cut) * len(chosen))
     for piece in cut:
         if found.plots < FIGURES:

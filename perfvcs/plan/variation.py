@@ -120,7 +120,9 @@ def _spread(empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[
         (
             session,
             version,
-            _replicates({place: log(value) if positive else value / abs(mean) for place, value in found.items()}, several),
+            _replicates(
+                {place: log(value) if positive else value / abs(mean) for place, value in found.items()}, several=several
+            ),
         )
         for session, version, found in usable
     ]
@@ -144,7 +146,7 @@ def _root(variance: float | None) -> float | None:
     return None if variance is None else sqrt(variance)
 
 
-def _replicates(values: Mapping[Place, float], several: bool) -> dict[Place, float]:
+def _replicates(values: Mapping[Place, float], *, several: bool) -> dict[Place, float]:
     """What counts in a verdict: every execution, or each of several builds with the mean of its executions."""
     if not several:
         return {(0, number): value for (_, number), value in values.items()}

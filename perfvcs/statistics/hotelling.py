@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-def hotelling(first: ArrayLike, second: ArrayLike, paired: bool = False, lost: int = 0) -> NDArray[np.float64]:
+def hotelling(first: ArrayLike, second: ArrayLike, *, paired: bool = False, lost: int = 0) -> NDArray[np.float64]:
     """The p of equal means of two samples of the shapes (groups, m, 2) and (groups, k, 2); shape (groups,).
 
     Paired: one sample of the differences, an F with 2 and m - 2 degrees of freedom; apart: two samples with a pooled covariance, 2

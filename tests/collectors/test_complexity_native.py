@@ -200,7 +200,7 @@ INTEGER, VECTOR = "integer", "vector"
     ],
 )
 def test_places_in_debug_information_are_decoded(expression, by_pointer, place):
-    assert decode(bytes(expression), by_pointer, 0) == place
+    assert decode(bytes(expression), by_pointer=by_pointer, frame_base=0) == place
 
 
 @pytest.mark.needs("clang")

@@ -86,7 +86,7 @@ def test_hotellings_test_is_statsmodels(paired: bool) -> None:
     random = np.random.default_rng(3)
     first = random.standard_normal((6, 8, 2)) @ np.array([[1, 0.6], [0, 0.02]])
     second = random.standard_normal((6, 8 if paired else 11, 2)) @ np.array([[1, 0.6], [0, 0.02]]) + [0.5, 0.3]
-    found = hotelling(first, second, paired)
+    found = hotelling(first, second, paired=paired)
     for group in range(6):
         known = one_sample(second[group] - first[group]) if paired else two_samples(first[group], second[group])
         assert found[group] == pytest.approx(known.pvalue, rel=1e-8)
@@ -99,20 +99,20 @@ def test_one_dimension_that_varies_is_students_test(paired: bool) -> None:
     test = stats.ttest_rel if paired else stats.ttest_ind
     for other in (lambda values: 0 * values + 3, lambda values: 2 * values):
         first, second = (np.stack([values, other(values)], axis=-1)[None] for values in (a, b))
-        assert hotelling(first, second, paired)[0] == pytest.approx(test(b, a).pvalue, rel=1e-6)
+        assert hotelling(first, second, paired=paired)[0] == pytest.approx(test(b, a).pvalue, rel=1e-6)
     first, second = np.stack([a, 0 * a], axis=-1)[None], np.stack([b, 0 * b + 1], axis=-1)[None]
-    assert hotelling(first, second, paired)[0] == 0
+    assert hotelling(first, second, paired=paired)[0] == 0
 
 
 def test_executions_that_say_nothing() -> None:
     ones = np.ones((1, 5, 2))
     for paired in (True, False):
-        assert hotelling(ones, ones, paired)[0] == 1
-        assert hotelling(ones, 2 * ones, paired)[0] == 0
-        assert np.isnan(hotelling(ones * np.nan, ones, paired)[0])
-        assert np.isnan(hotelling(ones * np.inf, ones, paired)[0])
-        assert np.isnan(hotelling(ones[:, :0], ones[:, :0], paired)[0])
-    assert np.isnan(hotelling(ones[:, :2], ones[:, :2], True)[0])
+        assert hotelling(ones, ones, paired=paired)[0] == 1
+        assert hotelling(ones, 2 * ones, paired=paired)[0] == 0
+        assert np.isnan(hotelling(ones * np.nan, ones, paired=paired)[0])
+        assert np.isnan(hotelling(ones * np.inf, ones, paired=paired)[0])
+        assert np.isnan(hotelling(ones[:, :0], ones[:, :0], paired=paired)[0])
+    assert np.isnan(hotelling(ones[:, :2], ones[:, :2], paired=True)[0])
     assert np.isnan(hotelling(ones[:, :1], ones[:, :2])[0])
     with pytest.raises(ValueError, match="equal numbers"):
         hotelling(ones, ones[:, :3], paired=True)
@@ -142,7 +142,7 @@ def test_executions_hold_the_level_and_find_two_percent(paired: bool) -> None:
             tuple(part.reshape(groups, m) for part in lines(x, y, expected, execution, CENTRE))
             for y, expected in zip((y1, y2), np.split(common, 2), strict=True)
         ]
-        found = replicated(sides[0], sides[1], CENTRE, paired)
+        found = replicated(sides[0], sides[1], CENTRE, paired=paired)
         shares[effect] = [np.mean(found.p < level) for level in (0.01, 0.05)]
         interval = found.at(3000.0)
         assert np.mean((interval.low <= effect) & (interval.high >= effect)) == pytest.approx(0.99, abs=0.007)

@@ -233,7 +233,7 @@ def _described(function: BinaryFunction, parameter: Parameter) -> ArgumentLocati
                 expression = entry.loc_expr
                 break
     by_pointer = parameter.type.kind == "struct" and parameter.type.by_reference
-    return decode(bytes(expression or ()), by_pointer, _frame_base(function))
+    return decode(bytes(expression or ()), by_pointer=by_pointer, frame_base=_frame_base(function))
 
 
 def _frame_base(function: BinaryFunction) -> int | None:
@@ -243,7 +243,7 @@ def _frame_base(function: BinaryFunction) -> int | None:
     return {b"\x9c": 0, b"\x57": -8}.get(value)
 
 
-def decode(expression: bytes, by_pointer: bool, frame_base: int | None) -> ArgumentLocation | None:
+def decode(expression: bytes, *, by_pointer: bool, frame_base: int | None) -> ArgumentLocation | None:
     """Registers, one or one for each eight bytes, or what the caller put on the stack; other places are filled only later."""
     pieces: list[Piece] = []
     rest = expression
@@ -255,7 +255,7 @@ def decode(expression: bytes, by_pointer: bool, frame_base: int | None) -> Argum
         elif by_pointer and 0x70 <= rest[0] <= 0x8F and rest[1:2] == b"\0":
             register, rest = rest[0] - 0x70, rest[2:]
         else:
-            return _on_stack(rest, by_pointer, frame_base) if not pieces else None
+            return _on_stack(rest, by_pointer=by_pointer, frame_base=frame_base) if not pieces else None
         if register in DWARF_REGISTERS:
             pieces.append(Piece("integer", DWARF_REGISTERS[register]))
         elif FIRST_VECTOR <= register < FIRST_VECTOR + VECTORS:
@@ -268,7 +268,7 @@ def decode(expression: bytes, by_pointer: bool, frame_base: int | None) -> Argum
     return ArgumentLocation(tuple(pieces), pointer=by_pointer) if pieces else None
 
 
-def _on_stack(expression: bytes, by_pointer: bool, frame_base: int | None) -> ArgumentLocation | None:
+def _on_stack(expression: bytes, *, by_pointer: bool, frame_base: int | None) -> ArgumentLocation | None:
     bases = {0x91: frame_base, 0x77: -8}  # DW_OP_fbreg, DW_OP_breg7 (the stack pointer)
     if not expression or (base := bases.get(expression[0])) is None:
         return None

@@ -133,7 +133,7 @@ def load(operand: Operand) -> Steps:
         )
     width = _width(type_)
     if operand.bits is not None:
-        return _load_bits(operand, operand.bits, type_.signed)
+        return _load_bits(operand, operand.bits, signed=type_.signed)
     if isinstance(operand, Address):
         return (*operand.steps, Instruction(Code.LOAD, 0, width, operand.offset))
     which, inside = divmod(operand.offset, 8)
@@ -157,7 +157,7 @@ def load(operand: Operand) -> Steps:
     )
 
 
-def _load_bits(operand: Address | Registers, bits: tuple[int, int], signed: bool) -> Steps:
+def _load_bits(operand: Address | Registers, bits: tuple[int, int], *, signed: bool) -> Steps:
     place, width = bits
     flag = SIGNED_FLAG if signed else 0
     if isinstance(operand, Address):

@@ -150,7 +150,7 @@ def _read(folder: Path, targets: list[Target], request: RecordingRequest, warnin
     addresses = np.array([one.address + bases.get(one.path, 0) for one in targets], np.int64)
     numbers = {uid: number for number, uid in enumerate(dict.fromkeys(one.uid for one in targets))}
     of_target = np.array([numbers[one.uid] for one in targets], np.int64)
-    parts = [_thread(path, addresses, of_target, request.outermost) for path in paths]
+    parts = [_thread(path, addresses, of_target, outermost=request.outermost) for path in paths]
     which = np.concatenate([np.empty(0, np.int64), *(part[0] for part in parts)])
     target, start, end, word = (np.concatenate([np.empty(0, np.int64), *(part[at] for part in parts)]) for at in (1, 2, 3, 4))
     size = _sizes(target, word.astype(np.uint64), targets)
@@ -187,7 +187,7 @@ def _bases(path: Path, targets: list[Target]) -> dict[Path, int]:
 
 
 def _thread(
-    path: Path, addresses: NDArray[np.int64], of_target: NDArray[np.int64], outermost: bool
+    path: Path, addresses: NDArray[np.int64], of_target: NDArray[np.int64], *, outermost: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The finished calls of one thread in the order of their begin: function, target, times of entry and return, the argument's word."""
     import numpy as np

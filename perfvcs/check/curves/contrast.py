@@ -90,12 +90,16 @@ def contrasts(
         buckets[paired, lines.later is not None, *lines.counts].append(number)
     found: dict[int, Contrast] = {}
     for (paired, *_), numbers in buckets.items():
-        found |= zip(numbers, _bucket([members[number] for number in numbers], paired, confidence, alpha), strict=True)
+        found |= zip(
+            numbers,
+            _bucket([members[number] for number in numbers], paired=paired, confidence=confidence, alpha=alpha),
+            strict=True,
+        )
     return [found[number] for number in range(len(members))]
 
 
 def _bucket(
-    members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]], paired: bool, confidence: float, alpha: float
+    members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]], *, paired: bool, confidence: float, alpha: float
 ) -> list[Contrast]:
     import numpy as np
 

@@ -102,7 +102,7 @@ class FittedCurves:
         from perfvcs.statistics.regression.pairs import pair
 
         with np.errstate(all="ignore"):
-            return pair(*_columns(self.sides, self.level), len(self.sides))
+            return pair(*_columns(self.sides, level=self.level), len(self.sides))
 
     @cached_property
     def _scatter(self) -> ScatterLaws:
@@ -186,7 +186,7 @@ def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS, *, level: bool 
     from perfvcs.statistics.regression.kind import kind
 
     with np.errstate(all="ignore"):
-        return kind(*_columns(sides, level), groups=len(sides), family=family, doubted=DOUBTED)
+        return kind(*_columns(sides, level=level), groups=len(sides), family=family, doubted=DOUBTED)
 
 
 def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
@@ -267,7 +267,7 @@ def _decided(case: Case, word: Word, reason: str) -> Change:
     return decided_change(case.header, case.uid, None, case.metric, word, reason)
 
 
-def _columns(sides: Sequence[Sides], level: bool) -> Columns:
+def _columns(sides: Sequence[Sides], *, level: bool) -> Columns:
     """Sizes and means of the baseline, of the target, and the group of each of either; as ``kind`` and ``pair`` take them."""
     before, after = (_stacked([(one.levelled if level else one.grouped)[side][:2] for one in sides]) for side in (0, 1))
     return before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1]

@@ -90,7 +90,7 @@ def lines(sides: Sides) -> ExecutionLines | None:
     several = any(len(np.unique(group, axis=0)) > len(np.unique(group[:, 0])) for group in groups)
     members = np.flatnonzero(known[0]), np.flatnonzero(known[1])
     both = groups[0][members[0]], groups[1][members[1]]
-    counted = [_counted(part[here], group, several) for part, here, group in zip(found, members, both, strict=True)]
+    counted = [_counted(part[here], group, builds=several) for part, here, group in zip(found, members, both, strict=True)]
     rows = [
         (side.size[here], side.value[here], side.execution[here], (share if logarithmic else level)[here], share[here])
         for side, level, share, here in zip(points, expected, shares, kept, strict=True)
@@ -124,7 +124,7 @@ def coefficients(found: ExecutionLines, kind: str, *, through: bool) -> tuple[Fl
         count = int(execution.max(initial=0)) + 1
         model: Fit = fit(size, value - level, execution, 1 / share**2, groups=count, models=[kind])[kind]
         every = model.coefficients[:, 0 if kind == "constant" else 1]
-        sides.append(_counted(every[members, None], groups, found.builds)[:, 0])
+        sides.append(_counted(every[members, None], groups, builds=found.builds)[:, 0])
     return sides[0], sides[1]
 
 
@@ -138,7 +138,7 @@ def along(found: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Flo
         length = np.bincount(execution, weights * f * f, count)
         above = np.bincount(execution, weights * f * (value - level), count)
         every = np.where(length > 0, above / np.where(length > 0, length, 1.0), np.nan)
-        sides.append(_counted(every[members, None], groups, found.builds)[:, 0])
+        sides.append(_counted(every[members, None], groups, builds=found.builds)[:, 0])
     return sides[0], sides[1]
 
 
@@ -241,7 +241,7 @@ def _with_ends(
     return np.concatenate(columns, axis=1)
 
 
-def _counted(values: Floats, groups: NDArray[np.int64], builds: bool) -> Floats:
+def _counted(values: Floats, groups: NDArray[np.int64], *, builds: bool) -> Floats:
     """What counts of values (executions, n): they themselves, or the mean of each build, in the order of profiles and builds."""
     import numpy as np
 

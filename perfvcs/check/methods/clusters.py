@@ -197,7 +197,7 @@ class Clusters(PairMethod):
             effects=(view.relative(gap.theta), view.relative(gap.low), view.relative(gap.high)), shifts=view.shifts(gap),
             chances=(view.p, q, None),
             gate=word == "degradation" and (gap.low > bar or gap.high < -bar), reason=reason,
-            builds=view.sample.counts if view.sample.pair.builds else None, finding=_finding(view, moved, bool(shifted), bar),
+            builds=view.sample.counts if view.sample.pair.builds else None, finding=_finding(view, moved, shifted=bool(shifted), bar=bar),
         )  # fmt: skip
 
     def _differs(self, view: ClusteredSample, gap: Gap) -> bool:
@@ -269,7 +269,7 @@ def _gaps(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64], float]]
     return found
 
 
-def _finding(view: ClusteredSample, moved: Sequence[int], shifted: bool, bar: float) -> str:
+def _finding(view: ClusteredSample, moved: Sequence[int], *, shifted: bool, bar: float) -> str:
     """The clusters in words: ``2 clusters: 10.1 ms same, 14.9 -> 17 ms +14.1 %; shares 80, 20 -> 65, 35 %``."""
     k = len(view.gaps)
     if k == 1 and view.matched.alike:

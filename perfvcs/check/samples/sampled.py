@@ -39,7 +39,7 @@ class SampleSide:
     execution: NDArray[np.int64]
     build: NDArray[np.int64]
 
-    def runs(self, logarithms: bool = False) -> list[NDArray[np.float64]]:
+    def runs(self, *, logarithms: bool = False) -> list[NDArray[np.float64]]:
         """The values of each execution."""
         import numpy as np
 
@@ -50,7 +50,7 @@ class SampleSide:
         """The mean of each execution."""
         return grouped_means(self.values, self.execution)
 
-    def replicates(self, builds: bool) -> NDArray[np.float64]:
+    def replicates(self, *, builds: bool) -> NDArray[np.float64]:
         """What is compared: the means of the executions, or with ``builds`` each build's mean of these."""
         return grouped_means(self.means(), self.build) if builds else self.means()
 
@@ -214,7 +214,7 @@ def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSampl
             SampleSide(second.values / unit, second.execution, second.build),
         )
         builds = pair.builds is not None
-        found.append(ScaledSample(pair, sides, (sides[0].replicates(builds), sides[1].replicates(builds)), unit))
+        found.append(ScaledSample(pair, sides, (sides[0].replicates(builds=builds), sides[1].replicates(builds=builds)), unit))
     return found
 
 

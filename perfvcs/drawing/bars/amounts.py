@@ -38,7 +38,7 @@ class BarSide:
     weight: Floats
     job: Numbers
 
-    def amounts(self, code: Numbers, count: int, statistic: Statistic, own: bool = False) -> Floats:
+    def amounts(self, code: Numbers, count: int, statistic: Statistic, *, own: bool = False) -> Floats:
         """The statistic of the rows of each code in each execution, shape (codes, executions); NaN where there are none.
 
         A sum is 0 in an execution without rows of a code, where other executions of the same job have some, unless ``own``: each
@@ -94,7 +94,7 @@ def bars(
     coded, parts_shown, more_parts = _cut(coded, "part", list(parts), stacked, statistic, most)
     centres, means, rows = [], [], []
     for side in coded:
-        amounts = side.amounts(side.place, len(keys_shown), statistic, by in ("execution", "session"))
+        amounts = side.amounts(side.place, len(keys_shown), statistic, own=by in ("execution", "session"))
         if stacked is None:
             centres.append([centre(row[np.isfinite(row)]) for row in amounts])
         else:

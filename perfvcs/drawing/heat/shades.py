@@ -44,7 +44,7 @@ def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.log10(np.where(values > 0, values, np.nan))
 
 
-def scheme(sheet: Sheet, log: bool) -> Scheme:
+def scheme(sheet: Sheet, *, log: bool) -> Scheme:
     """Each row by its own range, else all by one, which begins at zero for what was recorded over time."""
     import numpy as np
 

@@ -205,7 +205,7 @@ def _samples(found: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Listi
     places = {key: place for place, key in enumerate(dict.fromkeys(map(_key, known)))}
     known.sort(key=lambda sample: (places[_key(sample)], metric_rank(sample.metric)))  # whatever collected them
     several = ambiguous(((_key(sample), sample.metric), sample.unit.collector) for sample in known)
-    rows = [_sample(sample, len(environments) > 1, (_key(sample), sample.metric) in several) for sample in known]
+    rows = [_sample(sample, several=len(environments) > 1, named=(_key(sample), sample.metric) in several) for sample in known]
     caption = "The mean of the executions' medians; low and high are the ends of its 99 % interval"
     return Listing("Measurements", caption, columns, rows, [])
 
@@ -214,7 +214,7 @@ def _key(sample: DrawnSample) -> Key:
     return sample.unit.job, sample.unit.uid, sample.unit.size
 
 
-def _sample(sample: DrawnSample, several: bool, named: bool) -> TableRow:
+def _sample(sample: DrawnSample, *, several: bool, named: bool) -> TableRow:
     """The row of a sample; with ``several`` its environment is said, with ``named`` its collector."""
     centre, unit = sample.centre, sample.meaning.unit
     ends = [None] * 3 if centre is None else [centre.value, centre.low, centre.high]

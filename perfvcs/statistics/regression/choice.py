@@ -49,7 +49,7 @@ class ModelChoice:
         place = int(self.index[group])
         return MODELS[place] if place >= 0 else None
 
-    def order(self, group: int = 0, shape: bool = False) -> str | None:
+    def order(self, group: int = 0, *, shape: bool = False) -> str | None:
         """The order of growth of a group, "O(n log n)"; with ``shape`` the exponent or base of its curve is written out.
 
         A curve that falls is O(1), and so is one that rises by little: a hash table is slower when it no longer fits into the cache.

@@ -160,7 +160,7 @@ def expectation(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> N
 
 
 def replicated(
-    first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], centre: ArrayLike = 0.0, paired: bool = False
+    first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], centre: ArrayLike = 0.0, *, paired: bool = False
 ) -> Replicated:
     """Test the offsets and slopes of executions together, for every group: Hotelling's T^2 (``hotelling.hotelling``).
 
@@ -173,7 +173,7 @@ def replicated(
     from perfvcs.statistics.hotelling import hotelling
 
     a, b = (np.stack([np.asarray(part, dtype=np.float64) for part in side], axis=-1) for side in (first, second))
-    p = hotelling(a, b, paired)
+    p = hotelling(a, b, paired=paired)
     with np.errstate(invalid="ignore"):
         mean = b.mean(axis=1) - a.mean(axis=1)
     middle = np.broadcast_to(np.asarray(centre, dtype=np.float64), p.shape)

@@ -59,6 +59,7 @@ class RecordingHook:
         self,
         notes: NoteLines,
         keep: int,
+        *,
         outermost: bool,
         wanted: dict[str, list[tuple[int, str, int, str]]],
         extensions: dict[str, str],
@@ -73,7 +74,7 @@ class RecordingHook:
         self.before = {name for name in wanted if name in sys.modules and name != MAIN}
         self.met: set[str] = set()
 
-    def entries(self, module: str, main: bool) -> dict[str, list[perfvcs_rewrite.RecordedFunction]]:
+    def entries(self, module: str, *, main: bool) -> dict[str, list[perfvcs_rewrite.RecordedFunction]]:
         """The functions asked for in a module, by qualified name."""
         names = dict.fromkeys([module, *([MAIN] if main else [])])
         found: dict[str, list[perfvcs_rewrite.RecordedFunction]] = {}
@@ -142,18 +143,18 @@ class RecordingHook:
             quiet = os.path.exists(imports.cache_from_source(path))  # noqa: PTH110
         except (OSError, ImportError, NotImplementedError):
             return None
-        return self.rewritten(name, source, path, self.entries(name, main), quiet)
+        return self.rewritten(name, source, path, self.entries(name, main=main), quiet=quiet)
 
-    def rewritten(self, module: str, source: Any, path: str, entries: Any, quiet: bool) -> CodeType | None:
+    def rewritten(self, module: str, source: Any, path: str, entries: Any, *, quiet: bool) -> CodeType | None:
         """The code of a source with probes in these functions; None when it cannot be had, which is told."""
         try:
             if self.instruments is None:
                 make = _module("perfvcs_instruments").Instruments
-                self.instruments = make(self.notes, self.keep, self.outermost, self.extensions)
+                self.instruments = make(self.notes, self.keep, outermost=self.outermost, extensions=self.extensions)
             rewrite = _module("perfvcs_rewrite").rewrite
             self.met.add(module)
             self.notes.tell("module", module, path)
-            return rewrite(source, path, entries, self.instruments.instrument, quiet)  # type: ignore[no-any-return]
+            return rewrite(source, path, entries, self.instruments.instrument, quiet=quiet)  # type: ignore[no-any-return]
         except SyntaxError:
             return None
         except Exception as error:  # whatever it is, the program has to run
@@ -202,6 +203,6 @@ def install(path: str) -> RecordingHook | None:
     wanted: dict[str, list[tuple[int, str, int, str]]] = {}
     for index, module, name, line, size in lines[1:]:
         wanted.setdefault(module, []).append((int(index), name, int(line), size))
-    hook = RecordingHook(notes, int(keep), outermost == "1", wanted, extensions)
+    hook = RecordingHook(notes, int(keep), outermost=outermost == "1", wanted=wanted, extensions=extensions)
     hook.install()
     return hook

@@ -27,18 +27,20 @@ class Parts:
 class Instruments:
     """The recorder, in C where there is a module for this interpreter (``extensions``: by the ending of their names)."""
 
-    def __init__(self, notes: NoteLines, keep: int, outermost: bool, extensions: dict[str, str]) -> None:
+    def __init__(self, notes: NoteLines, keep: int, *, outermost: bool, extensions: dict[str, str]) -> None:
         self.notes = notes
         self.failures: set[int] = set()
         self.recorder: Any
         tracer = self._extension(extensions)
         if tracer is None:
             make = _module("perfvcs_probe").Recording
-            self.recorder = make(lambda: notes.path("calls", ".bin"), keep, outermost)
-            trial = make(lambda: "", 1, outermost, inf)  # what taking a row costs is charged when it is taken
+            self.recorder = make(lambda: notes.path("calls", ".bin"), keep, outermost=outermost)
+            trial = make(lambda: "", 1, outermost=outermost, due=inf)  # what taking a row costs is charged when it is taken
         else:
             _module("perfvcs_awaits").Iterator = tracer.iterator
-            self.recorder = trial = _module("perfvcs_native").Recorder(tracer, notes.folder, str(notes.start), keep, outermost)
+            self.recorder = trial = _module("perfvcs_native").Recorder(
+                tracer, notes.folder, str(notes.start), keep, outermost=outermost
+            )
         self.recorder.set_costs(*calibrate(trial))
         notes.tell("engine", self.recorder.engine)
         if tracer is None:  # its rows are in memory
@@ -100,7 +102,7 @@ class Instruments:
             probe.interrupted(sys._getframe(1))
             return True
 
-        def tell_guess(expression: str, ambiguous: bool) -> None:
+        def tell_guess(expression: str, *, ambiguous: bool) -> None:
             self.notes.tell("guess", entry.index, expression, int(ambiguous))
 
         parts.failed = failed
@@ -109,7 +111,9 @@ class Instruments:
         else:
             method = bool(enclosing) and bool(names) and not any(_name(one) == "staticmethod" for one in node.decorator_list)
             last = [one.arg for one in (node.args.vararg, node.args.kwarg) if one is not None]
-            parts.size = probe.guessing(sizes.Guess(names, last, method, node.name == "__len__", tell_guess))
+            parts.size = probe.guessing(
+                sizes.Guess(names, last, method=method, len_method=node.name == "__len__", told=tell_guess)
+            )
         self.notes.tell("defined", entry.index, node.lineno)
         return parts
 

@@ -18,7 +18,7 @@ class Probe:
         self.pause, self.current = parts["pause"], parts["current"]
         self.parts = parts
 
-    def entering(self, size: Any, whole: bool, constant: Callable[[object], Any]) -> Any:  # noqa: ARG002
+    def entering(self, size: Any, *, whole: bool, constant: Callable[[object], Any]) -> Any:  # noqa: ARG002
         """The statement that notes the start of a call, by the expressions of the size and of constants.
 
         It is ``function[None] = size``, which takes less time than a call, works when no call does any more, and at which no handler of a
@@ -28,7 +28,7 @@ class Probe:
 
     def limited(self, constant: Callable[[object], Any]) -> Any:
         """The statement for a call whose size cannot be had since recursion is at its limit: note that it is not recorded."""
-        return self.entering(constant(self.function), False, constant)
+        return self.entering(constant(self.function), whole=False, constant=constant)
 
     def leaving(self, constant: Callable[[object], Any]) -> Any:
         """The statement that notes the end of a call."""
@@ -52,12 +52,12 @@ class Recorder:
 
     engine = "rewrite-c/1"
 
-    def __init__(self, module: Any, folder: str, mark: str, keep: int, outermost: bool) -> None:
+    def __init__(self, module: Any, folder: str, mark: str, keep: int, *, outermost: bool) -> None:
         module.configure(folder, mark, keep, outermost)
         self.module = module
         self.charge, self.hold = module.charge, module.hold
         self.set_costs, self.last_duration = module.set_costs, module.last_duration
 
-    def probe(self, index: int, stored: bool = True) -> Probe:
+    def probe(self, index: int, *, stored: bool = True) -> Probe:
         """The probe of one function; its rows are kept in memory only where they are not to be stored."""
         return Probe(self.module.probe(index, stored))

@@ -33,7 +33,7 @@ class Probe:
         self.local, self.enter, self.leave, self.interrupted = probes(recorder, function)
         self.begin, self.pause, self.current = suspending(recorder, function, self.local)
 
-    def entering(self, size: Any, whole: bool, constant: Callable[[object], Any]) -> Any:
+    def entering(self, size: Any, *, whole: bool, constant: Callable[[object], Any]) -> Any:
         """The statement that notes the start of a call, by the expressions of the size (``whole``: surely an int) and of constants.
 
         It calls no function of ours unless it must: that is a good part of what a probe takes.
@@ -74,7 +74,7 @@ class Recording(Recorder):
 
     __slots__ = ()
 
-    def probe(self, index: int, stored: bool = True) -> Probe:  # noqa: ARG002
+    def probe(self, index: int, *, stored: bool = True) -> Probe:  # noqa: ARG002
         """The probe of one function."""
         return Probe(self, self.function(index))
 

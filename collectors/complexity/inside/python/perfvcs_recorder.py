@@ -52,7 +52,7 @@ class Recorder:
     )  # fmt: skip
     engine = "rewrite/1"
 
-    def __init__(self, path: Callable[[], str], keep: int, outermost: bool, due: float = 0.0) -> None:
+    def __init__(self, path: Callable[[], str], keep: int, *, outermost: bool, due: float = 0.0) -> None:
         self.path = path
         self.keep = keep
         self.outermost = outermost
@@ -121,7 +121,7 @@ class Recorder:
             before += now - max(before, left)
         return before
 
-    def hold(self, on: bool) -> bool:
+    def hold(self, on: bool, /) -> bool:  # noqa: FBT001 - called as the recorder in C is
         """Record no calls of this thread from now on, or do again; returns how it was."""
         self.take_care()
         thread = self.thread()

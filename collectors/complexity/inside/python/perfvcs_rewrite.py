@@ -33,7 +33,7 @@ class RecordedFunction:
 
 
 def rewrite(
-    source: bytes | str, path: str, entries: Mapping[str, list[RecordedFunction]], instrument: Callable[..., Any], quiet: bool
+    source: bytes | str, path: str, entries: Mapping[str, list[RecordedFunction]], instrument: Callable[..., Any], *, quiet: bool
 ) -> CodeType:
     """The code of a module in which the functions of ``entries`` (by qualified name) record their calls.
 
@@ -41,7 +41,7 @@ def rewrite(
     """
     rewriter = Rewriter(entries, instrument)
     # What the compiler says of the program it says when it compiles it for itself, unless this is the only time.
-    with Silence(quiet):
+    with Silence(quiet=quiet):
         code = compile(rewriter.visit(tree.parse(source, path)), path, "exec", dont_inherit=True)
     return _resolve(code, rewriter.constants)
 
@@ -49,7 +49,7 @@ def rewrite(
 class Silence:
     """Keeps the compiler from warning of calls of constants (where ``quiet``, of anything), without loading the module ``warnings``."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool) -> None:
         import _warnings
 
         self.filters: Any = getattr(sys.modules.get("warnings"), "filters", _warnings.filters)
@@ -134,7 +134,7 @@ class Rewriter(tree.Transformer):
     def _enter(self, parts: Any, node: Definition, entry: RecordedFunction) -> list[ast.stmt]:
         """The statements that evaluate the size and start the clock."""
         size = (inline(entry.size, node) if entry.size else None) or self._size(parts, node)
-        entered = parts.entering(size, whole(size), self._constant)
+        entered = parts.entering(size, whole=whole(size), constant=self._constant)
         # What a signal's handler raises here is the program's.
         again = ast.If(test=self._call(parts.failed), body=[ast.Raise()], orelse=[])
         limit, others = (

@@ -113,9 +113,7 @@ def measured(text: str, names: list[str], enclosing: str, failed: Callable[[Base
 class Guess:
     """Finds out at the first call what the size of a function is, and again when an argument of another type comes."""
 
-    def __init__(
-        self, names: list[str], last: list[str], method: bool, len_method: bool, told: Callable[[str, bool], None]
-    ) -> None:
+    def __init__(self, names: list[str], last: list[str], *, method: bool, len_method: bool, told: Callable[..., None]) -> None:
         self.names = names
         self.last = last  # names of parameters that take all the rest
         self.own = method
@@ -158,7 +156,7 @@ class Guess:
             if found and len(self.seen) < 100:
                 choice = found[0]
                 rivals = [other for other in found[1:] if other[0] == choice[0]]
-                self.told(self.describe(choice), bool(rivals))
+                self.told(self.describe(choice), ambiguous=bool(rivals))
         self.plan, self.index, self.attribute = self.seen[kinds]
         self.kind = kinds[self.index]
         if self.chosen is not None:

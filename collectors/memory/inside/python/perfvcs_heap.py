@@ -33,7 +33,7 @@ def install(environ: Mapping[str, str]) -> None:
     if recorder != "tracemalloc":
         tag, _, borrowed = environ.get(f"{PREFIX}_MEMRAY", "").partition(":")
         exact = environ.get(f"{PREFIX}_EXACT") == "1"
-        tracker, place = _tracker(borrowed if tag == sys.implementation.cache_tag else "", path, exact)
+        tracker, place = _tracker(borrowed if tag == sys.implementation.cache_tag else "", path, exact=exact)
     _write(f"{folder}/python-{name}.json", {"executable": sys.executable, "memray": place})
     if tracker is not None:
         _trace_with_memray(tracker)
@@ -42,7 +42,7 @@ def install(environ: Mapping[str, str]) -> None:
         _trace(folder, name, int(environ.get(f"{PREFIX}_SITES", "1000")))
 
 
-def _tracker(borrowed: str, path: str, exact: bool) -> tuple[Any, str]:
+def _tracker(borrowed: str, path: str, *, exact: bool) -> tuple[Any, str]:
     """A tracker of memray, this interpreter's own or a borrowed one, and the folder with it; None where it can load none.
 
     What a borrowed one brings along is hidden from the program, which may have its own of the same names.
