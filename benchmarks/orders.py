@@ -27,6 +27,7 @@ import numpy as np
 from needs import need
 from numpy.typing import NDArray
 
+from perfvcs.entries import RegressionEntry
 from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Profile
@@ -129,8 +130,8 @@ def by_means(profile: Profile) -> dict[str, Said]:
 def by_calls(profile: Profile) -> dict[str, Said]:
     """Of each algorithm the best model of the postprocessor regression, without what outliers marks."""
     entries = Regression().apply(Outliers().apply(profile)).models
-    best = [entry for entry in entries if entry.get("best") and entry["metric"] == "duration"]
-    return {short(entry["uid"]): named(entry["model"], entry["order"], entry["r2"] or 0.0) for entry in best}
+    best = [entry for entry in entries if isinstance(entry, RegressionEntry) and entry.best and entry.metric == "duration"]
+    return {short(entry.uid): named(entry.model, entry.order, entry.r2 or 0.0) for entry in best}
 
 
 def named(model: str | None, order: str | None, r2: float) -> Said:

@@ -94,8 +94,8 @@ def numbers(entry: dict[str, Any] | None, *, before: bool) -> list[float | None]
     """What is stored of a model, in the published form."""
     if entry is None:
         return []
-    logarithm = entry["model"].startswith("linearised")
-    return [*entry["coefficients"], entry.get("log_r2") if logarithm and not before else entry["r2"]]
+    logarithm = entry.model.startswith("linearised")
+    return [*entry.coefficients, entry.log_r2 if logarithm and not before else entry.r2]
 
 
 def main() -> None:
@@ -103,7 +103,7 @@ def main() -> None:
     for _, x, y in profiles():
         profile = Perun().decode(document(x, y))
         for when, options in (("before", {}), ("now", {"undefined": "drop"})):
-            entries = {one["model"]: one for one in Regression(fit="calls", **options).apply(profile).models}  # type: ignore[arg-type]
+            entries = {one.model: one for one in Regression(fit="calls", **options).apply(profile).models}  # type: ignore[arg-type]
             for model in MODELS:
                 entry = None if when == "before" and model == "full-quadratic" else entries.get(model)
                 wanted = published(model, x, y)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfvcs.entries import AnyEntry
+
 FORMAT = "perfvcs-profile/1"
 TOOL = "perfvcs"  # with which the tool of our own profiles begins
 MAX_BYTES = 1 << 30
@@ -201,7 +203,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     stacks: Stacks | None = None
     reached: Reached | None = None
     turns: Turns | None = None
-    models: list[dict[str, Any]] = []
+    models: list[AnyEntry] = []
     postprocessors: list[Processed] = []
     origin: str | None = None
 
@@ -227,7 +229,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             document["reached"] = self.reached
         if self.turns is not None:
             document["turns"] = self.turns
-        document |= {"models": self.models, "postprocessors": self.postprocessors}
+        document |= {"models": _written(self.models), "postprocessors": self.postprocessors}
         if self.origin is not None:  # what was stored before there were origins stays as it is
             document["origin"] = self.origin
         try:
@@ -240,6 +242,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         if len(encoded) > MAX_HEADER:
             _check_sizes(encoded)
         return encoded
+
+
+def _written(models: Sequence[AnyEntry]) -> list[object]:
+    """What is encoded of each entry."""
+    if not models:
+        return []
+    from perfvcs.entries import OpenEntry
+
+    return [entry.fields if isinstance(entry, OpenEntry) else entry for entry in models]
 
 
 def _worth_writing(name: str, column: list[int] | None) -> bool:
@@ -302,6 +313,10 @@ def decode(document: bytes) -> Profile:
         else:
             resources.metrics[name] = _column(_numbers, name, raw)
     fields = {name: getattr(header, name) for name in _Header.__struct_fields__ if name not in ("format", "resources")}
+    if header.models:
+        from perfvcs.entries import read
+
+        fields["models"] = read(header.models)
     profile = Profile(resources=resources, **fields)
     _check(profile)
     return profile
@@ -379,7 +394,7 @@ def _check(profile: Profile) -> None:
         _require(0 <= getattr(profile.design, name) <= MAX_INTEGER, f"$.design.{name} is not between 0 and {MAX_INTEGER}")
     for place, value in (
         ("job.options", profile.job.options),
-        ("models", profile.models),
+        ("models", [entry for entry in _written(profile.models) if isinstance(entry, dict)]),
         ("postprocessors", [[one.params] for one in profile.postprocessors]),
     ):
         _require(is_flat(value), f"$.{place} is nested deeper than {MAX_DEPTH} levels")

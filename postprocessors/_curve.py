@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from perfvcs.entries import CurveEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.postprocessors._groups import Groups
     from perfvcs.profile import Profile
 
+Made = TypeVar("Made", bound=CurveEntry)
 POINTS = 200  # of one curve
 ALL = 100_000  # of all curves of a metric, so that the profile's header stays small
 FEWEST_SIZES = 16
@@ -34,6 +37,7 @@ def most_points(groups: int) -> int:
 
 
 def entries(
+    kind: Callable[..., Made],
     profile: Profile,
     metric: str,
     by: str,
@@ -41,8 +45,8 @@ def entries(
     curve: CurvePoints,
     options: Mapping[str, NDArray[Any]],
     predicted: NDArray[np.float64] | None = None,
-) -> list[dict[str, Any]]:
-    """The models of all groups, without the name of the postprocessor; ``options`` are fields with a value per group.
+) -> list[Made]:
+    """The curves of all groups; ``options`` are the fields that this ``kind`` has besides, with a value per group.
 
     ``r2`` is what ``predicted`` (rows,) explains; without it, the curve that is straight between its points, and level beyond them.
     """
@@ -66,11 +70,10 @@ def entries(
     names = profile.resources.names
     columns = {name: values.tolist() for name, values in options.items()}
     return [
-        {
-            "uid": names[unit], "metric": metric, "by": by, **{name: values[place] for name, values in columns.items()},
-            "x": [float(low[place]), float(high[place])], "rows": int(groups.counts[place]), "sizes": int(sizes[place]),
-            "r2": float(r2[place]),
-            "points": [xs[ends[place] : ends[place + 1]].tolist(), ys[ends[place] : ends[place + 1]].tolist()],
-        }
+        kind(
+            uid=names[unit], metric=metric, by=by, x=(float(low[place]), float(high[place])), rows=int(groups.counts[place]),
+            sizes=int(sizes[place]), r2=float(r2[place]), **{name: values[place] for name, values in columns.items()},
+            points=(xs[ends[place] : ends[place + 1]].tolist(), ys[ends[place] : ends[place + 1]].tolist()),
+        )
         for place, unit in enumerate(groups.unit.tolist())
     ]  # fmt: skip

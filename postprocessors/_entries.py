@@ -1,4 +1,4 @@
-"""Fitted models as the entries of ``models`` that docs/format.md specifies."""
+"""Fitted models as the fields of ``RegressionEntry``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.entries import FitStep
 from perfvcs.statistics.regression.models import FORMULAS, FULL, LINEARISED, MODELS, SHAPED, order, parameters
 from perfvcs.text.words import counted
 
@@ -24,7 +25,7 @@ def entries(
     found: FittedPieces, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], lost: Mapping[str, NDArray[np.intp]], *,
     guessed: bool = False, shares: bool = False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
-    """Group and entry of every model of every piece that has rows, in order; the best entry also tells which models are missing.
+    """Group and fields of the entry of every model of every piece that has rows, in order; the best one also tells which are missing.
 
     ``scale``: per group what its values were divided by (``scaled``), ``zeros``: how many rows at size 0 were left out, ``far``: how many
     sizes that lie far from the others, ``lost``: how many rows of each piece a model was fitted without. ``guessed``: that only one model
@@ -109,7 +110,7 @@ def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str
                 **({"log_r2": _finite(log_r2)} if fit.model in LINEARISED else {}),
                 "adjusted_r2": _finite(adjusted),
                 "aicc": _finite(aicc),
-                "x": [low, high],
+                "x": (low, high),
             }
             if known
             else None
@@ -120,7 +121,7 @@ def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str
 def _nothing(count: int, low: float, high: float) -> dict[str, Any]:
     return {
         "model": None, "order": None, "formula": None, "coefficients": [], "errors": [], "r2": None, "adjusted_r2": None, "aicc": None,
-        "x": [low, high], "rows": count, "best": False,
+        "x": (low, high), "rows": count, "best": False,
     }  # fmt: skip
 
 
@@ -160,10 +161,7 @@ def _reason(model: str, count: int, low: float, high: float, least: float) -> st
     return "no finite curve fits"
 
 
-def _step(step: StrategyStep) -> list[dict[str, Any] | None]:
+def _step(step: StrategyStep) -> list[FitStep | None]:
     """What was best in one step of each group; None where nothing was."""
     columns = (step.rows.tolist(), step.choice.index.tolist(), step.choice.r2.tolist())
-    return [
-        {"rows": count, "model": MODELS[index], "r2": _finite(r2)} if index >= 0 else None
-        for count, index, r2 in zip(*columns, strict=True)
-    ]
+    return [FitStep(count, MODELS[index], _finite(r2)) if index >= 0 else None for count, index, r2 in zip(*columns, strict=True)]

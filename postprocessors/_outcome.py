@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.entries import AnyEntry, as_written
 from perfvcs.errors import UsageError
 from perfvcs.profile import MAX_HEADER, METRIC_NAME, Metric, Processed, Profile
 
@@ -24,19 +25,17 @@ def name_of(member: DataclassInstance) -> str:
 
 
 def conclude(
-    profile: Profile, member: DataclassInstance, models: Sequence[Mapping[str, Any]] = (), columns: Mapping[str, Column] | None = None,
+    profile: Profile, member: DataclassInstance, models: Sequence[AnyEntry] = (), columns: Mapping[str, Column] | None = None,
     word: str = "",
 ) -> Profile:  # fmt: skip
     """The profile with the results of a postprocessor in the place of those that it left there before.
 
-    ``models`` are entries without their field ``postprocessor``. ``columns`` are, per metric, unit and values of ``<metric>.<word>``:
-    recorded, never judged. Earlier columns of that ``word`` go, whichever metric they belong to. Raises UsageError where the profile
-    could not be written.
+    ``columns`` are, per metric, unit and values of ``<metric>.<word>``: recorded, never judged. Earlier columns of that ``word`` go,
+    whichever metric they belong to. Raises UsageError where the profile could not be written.
     """
     name = name_of(member)
-    entries = [entry for entry in profile.models if entry.get("postprocessor") != name]
-    entries += [{"postprocessor": name, **entry} for entry in models]
-    if models and (size := len(msgspec.json.encode(entries))) > MOST_BYTES:
+    entries = [*(entry for entry in profile.models if entry.postprocessor != name), *models]
+    if models and (size := len(msgspec.json.encode(list(map(as_written, entries))))) > MOST_BYTES:
         raise UsageError(
             f"{profile.job.label or 'the profile'} would have {size:,} bytes of models, and {MOST_BYTES:,} is the most: name fewer metrics "
             "with of, or, of a regression, give keep=best"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from perfvcs.entries import BootstrapEntry
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors._groups import begins
 from perfvcs.postprocessors._options import check_number
@@ -14,6 +15,8 @@ from perfvcs.profile import MAX_INTEGER, Profile
 from perfvcs.summary import MAX_SIZES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -53,7 +56,7 @@ class Bootstrap:
             )
         return conclude(profile, self, entries)
 
-    def _of(self, profile: Profile, metric: str) -> list[dict[str, Any]]:
+    def _of(self, profile: Profile, metric: str) -> list[BootstrapEntry]:
         import numpy as np
 
         found = rows(profile, metric, "")
@@ -77,17 +80,33 @@ class Bootstrap:
         lengths = np.diff(np.append(starts, len(values)))
         runs = np.add.reduceat(new_run, starts, dtype=np.intp)
         at = _finite(size[starts])
-        shared = {"draws": self.draws, "share": self.share, "seed": self.seed, "confidence": self.confidence}
         columns = (unit[starts].tolist(), at, lengths.tolist(), runs.tolist(), told)
         return [
-            {"uid": resources.names[uid], "metric": metric, "size": of, "rows": count, "executions": number, **shared, **estimate}
-            for uid, of, count, number, estimate in zip(*columns, strict=True)
+            BootstrapEntry(
+                resources.names[uid],
+                metric,
+                size=of,
+                rows=count,
+                executions=number,
+                draws=self.draws,
+                share=self.share,
+                seed=self.seed,
+                confidence=self.confidence,
+                mean=mean,
+                within=within,
+                between=between,
+                interval=None if low is None or high is None else (low, high),
+            )
+            for uid, of, count, number, (mean, within, between, low, high) in zip(*columns, strict=True)
         ]
 
     def _estimates(
         self, values: NDArray[np.float64], starts: NDArray[np.intp], runs: NDArray[np.intp]
-    ) -> list[dict[str, float | list[float] | None]]:
-        """What is told of each group of values, which begin at ``starts``; ``runs`` is where their executions begin."""
+    ) -> Iterator[tuple[float | None, ...]]:
+        """Mean, variance within and between executions, and the interval's ends of each group of values, which begin at ``starts``.
+
+        ``runs`` is where their executions begin.
+        """
         import numpy as np
 
         from perfvcs.statistics.resampling import resample
@@ -102,11 +121,7 @@ class Bootstrap:
         with np.errstate(over="ignore"):
             mean, low, high = (column * scale for column in (components.mean, interval.low, interval.high))
             within, between = (column * scale * scale for column in (components.within, components.executions))
-        columns = (_finite(column) for column in (mean, within, between, low, high))
-        return [
-            {"mean": a, "within": b, "between": c, "interval": None if d is None or e is None else [d, e]}
-            for a, b, c, d, e in zip(*columns, strict=True)
-        ]
+        return zip(*map(_finite, (mean, within, between, low, high)), strict=True)
 
 
 def _finite(values: NDArray[np.float64]) -> list[float | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.entries import KernelEntry
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _kernel
 from perfvcs.postprocessors._curve import entries, most_points
@@ -65,7 +66,7 @@ class KernelRegression:
             profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
         )
 
-    def _of(self, profile: Profile, metric: str) -> list[dict[str, Any]]:
+    def _of(self, profile: Profile, metric: str) -> list[KernelEntry]:
         import numpy as np
 
         groups = group(rows(profile, metric, self.by), self.by)
@@ -74,7 +75,7 @@ class KernelRegression:
         with np.errstate(over="ignore"):
             told = np.minimum(width * groups.x_scale, np.finfo(np.float64).max)
         options = {"estimate": np.full(len(groups), self.estimate), "bandwidth": told, "bandwidth_by": by}
-        return entries(profile, metric, self.by, groups, curve, options)
+        return entries(KernelEntry, profile, metric, self.by, groups, curve, options)
 
     def _bandwidths(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """Bandwidths on the scale of ``groups``, and what they are by."""

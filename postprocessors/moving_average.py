@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from perfvcs.entries import MovingAverageEntry
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _windows
 from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
@@ -79,7 +80,7 @@ class MovingAverage:
             profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
         )
 
-    def _of(self, profile: Profile, metric: str) -> list[dict[str, Any]]:
+    def _of(self, profile: Profile, metric: str) -> list[MovingAverageEntry]:
         import numpy as np
 
         groups = group(rows(profile, metric, self.by), self.by)
@@ -95,7 +96,7 @@ class MovingAverage:
             values = average(groups, window, kept)
         curve = CurvePoints(groups.blocks.group[kept], groups.blocks.x[kept], values)
         options = {"kind": np.full(len(groups), self.kind), **options}
-        return entries(profile, metric, self.by, groups, curve, options)
+        return entries(MovingAverageEntry, profile, metric, self.by, groups, curve, options)
 
     def _exponential(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         import numpy as np

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from perfvcs.entries import RegressionEntry
 from perfvcs.errors import UsageError, nearest
 from perfvcs.postprocessors._means import first_calls, means
 from perfvcs.postprocessors._options import check_number, check_word
@@ -82,7 +83,7 @@ class Regression:
         metrics = chosen(profile, self.of, self.by)
         return conclude(profile, self, [entry for metric in metrics for entry in self._entries(profile, metric)])
 
-    def _entries(self, profile: Profile, metric: str) -> Iterator[dict[str, Any]]:
+    def _entries(self, profile: Profile, metric: str) -> Iterator[RegressionEntry]:
         from perfvcs.postprocessors._entries import entries, scaled
         from perfvcs.postprocessors._undefined import without_undefined
         from perfvcs.statistics.regression.strategies import run
@@ -106,11 +107,13 @@ class Regression:
             raise UsageError(
                 f"regression: {count:,} models are more than a profile holds ({MOST_ENTRIES:,}): name fewer with models, or give keep=best"
             )
-        shared = {"metric": metric, "by": self.by, "strategy": self.strategy}
         guessed = self.strategy == "initial-guess"
         for unit, entry in entries(found, scale, zeros, far, lost, guessed=guessed, shares=described):
             if self.keep == "all" or entry["best"] or entry["model"] is None:
-                yield {"uid": profile.resources.names[unit], **shared, "fit": "calls" if single[unit] else "means", **entry}
+                yield RegressionEntry(
+                    profile.resources.names[unit], metric, self.by, strategy=self.strategy,
+                    fit="calls" if single[unit] else "means", **entry,
+                )  # fmt: skip
 
     def _described(self, points: ModelPoints, weight: NDArray[np.float64]) -> tuple[FittedPieces, list[int]]:
         """All models fitted to the means but those far off, and how many of each group these were."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from perfvcs.entries import RegressogramEntry
 from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
 from perfvcs.postprocessors._groups import group, quantile
 from perfvcs.postprocessors._options import check_number, check_word
@@ -51,7 +52,7 @@ class Regressogram:
             profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
         )
 
-    def _of(self, profile: Profile, metric: str) -> list[dict[str, Any]]:
+    def _of(self, profile: Profile, metric: str) -> list[RegressogramEntry]:
         import numpy as np
 
         groups = group(rows(profile, metric, self.by), self.by)
@@ -73,7 +74,7 @@ class Regressogram:
         middle = low[owner] + (there - first[owner] + 0.5) * width[owner]
         middle = np.where(high[owner] > low[owner], middle, low[owner])
         return entries(
-            profile, metric, self.by, groups, CurvePoints(owner, middle, values[there]),
+            RegressogramEntry, profile, metric, self.by, groups, CurvePoints(owner, middle, values[there]),
             {"statistic": np.full(len(groups), self.statistic), "buckets": buckets}, values[bucket],
         )  # fmt: skip
 

@@ -258,7 +258,7 @@ def _narrow(cut: RowCut, metric: str) -> Profile:
         metrics={name: take(rows.metrics[name]) for name in kept},
     )  # fmt: skip
     metrics = {name: cut.profile.metrics[name] for name in kept}
-    models = [model for model in cut.profile.models if model.get("uid") == unit and model.get("metric") == metric]
+    models = [model for model in cut.profile.models if (model.uid, model.metric) == (unit, metric)]
     if whole and kept == [*cut.profile.metrics] and len(models) == len(cut.profile.models) and cut.profile.stacks is None:
         return cut.profile
     return msgspec.structs.replace(cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=models)

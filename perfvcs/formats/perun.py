@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from perfvcs import environment
+from perfvcs.entries import AnyEntry, as_written
+from perfvcs.entries import read as read_entries
 from perfvcs.formats._amounts import resources
 from perfvcs.formats._blocks import blocks, listed, mapping, text
 from perfvcs.formats._foreign import UNKNOWN, bounded, collected, parsed
@@ -75,7 +77,7 @@ class Perun:
         document = {
             "origin": profile.commit, "header": header, "collector_info": {"name": job.collector, "params": job.options},
             "postprocessors": profile.postprocessors,
-            "global": {"timestamp": "0.0", "resources": rows, "models": profile.models},
+            "global": {"timestamp": "0.0", "resources": rows, "models": list(map(as_written, profile.models))},
         }  # fmt: skip
         try:
             return msgspec.json.encode(document)
@@ -91,7 +93,7 @@ class Perun:
         return Job(name, tool, cmd, words, workload, engine="perun")
 
 
-def _models(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _models(content: Mapping[str, Any]) -> list[AnyEntry]:
     """The models from wherever a layout has them, under their present names."""
     where: list[tuple[str, Any]] = [("$", content)]
     if isinstance(content.get("global"), dict):
@@ -103,7 +105,7 @@ def _models(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     models = [mapping(model, f"{place}.models[{number}]") for place, holder in where
               for number, model in enumerate(listed(holder.get("models"), f"{place}.models"))]  # fmt: skip
-    return [{BOUNDS.get(name, name): value for name, value in model.items()} for model in models]
+    return read_entries({BOUNDS.get(name, name): value for name, value in model.items()} for model in models)
 
 
 def _postprocessors(content: Mapping[str, Any]) -> list[Processed]:

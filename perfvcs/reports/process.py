@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.entries import AnyEntry, RegressionEntry, as_written, over_sizes
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.store.document import verified
@@ -42,7 +43,7 @@ class ProcessOutcome:
     label: str
     refused: str = ""
     changed: bool = False
-    models: Sequence[dict[str, Any]] = ()
+    models: Sequence[AnyEntry] = ()
     columns: Sequence[str] = ()
     units: dict[str, str] | None = None
     workloads: int = 0
@@ -60,7 +61,7 @@ def apply(profile: Profile, member: Postprocessor, name: str, origin: str, path:
     before, after = profile.resources.metrics, new.resources.metrics
     outcome = ProcessOutcome(
         path, path, profile.commit, profile.job.label, changed=changed,
-        models=[entry for entry in new.models if entry.get("postprocessor") == name],
+        models=[entry for entry in new.models if entry.postprocessor == name],
         columns=[metric for metric in after if metric not in before or after[metric] != before[metric]],
         units={metric: about.unit for metric, about in new.metrics.items()},
     )  # fmt: skip
@@ -94,7 +95,7 @@ def _over_workloads(profiles: Sequence[Profile], member: Postprocessor, name: st
             _, outcome = apply(whole, member, name, "", "")
         except UsageError:  # each profile has said why
             continue
-        models = [entry for entry in outcome.models if entry.get("by") == "size"]
+        models = [entry for entry in outcome.models if over_sizes(entry)]
         if models:
             count = len(set(whole.resources.size or ()))
             yield replace(outcome, changed=False, models=models, columns=(), workloads=count)
@@ -129,7 +130,8 @@ def _versions(
 
 def document(outcomes: Sequence[ProcessOutcome]) -> str:
     """The outcomes as JSON."""
-    return escaped(msgspec.json.format(msgspec.json.encode([asdict(outcome) for outcome in outcomes])).decode())
+    found = [asdict(outcome) | {"models": [as_written(entry) for entry in outcome.models]} for outcome in outcomes]
+    return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
 def lines(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
@@ -145,8 +147,8 @@ def lines(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
             else "  unchanged"
         )
         yield f"{outcome.commit[:10]} {shorten(outcome.label, LABEL)}{state}"
-        shown = [entry for entry in outcome.models if entry.get("best", True) or not entry.get("model", "")]
-        several = len({(entry["uid"], entry["metric"]) for entry in shown}) < len(shown)
+        shown = [entry for entry in outcome.models if not isinstance(entry, RegressionEntry) or entry.best or entry.model is None]
+        several = len({(str(entry.uid), str(entry.metric)) for entry in shown}) < len(shown)
         for entry in shown:
             yield from _row(entry, outcome.units or {}, several=several)
         yield from (f"  column {shorten(column, LABEL)}" for column in outcome.columns)
@@ -159,30 +161,31 @@ def notes(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
             yield from wrap(f"note: left as it is: {outcome.refused}", 80, subsequent_indent="      ")
 
 
-def _row(entry: dict[str, Any], units: dict[str, str], *, several: bool) -> Iterator[str]:
+def _row(entry: AnyEntry, units: dict[str, str], *, several: bool) -> Iterator[str]:
     """One entry; the range of x where a unit has ``several``."""
-    names = f"  {shorten(str(entry['uid']), UNIT):{UNIT}} {shorten(metric_name(entry['metric']), METRIC):{METRIC}}"
-    share = entry.get("r2")
-    fit = f"r² {round(share, 3) + 0.0:5.3f}" if share is not None and entry.get("model") != "constant" else ""
-    if "model" not in entry:
-        count = entry.get("rows", 0)
-        yield f"{names} {count:>7,} {plural(count, 'row'):4}  {fit}".rstrip()
+    names = f"  {shorten(str(entry.uid), UNIT):{UNIT}} {shorten(metric_name(str(entry.metric)), METRIC):{METRIC}}"
+    if not isinstance(entry, RegressionEntry):
+        fields = as_written(entry)
+        count = fields.get("rows", 0)
+        yield f"{names} {count:>7,} {plural(count, 'row'):4}  {_explained(fields.get('r2'))}".rstrip()
         return
-    if entry["model"] is None:
-        why = next(iter(entry["omitted"].values()), "")
-        yield f"{names} no model: {why}"
+    if entry.model is None:
+        yield f"{names} no model: {next(iter(entry.omitted.values()), '') if entry.omitted else ''}"
         return
-    within = "{} to {}: ".format(*map(number, entry["x"])) if several else ""
-    curve = equation(entry, units.get(entry["metric"], ""))
-    low, high = entry.get("x", (None, ""))
-    yield f"{names} {'one size' if low == high else entry['order']:12} {fit}".rstrip()
-    yield f"    {within}{curve}"
+    (low, high), fit = entry.x, "" if entry.model == "constant" else _explained(entry.r2)
+    yield f"{names} {'one size' if low == high else entry.order or '':12} {fit}".rstrip()
+    within = f"{number(low)} to {number(high)}: " if several else ""
+    yield f"    {within}{equation(entry, units.get(entry.metric, ''))}"
 
 
-def equation(entry: dict[str, Any], unit: str) -> str:
+def _explained(r2: float | None) -> str:
+    return "" if r2 is None else f"r² {round(r2, 3) + 0.0:5.3f}"
+
+
+def equation(entry: RegressionEntry, unit: str) -> str:
     """The formula of a fitted model with its numbers: ``110 ns + 34 ns log n``."""
-    scale, *shape = entry["coefficients"]
-    model = str(entry["model"]).removeprefix("linearised ")
+    scale, *shape = entry.coefficients
+    model = str(entry.model).removeprefix("linearised ")
     if not shape:
         return quantity(scale, unit)
     if model == "power":
@@ -191,6 +194,6 @@ def equation(entry: dict[str, Any], unit: str) -> str:
         return f"{quantity(scale, unit)} {shape[0]:.6g}^n"
     if abs(scale) < ROUNDING * abs(shape[0]):
         scale = 0.0
-    terms = [term.partition(" ")[2] for term in entry["formula"].split(" + ")[1:]]
+    terms = [term.partition(" ")[2] for term in str(entry.formula).split(" + ")[1:]]
     rest = (f"{'-' if by < 0 else '+'} {quantity(abs(by), unit)} {term}" for by, term in zip(shape, terms, strict=True))
     return " ".join([quantity(scale, unit), *rest])

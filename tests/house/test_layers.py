@@ -16,7 +16,7 @@ from conftest import ROOT, script
 LAYERS = (  # docs/architecture.md draws the same
     {"errors", "interruption", "foreign", "text", "bench"},
     {"keeper"},
-    {"profile", "native", "statistics", "units", "rules", "descriptors", "wholefile"},
+    {"profile", "entries", "native", "statistics", "units", "rules", "descriptors", "wholefile"},
     {"git"},
     {"lock", "summary", "environment", "process", "plugins", "collector", "postprocessor", "linuxperf", "fork", "workloads"},
     {"store", "launcher"},

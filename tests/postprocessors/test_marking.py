@@ -256,21 +256,21 @@ def test_the_bootstrap_is_the_published_one() -> None:
     runs = [rng.normal(10, 1, 50) for _ in range(4)]
     found = Bootstrap().apply(timed(np.concatenate(runs).tolist(), execution=np.repeat(range(4), 50).tolist())).models[0]
     expected = resample(np.concatenate([np.sort(run) for run in runs]), [50] * 4).components()
-    assert found["mean"] == pytest.approx(expected.mean[0])
-    assert found["within"] == pytest.approx(expected.within[0])
-    assert found["between"] == pytest.approx(expected.executions[0])
+    assert found.mean == pytest.approx(expected.mean[0])
+    assert found.within == pytest.approx(expected.within[0])
+    assert found.between == pytest.approx(expected.executions[0])
     interval = expected.interval(0.99)
-    assert found["interval"] == pytest.approx([interval.low[0], interval.high[0]])
-    assert (found["rows"], found["executions"], found["size"]) == (200, 4, None)
-    assert found["within"] == pytest.approx(1, rel=0.3)
+    assert found.interval == pytest.approx([interval.low[0], interval.high[0]])
+    assert (found.rows, found.executions, found.size) == (200, 4, None)
+    assert found.within == pytest.approx(1, rel=0.3)
 
 
 def test_single_measurements_give_students_interval() -> None:
     y = [1.0, 2.0, 4.0, 5.0]
     found = Bootstrap(confidence=0.95).apply(timed(y, execution=range(4))).models[0]
     low, high = stats.t.interval(0.95, 3, 3.0, stats.sem(y))
-    assert found["interval"] == pytest.approx([low, high])
-    assert (found["mean"], found["within"]) == (3.0, None)
+    assert found.interval == pytest.approx([low, high])
+    assert (found.mean, found.within) == (3.0, None)
 
 
 def test_the_bootstrap_does_not_depend_on_the_order_of_rows() -> None:
@@ -282,12 +282,12 @@ def test_the_bootstrap_does_not_depend_on_the_order_of_rows() -> None:
         for rows in (np.arange(200), mixed)
     ]
     assert both[0] == both[1]
-    assert [entry["size"] for entry in both[0]] == [1.0, 2.0]
+    assert [entry.size for entry in both[0]] == [1.0, 2.0]
 
 
 def test_executions_of_two_builds_are_not_one() -> None:
     found = Bootstrap().apply(timed([1.0, 2.0, 3.0], execution=[0, 0, 0], binary=[0, 1, 1])).models[0]
-    assert found["executions"] == 2
+    assert found.executions == 2
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_mean_over_a_curve_is_refused() -> None:
     with pytest.raises(UsageError, match="at most 32 sizes"):
         Bootstrap().apply(curve)
     mixed = timed([1.0] * 41, [0] * 40 + [1], [*range(40), 5])
-    assert [entry["uid"] for entry in Bootstrap().apply(mixed).models] == ["f1"]
+    assert [entry.uid for entry in Bootstrap().apply(mixed).models] == ["f1"]
 
 
 def test_marks_do_not_change_a_verdict() -> None:

@@ -11,6 +11,7 @@ import pytest
 from samples import sample_profile
 
 from perfvcs import plugins
+from perfvcs.entries import OpenEntry, as_written
 from perfvcs.errors import UsageError
 from perfvcs.postprocessor import Postprocessor
 from perfvcs.postprocessors._outcome import conclude, name_of
@@ -70,9 +71,9 @@ def test_it_adds_results_and_leaves_the_rows(name: str, member: Postprocessor) -
         done.metrics.keys() - profile.metrics.keys(), "none"
     )
     for entry in done.models:
-        assert entry["postprocessor"] == name
-        assert entry["uid"] in profile.resources.names
-        assert entry["metric"] == "duration"
+        assert entry.postprocessor == name
+        assert entry.uid in profile.resources.names
+        assert entry.metric == "duration"
 
 
 def test_what_it_makes_can_be_written_and_read(member: Postprocessor) -> None:
@@ -92,7 +93,7 @@ def test_its_parameters_make_it_again(name: str, member: Postprocessor) -> None:
 
 
 def test_what_others_left_stays(member: Postprocessor) -> None:
-    other = {"postprocessor": "other", "uid": "linear", "metric": "duration", "value": 1}
+    other = OpenEntry({"postprocessor": "other", "uid": "linear", "metric": "duration", "value": 1})
     done = member.apply(calls(models=[other], origin="a" * 64))
     assert done.models[0] == other
     assert done.origin == "a" * 64
@@ -111,7 +112,7 @@ def test_the_order_of_the_rows_does_not_matter(member: Postprocessor) -> None:
         metrics={metric: moved(values) for metric, values in rows.metrics.items()},
     )  # fmt: skip
     first, second = member.apply(profile), member.apply(msgspec.structs.replace(profile, resources=shuffled))
-    for one, other in zip(first.models, second.models, strict=True):
+    for one, other in zip(map(as_written, first.models), map(as_written, second.models), strict=True):
         assert (one["uid"], one["metric"], one.get("model")) == (other["uid"], other["metric"], other.get("model"))
         for field in ("r2", "mean", "within", "between"):
             expected = other.get(field)

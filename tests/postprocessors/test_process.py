@@ -17,6 +17,7 @@ from conftest import Project, Said
 from samples import noisy, sample_profile
 
 from perfvcs.commands.process import _option, _value
+from perfvcs.entries import RegressionEntry
 from perfvcs.postprocessors import _outcome
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, Stacks, decode
@@ -139,7 +140,7 @@ def test_all_that_was_found_is_there_as_json(perf: Perf) -> None:
     [found] = json.loads(perf("process", "HEAD", "regression", "--keep", "best", "--json").out)
     [(path, profile)] = stored().items()
     assert found["after"] == path
-    assert found["models"] == profile.models
+    assert found["models"] == json.loads(profile.encode())["models"]
     assert found["changed"] is True
 
 
@@ -160,7 +161,7 @@ def test_options_are_those_of_the_postprocessor(perf: Perf) -> None:
     )
     [profile] = stored().values()
     assert profile.postprocessors[0].params["models"] == ["linear", "power", "cubic"]
-    assert [entry["uid"] for entry in profile.models] == ["List.insert"] * 2 + ["List.size"] * 2
+    assert [entry.uid for entry in profile.models] == ["List.insert"] * 2 + ["List.size"] * 2
     perf("process", "HEAD", "regression", "--models", "all")
     [profile] = stored().values()
     assert profile.postprocessors[0].params["models"] == "all"
@@ -363,7 +364,7 @@ def test_sizes_of_workloads_are_fitted_when_they_are_collected(project: Project,
     )
     project.commit()
     perf("collect")
-    assert all(profile.models[0]["model"] == "constant" for profile in stored().values())
+    assert all(profile.models[0].model == "constant" for profile in stored().values())
 
 
 @pytest.mark.parametrize(
@@ -382,7 +383,11 @@ def test_sizes_of_workloads_are_fitted_when_they_are_collected(project: Project,
     ],
 )
 def test_an_equation_has_units(entry: dict[str, object], text: str) -> None:
-    assert equation(entry, "s") == text
+    nothing = dict.fromkeys(("order", "r2", "adjusted_r2", "aicc"))
+    fitted = RegressionEntry(
+        "f", "duration", "size", strategy="full", errors=[], x=(1.0, 9.0), rows=9, best=True, **nothing, **entry
+    )
+    assert equation(fitted, "s") == text
 
 
 def workload(commit: str, n: int, name: str = "", **overrides: Any) -> Profile:
@@ -408,7 +413,7 @@ def test_models_over_the_sizes_of_workloads_are_printed_and_not_stored(project: 
         "    64 B + 16 B n",
         "stored 5 new versions",
     ]
-    assert all(entry["x"][0] == entry["x"][1] for profile in stored().values() for entry in profile.models)
+    assert all(entry.x[0] == entry.x[1] for profile in stored().values() for entry in profile.models)
     *_, last = json.loads(perf("process", "HEAD", "regression", "--json").out)
     assert (last["workloads"], last["before"], last["after"], last["changed"]) == (5, "", "", False)
     assert next(entry["order"] for entry in last["models"] if entry["best"]) == "O(n)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import plugins
+from perfvcs.entries import OpenEntry
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import regression
 from perfvcs.postprocessors.regression import Regression
@@ -47,8 +49,8 @@ def noisy_line(count: int = 200, seed: int = 1) -> tuple[list[float], list[float
 
 
 def entries(profile: Profile, **options: Any) -> list[dict[str, Any]]:
-    """What is said of single calls, unless means are asked for."""
-    return Regression(**{"fit": "calls", **options}).apply(profile).models
+    """What a document says of single calls, unless means are asked for."""
+    return json.loads(Regression(**{"fit": "calls", **options}).apply(profile).encode())["models"]
 
 
 def best(profile: Profile, **options: Any) -> dict[str, Any]:
@@ -396,19 +398,19 @@ def test_whatever_the_rows_the_profile_can_be_written(
     x, y, uid = ([row[place] for row in [*rows, (1.0, 1.0, 0)]] for place in range(3))
     done = Regression(strategy=strategy, steps=3, fit=fit).apply(sized(x, y, uid))  # type: ignore[arg-type]
     assert decode(done.encode()) == done
-    assert all(math.isfinite(number) for entry in done.models for number in entry["coefficients"])
+    assert all(math.isfinite(number) for entry in done.models for number in entry.coefficients)
 
 
 # as a member of its family
 
 
 def test_a_second_time_replaces_the_first() -> None:
-    other = {"postprocessor": "other", "uid": "f"}
+    other = OpenEntry({"postprocessor": "other", "uid": "f"})
     profile = sample_profile(resources=sized(*noisy_line()).resources, metrics={"duration": Metric("s")}, models=[other])
     once = Regression(strategy="interval").apply(profile)
     again = Regression(models=("linear",)).apply(once)
     assert again.models[0] == other
-    assert [entry["model"] for entry in again.models[1:]] == ["linear"]
+    assert [entry.model for entry in again.models[1:]] == ["linear"]
     [done] = again.postprocessors
     assert done.name == "regression"
     assert done.params["models"] == ["linear"]

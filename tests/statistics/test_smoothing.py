@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import plugins
+from perfvcs.entries import as_written
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _kernel
 from perfvcs.postprocessors.kernel_regression import KernelRegression
@@ -50,7 +51,7 @@ def curve(seed: int = 1, rows: int = 300, sizes: int = 60, noise: float = 0.1) -
 
 
 def points(profile: Profile, place: int = 0) -> tuple[Any, Any]:
-    x, y = profile.models[place]["points"]
+    x, y = profile.models[place].points
     return np.array(x), np.array(y)
 
 
@@ -60,7 +61,7 @@ def test_a_mean_over_the_window_is_a_convolution() -> None:
     assert points(found)[0] == pytest.approx(x)
     assert points(found)[1][2:-2] == pytest.approx(np.convolve(y, np.full(5, 0.2), mode="valid"))
     assert points(found)[1][0] == pytest.approx(y[:3].mean())
-    assert found.models[0]["window"] == 5
+    assert found.models[0].window == 5
 
 
 def test_a_median_passes_over_an_outlier() -> None:
@@ -83,7 +84,7 @@ def test_an_exponential_average_weighs_what_is_before(option: str, alpha: float)
     weights = 0.7 ** np.arange(40)
     expected = [(weights[: n + 1][::-1] * y[: n + 1]).sum() / weights[: n + 1].sum() for n in range(40)]
     assert points(found)[1] == pytest.approx(np.array(expected), rel=1e-6)
-    assert found.models[0]["alpha"] == pytest.approx(0.3, rel=1e-6)
+    assert found.models[0].alpha == pytest.approx(0.3, rel=1e-6)
 
 
 def test_an_exponential_average_begins_anew_in_each_unit() -> None:
@@ -105,7 +106,7 @@ def left_out(x: Any, y: Any, window: int) -> float:
 def test_the_window_is_the_one_that_predicts_best() -> None:
     x = np.arange(120.0)
     y = np.sin(x / 12) + 0.3 * np.random.default_rng(3).standard_normal(120)
-    chosen = MovingAverage().apply(timed(x.tolist(), y.tolist())).models[0]["window"]
+    chosen = MovingAverage().apply(timed(x.tolist(), y.tolist())).models[0].window
     tried = [3, 5, 8, 12, 20, 31, 50, 81, 120]
     assert chosen == min(tried, key=lambda window: left_out(x, y, window))
     assert 5 < chosen < 50
@@ -116,9 +117,9 @@ def test_a_noisier_curve_has_a_wider_window_and_a_smaller_alpha() -> None:
     noise = np.random.default_rng(4).standard_normal(300)
     both = timed([*x, *x], [*(x + 0.1 * noise), *(x + 100 * noise)], [0] * 300 + [1] * 300)
     quiet, loud = MovingAverage().apply(both).models
-    assert quiet["window"] < loud["window"]
+    assert quiet.window < loud.window
     quiet, loud = MovingAverage(kind="exponential").apply(both).models
-    assert quiet["alpha"] > loud["alpha"]
+    assert quiet.alpha > loud.alpha
 
 
 @pytest.mark.parametrize("rule", ["auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"])
@@ -128,7 +129,7 @@ def test_buckets_are_those_of_numpys_rules(rule: str) -> None:
     units = np.repeat([0, 1, 2], [len(part) for part in parts]).tolist()
     found = Regressogram(buckets=rule).apply(timed(np.concatenate(parts).tolist(), [1.0] * len(units), units))
     expected = [len(np.histogram_bin_edges(part, rule)) - 1 for part in parts]
-    assert [entry["buckets"] for entry in found.models] == expected
+    assert [entry.buckets for entry in found.models] == expected
 
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
@@ -141,12 +142,12 @@ def test_the_steps_are_the_statistic_of_their_bucket(statistic: str) -> None:
     assert points(found)[0] == pytest.approx((edges[1:] + edges[:-1]) / 2)
     assert points(found)[1] == pytest.approx(expected)
     r2 = 1 - ((y - expected[bucket]) ** 2).sum() / ((y - y.mean()) ** 2).sum()
-    assert found.models[0]["r2"] == pytest.approx(r2)
+    assert found.models[0].r2 == pytest.approx(r2)
 
 
 def test_a_far_size_does_not_make_millions_of_buckets() -> None:
     found = Regressogram(buckets="fd").apply(timed([*range(50), 10**12], [1.0] * 51))
-    assert found.models[0]["buckets"] == 200
+    assert found.models[0].buckets == 200
     assert len(points(found)[0]) == 2
 
 
@@ -172,10 +173,10 @@ def test_the_bandwidth_of_the_estimator_is_that_of_statsmodels(criterion: str, e
     y = np.sin(x / 6) + 0.2 * rng.standard_normal(40)
     profile = timed(x.tolist(), y.tolist())
     found = KernelRegression(mode="estimator", criterion=criterion, estimate=estimate).apply(profile).models[0]
-    assert found["bandwidth_by"] == criterion
+    assert found.bandwidth_by == criterion
     with np.errstate(all="ignore"):  # where no other row is within reach
         expected = abs(KernelReg(y, x, "c", estimate, criterion).bw[0])
-    assert found["bandwidth"] == pytest.approx(expected, rel=1e-3)
+    assert found.bandwidth == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("estimate", ["ll", "lc"])
@@ -196,7 +197,7 @@ def test_a_size_that_nothing_reaches_does_not_lead_the_search_astray() -> None:
     x = [*range(1, 41), 1e6]
     y = [float(size % 7) for size in range(41)]
     found = KernelRegression(mode="estimator").apply(timed(x, y)).models[0]
-    assert np.isfinite(found["bandwidth"])
+    assert np.isfinite(found.bandwidth)
 
 
 @pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
@@ -206,8 +207,8 @@ def test_very_many_units_are_searched_in_fewer_rows(monkeypatch: pytest.MonkeyPa
     whole = KernelRegression(mode="estimator").apply(profile).models[0]
     monkeypatch.setattr(_kernel, "IN_ALL", 0)
     fewer = KernelRegression(mode="estimator").apply(profile).models[0]
-    assert fewer["bandwidth"] != whole["bandwidth"]
-    assert 0.1 < fewer["bandwidth"] / whole["bandwidth"] < 10
+    assert fewer.bandwidth != whole.bandwidth
+    assert 0.1 < fewer.bandwidth / whole.bandwidth < 10
 
 
 @pytest.mark.parametrize("rule", ["scott", "silverman"])
@@ -217,8 +218,8 @@ def test_the_bandwidth_of_the_rules_is_scipys(rule: str) -> None:
     x, y = curve(8)
     found = KernelRegression(rule=rule).apply(timed(x, y)).models[0]
     expected = gaussian_kde(x, rule).factor * np.std(x, ddof=1)
-    assert found["bandwidth"] == pytest.approx(expected)
-    assert found["bandwidth_by"] == rule
+    assert found.bandwidth == pytest.approx(expected)
+    assert found.bandwidth_by == rule
 
 
 @pytest.mark.parametrize("estimate", ["ll", "lc"])
@@ -246,7 +247,7 @@ def test_a_straight_line_stays_one() -> None:
     x = np.arange(1.0, 51)
     found = KernelRegression().apply(timed(x.tolist(), (3 + 2 * x).tolist()))
     assert points(found)[1] == pytest.approx(3 + 2 * x)
-    assert found.models[0]["r2"] == pytest.approx(1)
+    assert found.models[0].r2 == pytest.approx(1)
 
 
 @pytest.mark.parametrize("smoother", SMOOTHERS[2:], ids=repr)  # a regressogram is made of steps
@@ -255,9 +256,9 @@ def test_r2_is_that_of_the_curve_between_its_points(smoother: Any) -> None:
     found = smoother.apply(timed(x.tolist(), y.tolist()))
     rest = y - np.interp(x, *points(found))
     assert len(points(found)[0]) == 200
-    assert found.models[0]["sizes"] == len(np.unique(x))
-    assert found.models[0]["r2"] == pytest.approx(1 - (rest**2).sum() / ((y - y.mean()) ** 2).sum())
-    assert found.models[0]["x"] == [x.min(), x.max()]
+    assert found.models[0].sizes == len(np.unique(x))
+    assert found.models[0].r2 == pytest.approx(1 - (rest**2).sum() / ((y - y.mean()) ** 2).sum())
+    assert found.models[0].x == (x.min(), x.max())
 
 
 values = st.floats(-1e3, 1e3).map(lambda value: round(value, 3))
@@ -272,7 +273,7 @@ def test_neither_the_order_of_rows_nor_that_of_units_matters(smoother: Any, data
         made = smoother.apply(timed(x, y, [names[unit] for unit in units]))
         assert decode(made.encode()).models == made.models
         back = {f"f{new}": f"f{old}" for old, new in names.items()}
-        return {back[entry.pop("uid")]: entry for entry in made.models}
+        return {back[entry.uid]: as_written(msgspec.structs.replace(entry, uid="")) for entry in made.models}
 
     expected = found(data, {0: 0, 1: 1, 2: 2})
     mixed = list(data)
@@ -280,7 +281,7 @@ def test_neither_the_order_of_rows_nor_that_of_units_matters(smoother: Any, data
     again = found(mixed, {0: 2, 1: 0, 2: 1})
     assert again.keys() == expected.keys()
     for uid, entry in expected.items():
-        assert again[uid].pop("points") == [pytest.approx(column, rel=1e-9, abs=1e-9) for column in entry.pop("points")]
+        assert list(again[uid].pop("points")) == [pytest.approx(column, rel=1e-9, abs=1e-9) for column in entry.pop("points")]
         assert again[uid].pop("r2") == pytest.approx(entry.pop("r2"), abs=1e-6)
         assert again[uid] == entry
 
@@ -304,9 +305,9 @@ def test_rows_that_make_no_curve_are_told_in_finite_numbers(smoother: Any, x: li
     found = smoother.apply(timed(x, y))
     assert decode(found.encode()).models == found.models
     usable = np.isfinite(np.array(x, dtype=float)) & np.isfinite(np.array(y, dtype=float))
-    assert found.models[0]["rows"] == usable.sum()
+    assert found.models[0].rows == usable.sum()
     assert all(np.isfinite(column).all() for column in points(found))
-    assert np.isfinite(found.models[0]["r2"])
+    assert np.isfinite(found.models[0].r2)
 
 
 def test_rows_that_do_not_count_are_left_out() -> None:
@@ -322,8 +323,8 @@ def test_rows_that_do_not_count_are_left_out() -> None:
 def test_very_many_units_have_short_curves() -> None:
     units = np.repeat(np.arange(10_000), 20)
     found = MovingAverage(window=1).apply(timed(np.tile(np.arange(20.0), 10_000).tolist(), [1.0] * 200_000, units.tolist()))
-    assert {len(entry["points"][0]) for entry in found.models} == {16}
-    assert {(entry["points"][0][0], entry["points"][0][-1]) for entry in found.models} == {(0.0, 19.0)}
+    assert {len(entry.points[0]) for entry in found.models} == {16}
+    assert {(entry.points[0][0], entry.points[0][-1]) for entry in found.models} == {(0.0, 19.0)}
 
 
 def test_another_metric_can_be_x() -> None:
@@ -331,7 +332,7 @@ def test_another_metric_can_be_x() -> None:
     resources = replace(profile.resources, size=None, metrics={"duration": [5.0, 7.0], "bytes": [10.0, 30.0]})
     profile = msgspec.structs.replace(profile, resources=resources, metrics={"duration": Metric("s"), "bytes": Metric("B")})
     found = MovingAverage(window=1, by="bytes").apply(profile)
-    assert [(entry["metric"], entry["by"], entry["x"]) for entry in found.models] == [("duration", "bytes", [10.0, 30.0])]
+    assert [(entry.metric, entry.by, entry.x) for entry in found.models] == [("duration", "bytes", (10.0, 30.0))]
     with pytest.raises(UsageError, match="has no sizes"):
         MovingAverage().apply(profile)
 

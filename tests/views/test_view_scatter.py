@@ -18,6 +18,7 @@ from test_view_curves import LOG, SIZES, Array, durations, labels, panels, recor
 from perfvcs.drawing.curves.residuals import Residuals
 from perfvcs.drawing.curves.sides import growth, interval, judged, replicates, sides_of
 from perfvcs.drawing.curves.stored import stored
+from perfvcs.entries import read as read_entries
 from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.postprocessors.clusterizer import Clusterizer
@@ -309,7 +310,9 @@ def durations_of(profile: Profile, uid: str) -> Any:
     ],
 )
 def test_models_that_cannot_be_read_are_counted(entry: dict[str, Any]) -> None:
-    profile = recorded({"search": LOG}, SIZES, models=[{"uid": "search", "metric": "duration", **entry}])
+    profile = recorded(
+        {"search": LOG}, SIZES, models=read_entries([{"uid": "search", "metric": "duration", "by": "size", **entry}])
+    )
     above, *_ = drawn(Subject("x", [profile]))
     assert "1 stored model cannot be read" in above.title.text
 
@@ -320,7 +323,7 @@ def test_models_of_others_and_of_unknown_postprocessors_are_not_drawn() -> None:
         about | {"postprocessor": "bootstrap"}, about | {"postprocessor": "moving-average", "by": "cost", "points": [[1], [2]]},
         {"uid": "other", "metric": "duration", "postprocessor": "moving-average", "points": [[1], [2]]}, {"postprocessor": 7},
     ]  # fmt: skip
-    profile = recorded({"search": LOG}, SIZES, models=models)
+    profile = recorded({"search": LOG}, SIZES, models=read_entries(models))
     assert not any(text.startswith("stored") for text in labels(drawn(Subject("x", [profile]))[0]))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec import UNSET
 
 from perfvcs.drawing.curves.sides import grid
 from perfvcs.drawing.samples import DrawnSample
+from perfvcs.entries import AnyEntry, CurveEntry, OpenEntry, RegressionEntry, over_sizes
 from perfvcs.profile import Profile
 from perfvcs.text.quantity import number
 
@@ -25,25 +26,6 @@ FITTED = "regression"
 SMOOTHED = ("moving-average", "kernel-regression", "regressogram")
 MOST_POINTS = 1000  # points of one curve, and curves of one unit: more are not ours
 DETAILS = ("kind", "window", "alpha", "bandwidth", "statistic", "buckets")
-
-
-class ModelEntry(msgspec.Struct):
-    """What a curve takes of an entry of ``models``; docs/format.md has them all."""
-
-    postprocessor: str
-    by: str = "size"
-    best: bool = False
-    model: str | None = None
-    coefficients: list[float] = []
-    x: tuple[float, float] | None = None
-    points: tuple[list[float], list[float]] | None = None
-    r2: float | None = None
-    kind: str | None = None
-    window: float | None = None
-    alpha: float | None = None
-    bandwidth: float | None = None
-    statistic: str | None = None
-    buckets: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,55 +46,55 @@ def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: Axis) -> tupl
     """The curves that are there of a sample, from its newest profile that has any, and how many entries cannot be read."""
     for profile in sorted(profiles, key=lambda one: one.collected.started, reverse=True):
         same = profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
-        mine = [entry for entry in profile.models if (entry.get("uid"), entry.get("metric")) == (sample.unit.uid, sample.metric)]
+        mine = [entry for entry in profile.models if (entry.uid, entry.metric) == (sample.unit.uid, sample.metric)]
         if same and mine and profile.environment.fingerprint == sample.environment:
             return _curves(mine[:MOST_POINTS], axis)
     return [], 0
 
 
-def _curves(models: Sequence[dict[str, Any]], axis: Axis) -> tuple[list[StoredCurve], int]:
-    pieces: list[ModelEntry] = []
+def _curves(models: Sequence[AnyEntry], axis: Axis) -> tuple[list[StoredCurve], int]:
+    pieces: list[RegressionEntry] = []
     curves: list[StoredCurve] = []
     unreadable = 0
     for model in models:
-        if model.get("postprocessor") not in (FITTED, *SMOOTHED):
+        if model.postprocessor not in (FITTED, *SMOOTHED) or not over_sizes(model):
             continue
+        entry = model.known if isinstance(model, OpenEntry) else model
         try:
-            entry = msgspec.convert(model, ModelEntry)
-            if entry.by != "size":
-                continue
-            if entry.postprocessor != FITTED:
+            if isinstance(entry, CurveEntry):
                 curves.append(_smooth(entry))
+            elif not isinstance(entry, RegressionEntry):
+                raise ValueError("it lacks a field, or has one of another type")
             elif entry.best:
                 pieces.append(_checked(entry))
-        except (msgspec.ValidationError, ValueError):
+        except ValueError:
             unreadable += 1
     return ([_fitted(pieces, axis)] if pieces else []) + curves, unreadable
 
 
-def _smooth(entry: ModelEntry) -> StoredCurve:
+def _smooth(entry: CurveEntry) -> StoredCurve:
     """A curve as points; ValueError where they are none."""
     import numpy as np
 
-    x, y = (np.asarray(column, dtype=np.float64) for column in entry.points or ([], []))
+    x, y = (np.asarray(column, dtype=np.float64) for column in entry.points)
     if not 0 < len(x) == len(y) <= MOST_POINTS or not (np.diff(x) >= 0).all():
         raise ValueError("these are no points of a curve")
-    values = ((name, getattr(entry, name)) for name in DETAILS)
-    told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not None]
+    values = ((name, getattr(entry, name, UNSET)) for name in DETAILS)
+    told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not UNSET]
     details = ", ".join([*told, *_explained(entry)])
     return StoredCurve(entry.postprocessor.replace("-", " "), details, x, y, entry.postprocessor == "regressogram")
 
 
-def _checked(entry: ModelEntry) -> ModelEntry:
+def _checked(entry: RegressionEntry) -> RegressionEntry:
     """An entry whose model and coefficients are known; ValueError where they are not."""
     from perfvcs.statistics.regression.models import LINEARISED, MODELS, parameters
 
-    if entry.model not in MODELS + LINEARISED or len(entry.coefficients) != parameters(entry.model) or entry.x is None:
+    if entry.model not in MODELS + LINEARISED or len(entry.coefficients) != parameters(entry.model):
         raise ValueError("this is no model")
     return entry
 
 
-def _fitted(pieces: Sequence[ModelEntry], axis: Axis) -> StoredCurve:
+def _fitted(pieces: Sequence[RegressionEntry], axis: Axis) -> StoredCurve:
     """The best models of all ranges of sizes as one curve, with a gap between them."""
     import numpy as np
 
@@ -121,7 +103,6 @@ def _fitted(pieces: Sequence[ModelEntry], axis: Axis) -> StoredCurve:
     xs, ys = [], []
     for piece in pieces:
         assert piece.model is not None
-        assert piece.x is not None
         x = grid(*piece.x, axis)
         xs += [x, x[-1:]]
         ys += [evaluate(piece.model, x, *[*piece.coefficients, 0.0][:2]), np.array([np.nan])]
@@ -131,5 +112,5 @@ def _fitted(pieces: Sequence[ModelEntry], axis: Axis) -> StoredCurve:
     return StoredCurve(FITTED, details, np.concatenate(xs), np.concatenate(ys))
 
 
-def _explained(entry: ModelEntry) -> list[str]:
+def _explained(entry: CurveEntry | RegressionEntry) -> list[str]:
     return [] if entry.r2 is None else [f"r² {entry.r2:.3f}"]
