@@ -165,7 +165,7 @@ def _attach(document: bytes, folder: Path) -> object:
 
 
 def _calls(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.complexity.recording import read
+    from perfvcs.collectors.complexity.calls.recording import read
 
     _put(folder, "calls-1-1.bin", document)
     return read(folder, 2, 200)

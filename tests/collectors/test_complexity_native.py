@@ -20,13 +20,13 @@ from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity import Complexity
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, parse
+from perfvcs.collectors.complexity.calls.recording import Interrupted
 from perfvcs.collectors.complexity.native import configuration, fentry, records, uftrace
 from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece, decode
 from perfvcs.collectors.complexity.native.elf import Elf
 from perfvcs.collectors.complexity.native.functions import BinaryFunctions
 from perfvcs.collectors.complexity.native.reading import Unresolved, reading
 from perfvcs.collectors.complexity.native.selection import Selection, select
-from perfvcs.collectors.complexity.recording import Interrupted
 from perfvcs.repository import Repository
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]

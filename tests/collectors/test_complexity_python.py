@@ -14,9 +14,9 @@ from perfvcs import launcher
 from perfvcs.collector import CollectError
 from perfvcs.collectors.complexity import Complexity, python
 from perfvcs.collectors.complexity.calls import Function
+from perfvcs.collectors.complexity.calls.recording import read
+from perfvcs.collectors.complexity.calls.sampling import one_sample
 from perfvcs.collectors.complexity.python import extension, notes, place
-from perfvcs.collectors.complexity.recording import read
-from perfvcs.collectors.complexity.sampling import one_sample
 from perfvcs.errors import UsageError
 
 recorder, compiled = recorders.recorder, recorders.compiled
@@ -350,7 +350,7 @@ def test_processes_make_one_sample(recorder):
 
 
 def test_the_files_of_several_processes_make_one_sample(tmp_path):
-    from perfvcs.collectors.complexity.recording import FIELDS
+    from perfvcs.collectors.complexity.calls.recording import FIELDS
 
     def write(name: str, rows: list[tuple[float, ...]]) -> None:
         made = np.array([(0, 0, number, size, 10.0 * rate, 0.0, rate) for number, (size, rate) in enumerate(rows)], FIELDS)
@@ -692,7 +692,7 @@ def test_a_file_of_records_that_is_garbage_is_told(tmp_path, content, said):
 
 def test_a_record_that_is_cut_off_is_left_out(tmp_path):
 
-    from perfvcs.collectors.complexity.recording import FIELDS
+    from perfvcs.collectors.complexity.calls.recording import FIELDS
 
     rows = np.array([(0, 0, 5, 2.0, 30.0, 10.0, 1.0), (0, 0, 4, 1.0, 10.0, 30.0, 2.0)], FIELDS).tobytes()
     (tmp_path / "calls-1-1.bin").write_bytes(b"PVCSCALL\1\0\0\0\1\0\0\0" + rows + rows[:20])

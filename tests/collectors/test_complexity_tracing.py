@@ -20,10 +20,10 @@ from recorders import CORPUS
 
 from perfvcs.collectors.complexity import python
 from perfvcs.collectors.complexity.calls import RecordingRequest, parse
+from perfvcs.collectors.complexity.calls.recording import FIELDS, read
 from perfvcs.collectors.complexity.inside.python import perfvcs_hook as hook
 from perfvcs.collectors.complexity.inside.python import perfvcs_script as script
 from perfvcs.collectors.complexity.python import notes, place
-from perfvcs.collectors.complexity.recording import FIELDS, read
 
 compiled = recorders.compiled
 

@@ -1,7 +1,7 @@
 /* Records calls of Python functions: what perfvcs_recorder.py does, as an extension module for the interpreter that is measured.
 
    Rows go into a file that is mapped into memory, so that they are there whichever way the process ends: by os._exit, exec or a signal.
-   collectors/complexity/recording.py has the format. All is done under the interpreter's lock. */
+   collectors/complexity/calls/recording.py has the format. All is done under the interpreter's lock. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <frameobject.h>

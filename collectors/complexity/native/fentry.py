@@ -17,8 +17,8 @@ from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, Function, RecordingRequest
+from perfvcs.collectors.complexity.calls.recording import Interrupted
 from perfvcs.collectors.complexity.native.reading import Unresolved, reading
-from perfvcs.collectors.complexity.recording import Interrupted
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.launcher.pace import Pace
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared.recording import read_at_most
-from perfvcs.collectors.complexity.recording import numbers
-from perfvcs.collectors.complexity.sampling import one_sample
+from perfvcs.collectors.complexity.calls.recording import numbers
+from perfvcs.collectors.complexity.calls.sampling import one_sample
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,9 +17,9 @@ from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
+from perfvcs.collectors.complexity.calls.recording import Interrupted
+from perfvcs.collectors.complexity.calls.sampling import one_sample
 from perfvcs.collectors.complexity.native.reading import Unresolved
-from perfvcs.collectors.complexity.recording import Interrupted
-from perfvcs.collectors.complexity.sampling import one_sample
 from perfvcs.launcher.execution import LaunchError, failure, name_command
 from perfvcs.launcher.pace import Pace
 

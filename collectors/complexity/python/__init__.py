@@ -13,12 +13,12 @@ from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
+from perfvcs.collectors.complexity.calls.recording import Interrupted, Records, read
 from perfvcs.collectors.complexity.python.discovery import discover, entries
 from perfvcs.collectors.complexity.python.extension import SLOW, compiled_recorder
 from perfvcs.collectors.complexity.python.notes import RecorderNotes, Timed, read_notes
 from perfvcs.collectors.complexity.python.place import FunctionLocation
 from perfvcs.collectors.complexity.python.questions import check_defined, remarks
-from perfvcs.collectors.complexity.recording import Interrupted, Records, read
 from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
 from perfvcs.launcher.pace import Pace
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perfvcs.collector import CollectError
+from perfvcs.collectors.complexity.calls.recording import Records
 from perfvcs.collectors.complexity.python.notes import RecorderNotes
 from perfvcs.collectors.complexity.python.place import FunctionLocation
-from perfvcs.collectors.complexity.recording import Records
 from perfvcs.errors import nearest
 from perfvcs.foreign import content
 

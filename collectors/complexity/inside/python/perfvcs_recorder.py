@@ -1,6 +1,6 @@
 """Durations of calls and their sizes in pure Python: a bounded sample per function and bucket of sizes, written as records.
 
-It is what records where no C compiler is. The format of the file is that of ``perfvcs.collectors.complexity.recording``.
+It is what records where no C compiler is. The format of the file is that of ``perfvcs.collectors.complexity.calls.recording``.
 """
 
 from __future__ import annotations
