@@ -1,7 +1,8 @@
 # make demo    measure eight releases of a real package, check neighbours, write the pages (about five minutes)
 # make demo-curves  the same of a skip list in Python and C++, every call against its size
 # make test    lint, types and every test; with ARGS only pytest with these: make test ARGS='-k store'
-# make coverage  lint, types, every test, and the branches of the code that the tests take, in all processes (slower; continuous integration)
+# make coverage  the branches of the rooms that judge, in the process of their own tests; with ARGS=--all of everything, in all processes (slow)
+# make docs    run the commands of every document, and record those of the documents that take seconds, which `make test` compares
 # make lint    ruff and mypy only
 # make fresh   demo and test on a minimal Debian 12 that is built for it and removed again (needs root and debootstrap)
 # make clean   remove what these made
@@ -14,9 +15,17 @@ ARGS =
 WORKERS = 2
 IN_TEST = .venv-test/bin/python -m
 NOT = --extend-exclude demo/sqlparse,demo/skiplist
-COVERED = COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(CURDIR)/.coverage"
+COVERED = $(IN_PROCESS) COVERAGE_RCFILE="$(SETTINGS)" COVERAGE_PROCESS_START="$(SETTINGS)" COVERAGE_FILE="$(CURDIR)/.coverage"
+ifeq ($(ARGS),--all)
+SETTINGS = $(CURDIR)/pyproject.toml
+MEASURED =
+else
+SETTINGS = $(CURDIR)/.ci/core.toml
+IN_PROCESS = COVERAGE_IN_PROCESS=1
+MEASURED = -m "not simulation" tests/statistics tests/check tests/store/test_profile.py tests/store/test_summary.py tests/text/test_units.py
+endif
 
-.PHONY: help demo demo-curves test coverage lint fresh clean
+.PHONY: help demo demo-curves test coverage docs lint fresh clean
 
 unexport PYTHONDONTWRITEBYTECODE # pytest keeps the tests that it has prepared, mypy and Python what they have compiled
 
@@ -50,10 +59,13 @@ endif
 
 coverage: .venv-test/installed
 	@rm -f .coverage .coverage.* .coverage-skipped
-	@failed=; $(MYPY); $(RUFF); \
-	  export $(COVERED); $(EVERY_TEST); $(TYPED); \
+	@failed=; export $(COVERED); \
+	  $(PYTEST) -n $(WORKERS) --dist worksteal $(MEASURED) || failed="$$failed pytest"; \
 	  $(IN_TEST) coverage combine --quiet && $(IN_TEST) coverage report $(BOUND) || failed="$$failed coverage"; \
 	  $(VERDICT)
+
+docs: .venv-test/installed
+	@PERFVCS_DOCUMENTS=run $(PYTEST) -n $(WORKERS) -k shows_what_happens tests/house/test_docs.py
 
 lint: .venv-test/installed
 	@failed=; $(RUFF); $(MYPY); $(TYPED); $(VERDICT)

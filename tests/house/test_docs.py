@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,8 +11,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from click import Command, Context, Parameter
@@ -26,6 +29,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NEEDS = re.compile(r"<!-- needs: ([^>]+?) -->")
 BLOCK = re.compile(r"(?P<skip><!-- not replayed: [^>]+-->\s*\n)?```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 300  # for one document
+RECORDED = ROOT / "docs" / "recorded"
+ALL = os.environ.get("PERFVCS_DOCUMENTS") == "run"  # by `make docs`: those with a recording too, which is written anew
 END = "end-of-the-output"
 
 Step = tuple[str, str]
@@ -120,12 +125,56 @@ def needed(page: Path) -> list[str]:
     return [tool for found in NEEDS.findall(page.read_text()) for tool in found.split(", ")]
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, id=named(page), marks=pytest.mark.needs(*needed(page))) for page in documents()]
-)
+def recording(page: Path) -> Path:
+    """Where the output of a page that takes seconds is kept; `make docs` runs such a page, `make test` reads this."""
+    name = named(page).removeprefix("docs/").removesuffix(".md").replace("/", "-")
+    return RECORDED / f"{name}.json"
+
+
+def run_for_real() -> list[Any]:
+    pages = [page for page in documents() if ALL or not recording(page).exists()]
+    return [pytest.param(page, id=named(page), marks=pytest.mark.needs(*needed(page))) for page in pages]
+
+
+@pytest.mark.parametrize("page", run_for_real())
 def test_a_document_shows_what_happens(page, documented):
+    said = []
     for command, expected, actual in replay(steps(page.read_text()), documented.root):
         assert matches(expected, actual), f"{page.name} says about `{command}`:\n{expected}\nbut it prints:\n{actual}"
+        said.append({"command": command, "output": actual.replace(str(documented.root.parent), "/home/ada")})
+    if recording(page).exists():
+        recording(page).write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+
+
+@pytest.mark.parametrize("page", [page for page in documents() if recording(page).exists()], ids=named)
+def test_a_document_shows_what_happened_when_it_was_recorded(page):
+    assert stale(steps(page.read_text()), json.loads(recording(page).read_text())) is None, f"{named(page)}: run make docs"
+
+
+def stale(documented: list[Step], recorded: list[dict[str, str]]) -> str | None:
+    """The first command of a document that was recorded otherwise, or not at all."""
+    for step, known in zip_longest(documented, recorded):
+        if step is None or known is None or step[0] != known["command"] or not matches(step[1], known["output"]):
+            return step[0] if step else known["command"]
+    return None
+
+
+def test_no_recording_is_left_of_a_document_that_is_gone():
+    assert set(RECORDED.iterdir()) <= {recording(page) for page in documents()}
+
+
+@pytest.mark.parametrize(
+    ("documented", "first"),
+    [
+        ([("perf log", "a ...\n")], None),
+        ([("perf log", "b\n")], "perf log"),
+        ([("perf log -n1", "a ...\n")], "perf log -n1"),
+        ([("perf log", "a ...\n"), ("perf status", "")], "perf status"),
+        ([], "perf log"),
+    ],
+)
+def test_a_recording_that_is_not_of_the_document_is_noticed(documented, first):
+    assert stale(documented, [{"command": "perf log", "output": "a 5\n"}]) == first
 
 
 def prose(page: Path) -> str:
