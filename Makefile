@@ -30,7 +30,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE # pytest keeps the tests that it has prepared, mypy and Python what they have compiled
 
 help:
-	@sed -n 's/^# \(make [a-z]* .*\)/\1/p' Makefile
+	@sed -n 's/^# \(make [a-z-]* .*\)/\1/p' Makefile
 
 demo: demo/built
 	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/demo/run.sh demo

@@ -84,6 +84,24 @@ def test_make_test_learns_how_many_were_skipped(folder: Path) -> None:
     assert not (folder / ".coverage-skipped").exists()
 
 
+SETTINGS = {
+    "FORCE_COLOR": "1",
+    "LC_ALL": "C",
+    "LC_TIME": "C",
+    "LANGUAGE": "de",
+    "TZ": "Asia/Tokyo",
+    "CDPATH": "/",
+    "GIT_DIR": "/",
+}
+
+
+def test_settings_of_the_caller_reach_no_test(folder: Path) -> None:
+    text = f"import os, time\n\ndef test_none(): assert not {set(SETTINGS)} & set(os.environ) and time.tzname[0] != 'JST'\n"
+    (folder / "test_tools.py").write_text(text)
+    done = pytest_in(folder, **SETTINGS)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize(
     ("user", "there", "cure"),
     [
