@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,6 +16,18 @@ if TYPE_CHECKING:
 Key = tuple[str, str, str, str]
 
 COARSE = 0.1  # from this bound on whole percents are enough
+
+
+class Undecided(Enum):
+    """Why an interval decides nothing, as a text with a place for delta in percent."""
+
+    WIDE = "the interval reaches beyond ±{:.3g} %"
+    FAR = "some executions are far from the others: they may be part of a change"
+
+
+def explained(reason: str | Undecided, delta: float) -> str:
+    """The reason as a text."""
+    return reason.value.format(100 * delta) if isinstance(reason, Undecided) else reason
 
 
 def within(bound: float) -> str:

@@ -15,8 +15,7 @@ from test_check_builds import built, drawn
 from test_methods import sized
 
 from perfvcs.check import Change, compare
-from perfvcs.check.bounds import within
-from perfvcs.check.methods.log_median import FAR
+from perfvcs.check.bounds import Undecided, within
 from perfvcs.check.samples.sampled import APART, SHAPE
 from perfvcs.profile import Metric, Profile, Resources
 from perfvcs.statistics.bootstrap import ratio
@@ -595,6 +594,6 @@ def test_the_default_does_not_call_the_same_what_a_few_slow_executions_leave_ope
     old, new = normal(5, spread=0.002, count=20)
     new[[3, 9]] *= 1.5
     found = judged(old, new, "log-median")
-    assert (found.word, found.reason) == ("inconclusive", f"{FAR}; {within(found.bound or 0)}")
+    assert (found.word, found.reason) == ("inconclusive", f"{Undecided.FAR.value}; {within(found.bound or 0)}")
     assert found.high is not None
     assert found.high < 0.01  # what was drawn in says "the same"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from math import expm1, inf, log1p, nan
 from typing import TYPE_CHECKING
 
-from perfvcs.check.bounds import stated
+from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEWEST_EXECUTIONS, TOO_FEW_EXECUTIONS, WIDE
+from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEWEST_EXECUTIONS, TOO_FEW_EXECUTIONS
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.sampled import ScaledSample, grouped_means, samples
 from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE
@@ -184,7 +184,7 @@ class Clusters(PairMethod):
             elif min(view.sample.counts) < FEWEST_EXECUTIONS:
                 word, reason = "inconclusive", TOO_FEW_EXECUTIONS.format(min(view.sample.counts), view.sample.kind)
             elif shifted or not -bar <= gap.low <= gap.high <= bar:
-                word, reason = "inconclusive", WIDE.format(100 * delta)
+                word, reason = "inconclusive", explained(Undecided.WIDE, delta)
             finest, value = finest_step(view.sample.pair), min(map(abs, centres))
             if view.sample.pair.paired and view.matched.alike and min(view.sample.counts) >= FEWEST_EXECUTIONS and value:
                 low, high = (view.relative(end) or 0.0 if view.ratio else end for end in (gap.low, gap.high))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.bounds import stated
+from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.condensation import condense
 from perfvcs.check.curves.contrast import contrasts
@@ -24,13 +24,11 @@ from perfvcs.check.methods.log_median import (
     ALONE,
     APART,
     DISCOVERIES,
-    FAR,
     FEWEST_EXECUTIONS,
     NO_ORDER,
     ONE_ORDER,
     PERIOD,
     TOO_FEW_EXECUTIONS,
-    WIDE,
     LogMedian,
 )
 from perfvcs.check.samples.clock import finest, is_coarse, too_coarse
@@ -105,9 +103,9 @@ class Curves(Method):
         kind = fits.kinds.name(one.place) or "none"
         word, reason = self._word(one, q, kind)
         bound = self._bound(one)
-        if (word == "same" or reason is WIDE) and is_coarse(one.step, one.value, one.delta):
+        if (word == "same" or reason is Undecided.WIDE) and is_coarse(one.step, one.value, one.delta):
             word, reason = "inconclusive", too_coarse(one.sides.case.about, one.step * one.sides.unit, one.delta)
-        reason = stated(word, WIDE.format(100 * one.delta) if reason is WIDE else reason, bound)
+        reason = stated(word, explained(reason, one.delta), bound)
         sides, contrast, part = one.sides, one.contrast, one.contrast.part(one.bar)
         moved = word in ("degradation", "improvement", "suspected")
         curve = self._curve(fits, one) if moved else _without_kind(fits.curve(one.place))
@@ -123,7 +121,7 @@ class Curves(Method):
             reason=reason, finding=_finding(fits, one, curve, part) if moved else "", curve=curve,
         )  # fmt: skip
 
-    def _word(self, one: EffectCase, q: float, kind: str) -> tuple[Word, str]:
+    def _word(self, one: EffectCase, q: float, kind: str) -> tuple[Word, str | Undecided]:
         contrast, bar = one.contrast, one.bar
         fewest, unit = min(one.lines.counts), "build" if one.lines.builds else "execution"
         largest = max(map(abs, contrast.theta))
@@ -151,11 +149,11 @@ class Curves(Method):
             return direction(one.sides.case.about, contrast.theta[contrast.part(bar)]), ""
         if -bar <= min(contrast.low) and max(contrast.high) <= bar:
             if contrast.widest > bar:
-                return "inconclusive", FAR
+                return "inconclusive", Undecided.FAR
             return ("inconclusive", APART) if apart else ("same", "")
         if contrast.stands_out(bar):
             return "suspected", UNSURE
-        return "inconclusive", APART if apart else WIDE
+        return "inconclusive", APART if apart else Undecided.WIDE
 
     def _bound(self, one: EffectCase) -> float | None:
         """How large the effect is at most; None where the intervals are known to be too narrow."""

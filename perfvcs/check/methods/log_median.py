@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from perfvcs.check.bounds import stated
+from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.change import Change, Word
 from perfvcs.check.methods import PairMethod
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
@@ -36,8 +36,6 @@ TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
 APART = "measured apart, with no history of how much sessions differ"
 ONE_ORDER = "the same side was measured first in every pair, or in all but one, so the order may have done it"
 NO_ORDER = "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the order did it"
-WIDE = "the interval reaches beyond ±{:.3g} %"
-FAR = "some executions are far from the others: they may be part of a change"
 SINGLE = 0.999  # confidence of a single value's range
 EARLIER = "against the level of {} earlier commits"
 FEW_EARLIER = "only {} earlier commits are at the present level: at least 10"
@@ -91,12 +89,10 @@ class LogMedian(PairMethod):
         bar = one.bar(delta)
         coarse = is_coarse(one.step, one.value, delta)
         word, reason = self._word(one, result, q, bar)
-        if coarse and reason in ("", WIDE, FAR) and word in ("same", "inconclusive"):
+        if coarse and (word == "same" or isinstance(reason, Undecided)):
             word, reason = "inconclusive", too_coarse(one.pair.about, one.step, delta)
-        elif reason is WIDE:
-            reason = WIDE.format(100 * delta)
         bound = self._bound(one, result)
-        reason = stated(word, reason, bound)
+        reason = stated(word, explained(reason, delta), bound)
         beyond = result.low > bar or result.high < -bar
         return state(
             one.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
@@ -138,7 +134,7 @@ class LogMedian(PairMethod):
             gate=word == "degradation" and (found.low > bar or found.high < -bar), finding=EARLIER.format(found.support),
         )  # fmt: skip
 
-    def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str]:
+    def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str | Undecided]:
         fewest, unit = min(one.counts), "build" if one.pair.builds else "execution"
         vetoed = result.permutation_p > result.veto  # never where nothing was permuted
         # Readings without noise that are one step apart differ for sure, if not by how much.
@@ -161,9 +157,9 @@ class LogMedian(PairMethod):
             return direction(one.pair.about, result.theta), ""
         if -bar <= result.low and result.high <= bar:
             if result.widest is not None and result.widest > bar:
-                return "inconclusive", FAR
+                return "inconclusive", Undecided.FAR
             return ("inconclusive", APART) if apart else ("same", "")
-        return "inconclusive", APART if apart else WIDE
+        return "inconclusive", APART if apart else Undecided.WIDE
 
 
 def _widened(result: Estimate, rounding: float) -> Estimate:

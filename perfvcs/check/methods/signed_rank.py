@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import inf, isinf, isnan, nan
 from typing import TYPE_CHECKING, ClassVar
 
+from perfvcs.check.bounds import Undecided
 from perfvcs.check.change import Word
-from perfvcs.check.methods.log_median import WIDE, LogMedian
+from perfvcs.check.methods.log_median import LogMedian
 from perfvcs.check.samples.estimate import Estimate
 from perfvcs.check.samples.scale import Scaled, flatten, mean
 from perfvcs.statistics.signedrank import MOST_PAIRS, depth, signed_rank
@@ -50,14 +51,14 @@ class SignedRank(LogMedian):
                 results[place] = _estimate(*row)
         return results
 
-    def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str]:
+    def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str | Undecided]:
         word, reason = super()._word(one, result, q, bar)
         fewest = min(one.counts)
         if word == "same" or fewest < 2:
             return word, reason
         if isnan(result.p):
             return "inconclusive", MANY if one.pair.paired else UNPAIRED
-        if reason is WIDE and isinf(result.low):
+        if reason is Undecided.WIDE and isinf(result.low):
             least = next((n for n in range(fewest, MOST_PAIRS) if depth(n, self.confidence)), MOST_PAIRS)
             return "inconclusive", UNREACHABLE.format(fewest, 100 * self.confidence, least)
         return word, reason

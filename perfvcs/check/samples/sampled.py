@@ -9,9 +9,9 @@ from math import frexp, inf, isinf
 from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.bounds import stated
+from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.methods import PairMethod
-from perfvcs.check.methods.log_median import ALONE, WIDE
+from perfvcs.check.methods.log_median import ALONE
 from perfvcs.check.samples.clock import STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.scale import mean, share
 from perfvcs.check.statement import Three, direction, state
@@ -156,14 +156,14 @@ class SampledMethod(PairMethod):
         delta = self.least(sample.pair.case, reference * sample.unit)
         bar = delta * reference
         word, reason = self._word(sample, outcome, bar)
-        bound = None
+        text, bound = explained(reason, delta), None
         if not outcome.changed and min(sample.counts) > 1:
             finest, level = finest_step(sample.pair), abs(reference)
             if level:
                 bound = max(-outcome.low / level, outcome.high / level, STEPS * finest / (level * sample.unit))
-            if (word == "same" or reason is WIDE) and is_coarse(finest, reference * sample.unit, delta):
-                word, reason = "inconclusive", too_coarse(sample.pair.about, finest, delta)
-            reason = stated(word, WIDE.format(100 * delta) if reason is WIDE else reason, bound)
+            if (word == "same" or reason is Undecided.WIDE) and is_coarse(finest, reference * sample.unit, delta):
+                word, text = "inconclusive", too_coarse(sample.pair.about, finest, delta)
+            text = stated(word, text, bound)
         beyond = outcome.low > bar or outcome.high < -bar
         warned = not sample.pair.paired and min(sample.counts) > 1
         return state(
@@ -171,17 +171,19 @@ class SampledMethod(PairMethod):
             effects=relative, chances=(outcome.p, None, outcome.permutation_p),
             shifts=(outcome.shift * sample.unit, outcome.low * sample.unit, outcome.high * sample.unit),
             confidence=self.stated, gate=word == "degradation" and beyond, builds=sample.counts if sample.pair.builds else None,
-            reason="; ".join(part for part in (reason, APART if warned else "") if part), finding=outcome.finding,
+            reason="; ".join(part for part in (text, APART if warned else "") if part), finding=outcome.finding,
         )  # fmt: skip
 
-    def _word(self, sample: ScaledSample, outcome: RuleOutcome, bar: float) -> tuple[Word, str]:
+    def _word(self, sample: ScaledSample, outcome: RuleOutcome, bar: float) -> tuple[Word, str | Undecided]:
         if min(sample.counts) < 2:
             return "inconclusive", ALONE.format(sample.kind)
         if outcome.changed:
             return (direction(sample.pair.about, outcome.shift), "") if outcome.shift else ("inconclusive", SHAPE)
         if sample.identical or outcome.same or -bar <= outcome.low <= outcome.high <= bar:
             return "same", outcome.reason
-        return "inconclusive", outcome.reason or (SHORT.format(sample.kind) if isinf(outcome.high - outcome.low) else WIDE)
+        return "inconclusive", outcome.reason or (
+            SHORT.format(sample.kind) if isinf(outcome.high - outcome.low) else Undecided.WIDE
+        )
 
 
 def _shares(sample: ScaledSample, outcome: RuleOutcome, base: float, target: float) -> tuple[float, Three]:
