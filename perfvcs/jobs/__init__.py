@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from perfvcs.collector import Collector
 from perfvcs.environment import Knobs
@@ -26,6 +26,14 @@ MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen
 SHELL_WORDS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1", "2>", "&>"}
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+class MemberEntry(NamedTuple):
+    """A member that a job names, with the options that are written there, and as it was built from them."""
+
+    name: str
+    options: dict[str, Any]
+    built: Any
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,7 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
             raise BadConfig(f"{place}: `{min(operators)}` in {text!r} needs a shell: add `shell = true`")
     pythons: list[str | None] = list(config.python.versions) if config.python and config.python.versions else [None]
     members = [_member("collectors", entry, place) for entry in table.collectors]
-    postprocessors = tuple(_member("postprocessors", entry, place)[2] for entry in table.postprocessors)
+    postprocessors = tuple(_member("postprocessors", entry, place).built for entry in table.postprocessors)
     timeout = seconds(table.timeout, f"{place}, timeout")
     axes = commands, table.args, workloads, pythons, members
     if (count := prod(map(len, axes))) > room:
@@ -155,11 +163,11 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
     return [
         Cell(
             name=_name(table, command), cmd=command, args=args, workload=workload, python=python, shell=table.shell,
-            collector_name=kind, options=options, collector=collector, postprocessors=postprocessors, timeout=timeout,
+            collector_name=member.name, options=member.options, collector=member.built, postprocessors=postprocessors, timeout=timeout,
             executions=executions, warmup=table.warmup, binaries=table.binaries, retries=table.retries,
             env=config.env | table.env, auto=auto,
         )
-        for command, args, workload, python, (kind, options, collector) in product(*axes)
+        for command, args, workload, python, member in product(*axes)
     ]  # fmt: skip
 
 
@@ -180,13 +188,13 @@ def _name(table: JobTable, command: str) -> str:
     return table.name if isinstance(table.cmd, str) or len(table.cmd) == 1 else f"{table.name} {own}"
 
 
-def _member(family: str, entry: Entry, path: str) -> tuple[str, dict[str, Any], Any]:
-    """Name, options and instance of a family's member as written in a job."""
+def _member(family: str, entry: Entry, path: str) -> MemberEntry:
+    """A family\'s member as written in a job."""
     options = {} if isinstance(entry, str) else dict(entry)
     kind = entry if isinstance(entry, str) else options.pop("name", None)
     if not isinstance(kind, str):
         raise BadConfig(f'{path}: an entry of `{family}` needs a `name`, such as {{ name = "{(names(family) or ["time"])[0]}" }}')
-    return kind, options, build(family, kind, options, path)
+    return MemberEntry(kind, options, build(family, kind, options, path))
 
 
 def knobs(config: Config) -> Knobs:

@@ -70,7 +70,8 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
         return ExecutionChoice(unknown, "since too little is stored to plan from")
     decisive = [_steadiest(members) for members in units.values()]
     counts = [
-        (needed(one, auto.effect, PlanRule(one.delta, family).below(auto.effect))[0] or MOST_REPLICATES, one) for one in decisive
+        (needed(one, auto.effect, PlanRule(one.delta, family).below(auto.effect)).pairs or MOST_REPLICATES, one)
+        for one in decisive
     ]
     count, one = max(counts, key=lambda pair: pair[0])
     judged = PlanRule(one.delta, family).below(auto.effect)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import expm1, isfinite, log1p, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.statistics.huber import FEWEST_PAIRS
 
@@ -100,10 +100,16 @@ def reachable(variation: Variation, count: int) -> float | None:
     return None if found is None else expm1(min(found, 700.0))
 
 
-def needed(
-    variation: Variation, effect: float, rule: PlanRule, most: int = MOST_REPLICATES
-) -> tuple[int | None, int | None, int | None]:
-    """The pairs that find ``effect``, and the fewest and most that it may really take, the noise known to 80 %.
+class PairsNeeded(NamedTuple):
+    """How many pairs find an effect, and the fewest and most that it may really take, the noise known to 80 %."""
+
+    pairs: int | None
+    low: int | None
+    high: int | None
+
+
+def needed(variation: Variation, effect: float, rule: PlanRule, most: int = MOST_REPLICATES) -> PairsNeeded:
+    """The pairs that find ``effect``.
 
     Fewer than ``FEWEST_PAIRS`` pairs keep their outliers; of more, a check draws them in.
     """
@@ -113,8 +119,7 @@ def needed(
         few = pairs(log1p(effect), whole, rule.alpha, rule.bar(), POWER, FEWEST_REPLICATES, min(most, FEWEST_PAIRS - 1))
         return few or pairs(log1p(effect), drawn, rule.alpha, rule.bar(), POWER, FEWEST_PAIRS, most)
 
-    count, low, high = (enough(*both) for both in zip(*_deviations(variation), strict=True))
-    return count, low, high
+    return PairsNeeded(*(enough(*both) for both in zip(*_deviations(variation), strict=True)))
 
 
 def options(variation: Variation, survey: Survey, rule: PlanRule, effects: Sequence[float] = EFFECTS) -> list[Option]:
@@ -130,7 +135,7 @@ def options(variation: Variation, survey: Survey, rule: PlanRule, effects: Seque
             effect, chosen.delta, count, low, high, seconds(survey, count, variation.measurements, variation.measurements)
         )
         if best is not None and best != variation.measurements and count is not None:
-            other = needed(_with(variation, best), effect, chosen)[0]
+            other = needed(_with(variation, best), effect, chosen).pairs
             spent = seconds(survey, other, best, variation.measurements)
             option = replace(option, best_measurements=best, best_replicates=other, best_seconds=spent)
         found.append(option)
