@@ -1,4 +1,4 @@
-"""Work in two processes: this one and a fork of it take turns."""
+"""Work in two processes, forks of this one."""
 
 from __future__ import annotations
 
@@ -7,99 +7,59 @@ import signal
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-FEWEST_ITEMS = 16  # items for which a fork is worth it
-NUMBER = 4  # bytes
+FEWEST_ITEMS = 16  # for which forks are worth it
+TURNS = 64  # in which the forks take the items: fewer would leave one of them waiting at the end, more cost a message each
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
-ROOM = 4096  # bytes that any pipe takes at once
+
+_assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item with a number
 
 
 def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``work`` on each of the items, with the results in their order: this process and a fork take the next one in turn.
+    """``work`` on each of the items, with the results in their order: two forks of this process take the next ones in turn.
 
-    In this process alone where there are fewer than 16 items, one processor, or other threads, which a fork would not have. What the fork
-    could not do is done here, where its error can be told. Results are pickled; nothing else that the work changes comes back. The work
-    must not use SQLite, whose connections no fork may touch.
+    In this process where there are fewer than 16 items, one processor, or other threads, which a fork would not have; and all over
+    again where the forks could not do it. Results are pickled; nothing else that the work changes comes back. The work must not use
+    SQLite, whose connections no fork may touch.
     """
     if len(items) < FEWEST_ITEMS or _processors() < 2 or threading.active_count() > 1:
         return [work(item) for item in items]
-    import pickle  # before the fork, which would come too late otherwise
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import active_children, get_context
 
-    turns = _turns(len(items))
-    source, sink = os.pipe()
-    parent = os.getpid()
+    before = {*active_children()}
+    begin = (lambda number: work(items[number]), os.getpid())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of a library for matrices, which knows of forks
-            fork = os.fork()
-    except OSError:  # there may be no more processes
-        for end in (turns, source, sink):
-            os.close(end)
-        return [work(item) for item in items]
-    if not fork:
-        _answer(work, items, turns, source, sink, parent)
-    os.close(sink)
-    ended = False
-    try:
-        found = _taken(work, items, turns)
-        with open(source, "rb", closefd=False) as answer:
-            told = answer.read()
-        ended = True
-    finally:
-        os.close(source)
-        while not ended and os.read(turns, ROOM):
-            pass  # the fork ends with the item that it has
-        os.close(turns)
-        status = os.waitpid(fork, 0)[1]
-    if status == 0:
-        found |= pickle.loads(told)
-    return [found[number] if number in found else work(items[number]) for number in range(len(items))]
+            with ProcessPoolExecutor(2, get_context("fork"), _begin, begin) as pool:
+                return list(pool.map(_turn, range(len(items)), chunksize=-(-len(items) // TURNS)))
+    except (BrokenProcessPool, OSError):  # one was killed, or there may be no more processes
+        for child in {*active_children()} - before:
+            child.kill()
+            child.join()
+        return [work(item) for item in items]  # an error of the work is raised here
 
 
-def _turns(count: int) -> int:
-    """A pipe of the numbers at which a turn begins: whoever reads the next one takes what is there up to the one after it."""
-    source, sink = os.pipe()
-    length = _length(count)
-    os.write(sink, b"".join(number.to_bytes(NUMBER, "little") for number in range(0, count, length)))
-    os.close(sink)
-    return source
+def _begin(of_number: Callable[[int], Any], parent: int) -> None:
+    """A fork ends with its parent, which alone answers to the keyboard."""
+    import ctypes
+
+    _assigned.append(of_number)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:  # it was faster
+        os._exit(1)
 
 
-def _length(count: int) -> int:
-    """How many items are one turn, so that the pipe takes all numbers at once."""
-    return -(-count * NUMBER // ROOM)
-
-
-def _taken(work: Callable[[Item], Result], items: Sequence[Item], turns: int) -> dict[int, Result]:
-    """The results of this process by the numbers of their items."""
-    length, found = _length(len(items)), {}
-    while taken := os.read(turns, NUMBER):
-        first = int.from_bytes(taken, "little")
-        for number in range(first, min(first + length, len(items))):
-            found[number] = work(items[number])
-    return found
-
-
-def _answer(work: Callable[[Item], Result], items: Sequence[Item], turns: int, source: int, sink: int, parent: int) -> None:
-    """The fork's whole life, which ends with its parent's: nothing of what this process would do at its end is done twice."""
-    status = 1
-    with suppress(BaseException):
-        import ctypes
-        import pickle  # it is loaded
-
-        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent:  # it was faster
-            os._exit(status)
-        os.close(source)
-        with open(sink, "wb") as answer:
-            pickle.dump(_taken(work, items, turns), answer, pickle.HIGHEST_PROTOCOL)
-        status = 0
-    os._exit(status)
+def _turn(number: int) -> Any:
+    return _assigned[-1](number)
 
 
 def _processors() -> int:
