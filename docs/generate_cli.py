@@ -31,7 +31,7 @@ perf has (`perf stat`, `perf record`, ...), with its arguments as they are.
 | 11 | locked by another run |
 | 12 | damaged |
 | 129, 130, 143 | ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM |
-| 141 | nobody reads the output any more (`perf log \\| head`) |
+| 141 | nobody reads the output any longer (`perf log \\| head`) |
 """
 
 

@@ -1,7 +1,7 @@
 """Ctrl-C, SIGTERM and SIGHUP: the program ends in good order, with one line and the exit status 128 + the signal's number.
 
 Until something was begun that has to be cleaned up, it ends at once; afterwards ``Stopped`` is raised and leaves through every
-``finally`` on the way. More of these signals change nothing any more: cleaning up is not interrupted.
+``finally`` on the way. More of these signals change nothing: cleaning up is not interrupted.
 """
 
 from __future__ import annotations

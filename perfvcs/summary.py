@@ -41,7 +41,7 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Build and number of each execution, by which it is told from the others."""
+        """Build and number of each execution, which distinguish it from the others."""
         return list(zip(self.binaries or (0,) * len(self.executions), self.executions, strict=True))
 
 

@@ -23,7 +23,7 @@ def read_part(path: Path, start: int, size: int) -> bytes:
         raise CollectError(f"{path.name} cannot be read: {error.strerror}: the program must leave it alone") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise CollectError(f"{path.name} is not a file any more: the program must leave it alone")
+        raise CollectError(f"{path.name} is no longer a file: the program must leave it alone")
     with open(descriptor, "rb") as file:
         file.seek(start)
         return at_most(file, size)

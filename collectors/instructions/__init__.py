@@ -46,7 +46,7 @@ class Instructions:
         if isinstance(self.least, bool) or not isinstance(self.least, (int, float)) or not 1e-5 <= self.least <= 1:
             raise UsageError(f"instructions: least is {self.least!r}: give a share from 0.00001 to 1 such as 0.0005")
         if isinstance(self.functions, str) or not all(self.functions):
-            raise UsageError('instructions: functions is no list of names: write ["name", "prefix*"]')
+            raise UsageError('instructions: functions is not a list of names: write ["name", "prefix*"]')
         if self.functions and self.tool == "perf":
             raise UsageError('instructions: perf counts no functions: leave functions out, or take tool = "callgrind"')
 

@@ -139,7 +139,7 @@ def _frame(frame: Frame, cwd: str) -> str:
 
 
 def _nothing(run: Run, said: str) -> Folded:
-    """No report: the program was too short, which is no failure, or py-spy was not let in, which is one."""
+    """No report: the program was too short, which is not a failure, or py-spy was not let in, which is one."""
     reason = next((line for line in said.splitlines() if line.startswith("Error:")), said)
     if REFUSED.search(said):
         raise CollectError(

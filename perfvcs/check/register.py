@@ -188,7 +188,7 @@ def _replace(path: Path, text: str) -> None:
 def _acceptance(key: str, value: Any, name: str) -> Acceptance:
     where = f"{name}: {key}"
     if not isinstance(value, dict):
-        raise BadRegister(f"{where} is no acceptance: every line begins with the id of one, such as `3f9c2a1.reason = ...`")
+        raise BadRegister(f"{where} is not an acceptance: every line begins with the id of one, such as `3f9c2a1.reason = ...`")
     try:
         if "id" in value:
             raise BadRegister(f"{where}: there is no key `id`, it stands before every key")

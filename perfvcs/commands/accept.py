@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.argument("changes", nargs=-1, metavar="CHANGE...")
 @click.option("-r", "--reason", metavar="TEXT", help="Why it is wanted, for those who come later.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-              help="The first day (YYYY-MM-DD) on which it is not accepted any more.")  # fmt: skip
+              help="The first day (YYYY-MM-DD) on which it is no longer accepted.")  # fmt: skip
 @click.option("--list", "listing", is_flag=True, help="List what is accepted.")
 @click.option("--remove", "removed", multiple=True, metavar="ID", help="Take an acceptance back; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -29,7 +29,7 @@ def command(
     removed: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Accept degradations that `perf check` reported, so that they do not fail any more.
+    """Accept degradations that `perf check` reported, so that they no longer fail the check.
 
     CHANGE is an id that the report prints, or BENCHMARK or BENCHMARK:METRIC of the last report. What is accepted is kept in
     perf-accepted.toml: commit it.
@@ -63,6 +63,6 @@ def command(
         echo("\n".join(listed) or "nothing is accepted")
         return
     for one in found:
-        said = f"{'accepted' if changes else 'not accepted any more:'} {one.id}  {report.described(one)}"
+        said = f"{'accepted' if changes else 'no longer accepted:'} {one.id}  {report.described(one)}"
         echo("\n".join(wrap(said, COLUMNS, subsequent_indent="    ")))
     echo("commit perf-accepted.toml, so that it holds for everybody")

@@ -62,7 +62,7 @@ def command(revisions: tuple[str, ...], *, goes_on: bool, quiet: bool, as_json: 
         with shown(quiet=quiet or as_json) as progress:
             outcome = resume(repository, config, progress, session, wait=request.wait, command=words)
     else:
-        commits = project.expand(revisions or ("HEAD",))  # what is wrong is told before .perf is made
+        commits = project.expand(revisions or ("HEAD",))  # what is wrong is reported before .perf is made
         repository = Repository.find(create=True)
         with shown(quiet=quiet or as_json) as progress:
             outcome = collect(repository, config, commits, request, progress, words)

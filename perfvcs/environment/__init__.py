@@ -251,7 +251,7 @@ def _notes(root: Path) -> dict[str, str]:
 
 
 def _virtual(root: Path) -> str:
-    """The virtual machine's name as its firmware tells it, ``yes`` when only the processor tells, empty on real hardware."""
+    """The virtual machine's name as its firmware gives it, ``yes`` when only the processor shows it, empty on real hardware."""
     if not re.search(r"^flags\s*:.*\bhypervisor\b", read(root / "proc/cpuinfo") or "", re.M):
         return ""
     names = (read(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name"))

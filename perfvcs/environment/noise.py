@@ -1,4 +1,4 @@
-"""What disturbs measurements on this machine: read before and after a session, told as sentences that name the cure."""
+"""What disturbs measurements on this machine: read before and after a session, reported in sentences that name the cure."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 STDIN = Path("-")
 COMPRESSED = ("", ".gz", ".z")
-PASSED = (".git", ".perf")  # folders whose files are no profiles to be imported
+PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
 NAMED = 5  # commits or names in a message
 
 
 class IntakeProgress(Protocol):
-    """What an intake tells while it runs."""
+    """What an intake shows while it runs."""
 
     def begin(self, total: int) -> None:
         """``total`` files are ahead."""
@@ -88,7 +88,7 @@ class Intake:
     _stores: dict[Path, dict[Path, list[StoredObject]]] = field(default_factory=dict)
 
     def store(self, files: Sequence[Path], progress: IntakeProgress, show: Callable[[str], None]) -> None:
-        """Store the profiles in files, folders (``-`` is standard input); broken ones are told by ``show`` and passed over.
+        """Store the profiles in files, folders (``-`` is standard input); broken ones are reported by ``show`` and skipped.
 
         Raises UsageError where the commits do not fit the files.
         """
@@ -289,7 +289,7 @@ def _session(sources: Sequence[Source]) -> str:
     """The name of what was measured together, by its content: the same files give the same session."""
     digest = hashlib.sha256()
     for source in sources:
-        with suppress(PerfError):  # told when it is read
+        with suppress(PerfError):  # reported when it is read
             digest.update(hashlib.sha256(content(source.path)).digest() + (source.commit or "").encode())
     return f"in-turns-{digest.hexdigest()[:12]}"
 

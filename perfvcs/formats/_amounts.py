@@ -117,7 +117,7 @@ class _Resources:
         if set(map(type, column)) == {int} and min(column) >= 0 and max(column) <= MAX_INTEGER:
             return column
         row = next(row for row, value in enumerate(column) if type(value) is not int or not 0 <= value <= MAX_INTEGER)
-        raise self.wrong(row, key, f"is no integer from 0 to {MAX_INTEGER}")
+        raise self.wrong(row, key, f"is not an integer from 0 to {MAX_INTEGER}")
 
     def coded(self, key: str, name: Callable[[Any], str]) -> tuple[list[str], list[int]]:
         """A column as codes of its different texts; ``name`` makes a text of a value or raises ValueError."""
@@ -271,7 +271,7 @@ def _word(value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > MAX_NAME:
-        raise ValueError(f"is no text of at most {MAX_NAME:,} characters")
+        raise ValueError(f"is not a text of at most {MAX_NAME:,} characters")
     return value
 
 
@@ -303,5 +303,5 @@ def _trace(value: Any) -> str:
     if value is None or value == "":
         return "[]"
     if not isinstance(value, list):
-        raise ValueError("is no list of frames")
+        raise ValueError("is not a list of frames")
     return msgspec.json.encode([_frame(frame) for frame in reversed(value)]).decode()

@@ -67,7 +67,7 @@ def _rows(value: Any, path: str, shared: Mapping[str, Any]) -> ResourceBlock:
     rows = listed(value, path)
     for number, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise Malformed(f"{path}[{number}] is no object")
+            raise Malformed(f"{path}[{number}] is not an object")
     keys = dict.fromkeys(key for row in rows for key in row)
     if len(keys) > MAX_KEYS:
         raise Malformed(f"{path} has {len(keys):,} different fields, over the limit of {MAX_KEYS:,}")
@@ -92,7 +92,7 @@ def mapping(value: Any, path: str) -> Mapping[str, Any]:
     if value is None or value == "":
         return {}
     if not isinstance(value, dict):
-        raise Malformed(f"{path} is no object")
+        raise Malformed(f"{path} is not an object")
     return value
 
 
@@ -101,7 +101,7 @@ def listed(value: Any, path: str) -> list[Any]:
     if value is None or value == "":
         return []
     if not isinstance(value, list):
-        raise Malformed(f"{path} is no list")
+        raise Malformed(f"{path} is not a list")
     return value
 
 
@@ -114,5 +114,5 @@ def text(value: Any, path: str) -> str:
     if isinstance(value, int | float):
         value = str(value) if abs(value) < 1e300 else "?"
     if not isinstance(value, str) or len(value) > MAX_NAME:
-        raise Malformed(f"{path} is no text of at most {MAX_NAME:,} characters")
+        raise Malformed(f"{path} is not a text of at most {MAX_NAME:,} characters")
     return value

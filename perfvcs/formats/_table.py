@@ -109,7 +109,7 @@ def integer(cell: str) -> int:
     except ValueError:
         found = -1
     if not 0 <= found <= MAX_INTEGER:
-        raise ValueError(f"`{cell[:80]}` is no integer from 0 to {MAX_INTEGER}")
+        raise ValueError(f"`{cell[:80]}` is not an integer from 0 to {MAX_INTEGER}")
     return found
 
 

@@ -68,7 +68,7 @@ class Csv:
         try:
             datetime.fromisoformat(self.started or "2026-11-20")
         except ValueError:
-            raise UsageError(f"started = {self.started[:40]!r} is no time: write it like 2026-11-20T09:30:00Z") from None
+            raise UsageError(f"started = {self.started[:40]!r} is not a time: write it like 2026-11-20T09:30:00Z") from None
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any text may be a table
         """By the file's suffix alone."""
@@ -118,7 +118,7 @@ class _Reading:
         self.long = all(self.roles[role] is not None for role in LONG)
 
     def contents(self, unit: str) -> tuple[dict[str, Metric], Resources]:
-        """Metrics and rows; ``unit`` is the uid where no column tells it."""
+        """Metrics and rows; ``unit`` is the uid where no column says so."""
         used = {place for place in self.roles.values() if place is not None}
         about = {
             name: place

@@ -48,7 +48,7 @@ class Perun:
         header = mapping(found.get("header"), "$.header")
         origin = text(found.get("origin"), "$.origin").lower()
         if origin and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", origin):
-            raise Malformed("$.origin is no full commit id")
+            raise Malformed("$.origin is not a full commit id")
         collector = mapping(found.get("collector_info"), "$.collector_info")
         job = self._job(header, collector)
         metrics, rows, stacks = resources(blocks(found), header, job.name)

@@ -1,4 +1,4 @@
-"""What the working tree changes against HEAD, and the hash that tells whether a commit made exactly these changes."""
+"""What the working tree changes against HEAD, and the hash that shows whether a commit made exactly these changes."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _notes(commits: int, series: int, unusable: int) -> list[str]:
 
 
 class _About(NamedTuple):
-    """What is told of commits, and which are along the first parents."""
+    """What is known of commits, and which are along the first parents."""
 
     details: Mapping[str, Commit]
     straight: set[str]

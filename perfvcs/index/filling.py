@@ -79,7 +79,7 @@ class Filling:
         self._levels = Levels(connection)
 
     def add(self, path: str, document: bytes | Fault) -> None:
-        """Index what the store has at ``path``; what is no profile becomes a row of ``damaged``."""
+        """Index what the store has at ``path``; what is not a profile becomes a row of ``damaged``."""
         try:
             profile = verified(path, document)
         except Damaged as error:

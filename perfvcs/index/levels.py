@@ -98,7 +98,7 @@ def of_line(connection: sqlite3.Connection, line: int) -> LevelColumns:
     rows = connection.execute("SELECT packed FROM levels WHERE line = ? ORDER BY id", (line,)).fetchall()
     packed = b"".join(row[0] for row in rows)
     if len(packed) % RECORD.size:
-        raise struct.error("levels that are no whole records")
+        raise struct.error("levels that are not whole records")
     words, numbers = array("I", packed), array("d", packed)
     if byteorder == "big":
         words.byteswap()
@@ -128,7 +128,7 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
         some = msgspec.json.encode(list(numbers)).decode()
         rows = connection.execute(f"{sql} WHERE line IN (SELECT value FROM json_each(?)) ORDER BY id", (some,)).fetchall()
     if any(len(packed) % RECORD.size for _, packed in rows):
-        raise struct.error("levels that are no whole records")
+        raise struct.error("levels that are not whole records")
     rows.sort(key=itemgetter(0))
     counts = [len(packed) // RECORD.size for _, packed in rows]
     found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(FIELDS))

@@ -34,7 +34,7 @@ def values(given: object, key: str, read: Callable[[object, str], int]) -> list[
         raise UsageError(f"workloads, {key}: scale = {scale!r} is not known{nearest(str(scale), ('linear', 'log'))}")
     if last < first or not 1 <= steps <= MAX_STEPS or (scale == "log" and first < 1):
         rule = f"`from` must not be above `to` (nor below 1 with a log scale), and `steps` be 1 to {MAX_STEPS}"
-        raise UsageError(f"workloads, {key}: from {first} to {last} in {steps} steps is no range: {rule}")
+        raise UsageError(f"workloads, {key}: from {first} to {last} in {steps} steps is not a range: {rule}")
     if steps == 1:
         return [first]
     parts = [step / (steps - 1) for step in range(1, steps - 1)]

@@ -126,7 +126,7 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
 
 
 def check_start(argv: Sequence[str], cwd: Path) -> None:
-    """Raises NotStarted for what can be told before starting, and would be told less clearly by the system."""
+    """Raises NotStarted for what is known before starting, and the system would report less clearly."""
     if not argv or not Path(argv[0]).is_absolute():
         raise NotStarted(f"the command {name_command(argv)!r} does not begin with an absolute path: give the program's full path")
     if not cwd.is_dir():

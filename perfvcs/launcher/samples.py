@@ -86,7 +86,7 @@ def _content(path: Path) -> bytes:
         ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise MalformedSamples(f"{VARIABLE} is not a file any more: the program must append to it, not replace it")
+        raise MalformedSamples(f"{VARIABLE} is no longer a file: the program must append to it, not replace it")
     with open(descriptor, "rb") as file:
         content = at_most(file, MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

@@ -55,11 +55,11 @@ class CampaignOutcome:
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
     def raise_failures(self) -> None:
-        """Raise CollectFailed when anything could not be measured; what and why was told when it happened."""
+        """Raise CollectFailed when anything could not be measured; what and why was shown when it happened."""
         if self.failures:
             failures = "1 failure" if len(self.failures) == 1 else f"{len(self.failures)} failures"
-            kept = "the rest was stored" if self.paths else "nothing was stored"
-            raise CollectFailed(f"{failures}, told above; {kept}")
+            kept = "the rest is stored" if self.paths else "nothing stored"
+            raise CollectFailed(f"{failures} (see above); {kept}")
 
 
 def versions(repository: Repository, states: Sequence[State], *, committed: bool = False) -> list[Version]:

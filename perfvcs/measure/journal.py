@@ -35,7 +35,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What tells a session from all others, and the seed of its chance."""
+    """What distinguishes a session from all others, and the seed of its chance."""
 
     session: str
     started: str
@@ -80,7 +80,7 @@ class SessionHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     @property
     def identity(self) -> Identity:
-        """What tells the session from all others."""
+        """What distinguishes the session from all others."""
         return Identity(self.session, self.started, self.seed)
 
     @property

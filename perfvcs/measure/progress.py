@@ -18,7 +18,7 @@ WIDTH = 40  # of what stands at the bar
 
 
 class Progress(Protocol):
-    """What a session tells while it runs; the command decides how it looks."""
+    """What a session shows while it runs; the command decides how it looks."""
 
     def begin(self, total: int) -> None:
         """``total`` steps are ahead."""
@@ -29,7 +29,7 @@ class Progress(Protocol):
         ...
 
     def drop(self, steps: int) -> None:
-        """So many steps are not ahead any more."""
+        """So many steps are no longer ahead."""
         ...
 
     def say(self, line: str) -> None:
@@ -37,7 +37,7 @@ class Progress(Protocol):
         ...
 
     def fail(self, failure: str) -> None:
-        """What could not be measured and why; it is told here and nowhere else, whatever is quiet."""
+        """What could not be measured and why; it is shown here and nowhere else, whatever is quiet."""
         ...
 
 

@@ -133,7 +133,7 @@ def _overlay(root: Path, folder: Path, entry: str) -> str:
     source, target = (root / place).resolve(), folder / place
     inside = source.relative_to(root.resolve()).parts if source.is_relative_to(root.resolve()) else ()
     if not inside or place.is_absolute() or ".." in place.parts or {".git", ".perf"}.intersection((inside[0], place.parts[0])):
-        raise UsageError(f"perf.toml: overlay `{entry}` is not a part of the project: name a file or folder of it")
+        raise UsageError(f"perf.toml: overlay `{entry}` is not part of the project: name a file or folder of it")
     if not source.exists():
         raise UsageError(f"perf.toml: overlay `{entry}` does not exist: create it or take it out")
     if not target.parent.resolve().is_relative_to(folder.resolve()):

@@ -81,7 +81,7 @@ def intact(repository: Repository, header: SessionHeader, config: Config, comman
     for state in header.versions:
         if (state.dirty or header.here) and repository.current(state.commit) != state:
             raise UsageError(
-                f"the working tree is not {state.name} any more, which session {header.session} measured: put it back as it was, {given_up}"
+                f"the working tree is no longer {state.name}, which session {header.session} measured: put it back as it was, {given_up}"
             )
     cells, measured = header.request.apply(config)
     counts = {(job.label, job.collector): job.executions for job in header.jobs}

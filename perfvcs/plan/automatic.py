@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Measured
 
 UNKNOWN = 10  # executions where nothing is stored yet
-COMPUTING = 0.8  # share of CPU time in wall time, of the fastest executions, from which the one tells what the other does
+COMPUTING = 0.8  # share of CPU time in wall time, of the fastest executions, from which the one stands for the other
 
 
 @dataclass(frozen=True)

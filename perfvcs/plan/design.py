@@ -62,7 +62,7 @@ class Option:
 
     ``low`` and ``high``: as few and as many as it may really take, the noise known to 80 %. None where ``MOST_REPLICATES`` are not
     enough. ``delta`` is the one to ask ``perf check`` for. ``seconds`` is what one revision costs. ``best_measurements`` per execution
-    (n0), with the replicates and seconds that they need; None where another number of measurements makes no difference or cannot be told.
+    (n0), with the replicates and seconds that they need; None where another number of measurements makes no difference or is not known.
     """
 
     effect: float
@@ -163,7 +163,7 @@ def measurements(variation: Variation, survey: Survey) -> int | None:
 
 
 def builds(variation: Variation, survey: Survey) -> int | None:
-    """The best number of executions per build, m0 = sqrt(b S_B^2 / (w S_V^2)), rounded, at least 1; None where it cannot be told.
+    """The best number of executions per build, m0 = sqrt(b S_B^2 / (w S_V^2)), rounded, at least 1; None where it is not known.
 
     With the measurements per execution as they are, w is a whole execution, and S_B^2 holds what comes from inside: with n0 of them
     that is the published m0.

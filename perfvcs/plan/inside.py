@@ -20,8 +20,8 @@ Key = tuple[str, float | None, str]  # uid, size, metric
 Place = tuple[int, int]  # build and execution
 Runs = dict[Place, list[float]]  # the measurements of each execution, in their order
 
-CONVINCING = 3  # executions that a warm-up is told from
-SERIES = 8  # measurements in a row that a dependence is told from
+CONVINCING = 3  # executions from which a warm-up is seen
+SERIES = 8  # measurements in a row from which a dependence is seen
 NOTABLE = 0.3  # lag 1 autocorrelation
 MOST_DEPENDENT = 0.95
 RESAMPLES = 2000  # of the impact factor, whose median then has two digits

@@ -65,7 +65,7 @@ def accept(repository: Repository, names: Sequence[str], reason: str, until: dat
     if not reason.strip():
         raise UsageError("an empty reason helps nobody later: --reason TEXT")
     if until and until <= date.today():
-        raise UsageError(f"--until {until} is not in the future: give the first day on which it is not accepted any more")
+        raise UsageError(f"--until {until} is not in the future: give the first day on which it is no longer accepted")
     path = _path(repository)
     with hold(repository.home / "accept.lock", wait=True):
         known = {one.id: one for one in register.load(path)}

@@ -108,7 +108,7 @@ def neighbours(
 ) -> Neighbours:
     """The checks along ``A..B``: of A and the commits since then that lead to B, by first parents, those that have profiles.
 
-    Raises UsageError for what is no range, and NothingToCompare where fewer than two commits of it were measured.
+    Raises UsageError for what is not a range, and NothingToCompare where fewer than two commits of it were measured.
     """
     old, _, new = span.partition("..")
     if new.startswith("."):

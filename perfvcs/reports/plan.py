@@ -81,7 +81,7 @@ class Plan:
         yield from wrap(
             "finds: the smallest change that a check of as many executions as now, measured in turns, finds in 4 of 5 cases. To find: the "
             "executions per revision that a change of this size needs. Below are the ranges in which these numbers lie as far as what is "
-            "stored tells (80 %), then the time that one revision takes.",
+            "stored shows (80 %), then the time that one revision takes.",
             COLUMNS,
         )
         every = {metric_name(row.variation.metric) for row, _ in planned}
@@ -298,7 +298,7 @@ def _levels(row: PlanRow, inside: Inside, survey: Survey, name: str, *, verbose:
         how = "shifts all its measurements alike" if alike else "changes also how much they vary"
         impact = f"{name}: impact factor {inside.factor:.1f}"
         yield (
-            f"{impact}: an execution's start {how} ({inside.control:.1f} without the means), so one execution tells little of the next"
+            f"{impact}: an execution's start {how} ({inside.control:.1f} without the means), so one execution says little about the next"
             if inside.factor >= STRONG
             else f"{impact}: it hardly matters in which execution something is measured"
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
 
 LABEL = 34  # characters of a benchmark's name
-UNITS = 8  # functions of one profile that are told
+UNITS = 8  # functions of one profile that are shown
 
 
 def stored(outcome: CampaignOutcome) -> Iterator[str]:

@@ -39,7 +39,7 @@ class Commits:
 
     @cached_property
     def _counts(self) -> tuple[list[int], list[int]]:
-        """How many series did not move at each place of the record, and how many cannot be told."""
+        """How many series did not move at each place of the record, and how many nobody knows."""
         import numpy as np
 
         trails = self.contents.record.trails

@@ -34,7 +34,9 @@ def verified(address: str) -> str:
     except ValueError:  # brackets that hold no address
         sound = None
     if not sound:
-        raise UsageError(f"--base-url {shorten(address, 80)} is no address of a folder: give one like https://example.org/perf/")
+        raise UsageError(
+            f"--base-url {shorten(address, 80)} is not an address of a folder: give one like https://example.org/perf/"
+        )
     return address
 
 

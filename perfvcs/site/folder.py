@@ -119,7 +119,7 @@ class Folder:
         return entries, files if output.last else {}
 
     def end(self, outputs: Iterable[Output]) -> tuple[int, int]:
-        """Remove what is not part of the site any more, and note what is.
+        """Remove what is no longer part of the site, and note what is.
 
         Returns how many files went, and how many were left because somebody had changed them.
         """
@@ -144,7 +144,7 @@ class Folder:
             self._noted = text
 
     def _size(self, path: str) -> int | None:
-        """The bytes of a file as it was when the folder was opened; None where nothing was, below 0 where it is no file."""
+        """The bytes of a file as it was when the folder was opened; None where nothing was, below 0 where it is not a file."""
         folder, _, name = path.rpartition("/")
         return self._there[folder].get(name)
 

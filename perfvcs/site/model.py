@@ -53,7 +53,7 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
     """A lasting change of one series in one environment.
 
     ``word`` is degradation, improvement or drift, ``direction`` the first or the second. ``state``: ``open`` is a degradation that is
-    in force and not accepted, ``over`` one that is not in force any more; ``reason`` says why it is accepted, or over. It may be in any
+    in force and not accepted, ``over`` one that is no longer in force; ``reason`` says why it is accepted, or over. It may be in any
     of the ``commits`` from ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are texts.
     """
 

@@ -20,7 +20,7 @@ MARK = 10  # hex digits that tell addresses apart
 NAME = 160  # characters of a benchmark
 TITLE = 200  # of a commit's title
 WORDS = 40  # of an environment
-VALUE = 200  # of what is told about it
+VALUE = 200  # of what is said about it
 FIELDS = 24
 FIRST = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
 

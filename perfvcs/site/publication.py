@@ -111,7 +111,7 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
 def _missing(repository: Repository, record: HistoryRecord) -> str:
     """What there would have to be, and the cure."""
     if record.unusable:
-        return "values above 0, of which a history is drawn: `perf show` tells of the others"
+        return "values above 0, of which a history is drawn: `perf show` draws the others"
     if repository.index.changed():
         return "profiles: those of uncommitted changes do not count, commit them"
     return "profiles: measure some with `perf collect`"

@@ -1,4 +1,4 @@
-"""Values as they would be at one level of something that was measured beside them and that is no part of what is compared."""
+"""Values as they would be at one level of something that was measured beside them and that is not part of what is compared."""
 
 from __future__ import annotations
 

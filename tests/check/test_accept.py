@@ -127,7 +127,7 @@ def test_an_acceptance_can_be_taken_back(project: Project, perf: Perf) -> None:
     path = project.root / FILE
     path.write_text(path.read_text() + "\n# a note of ours\n")
     said = perf("accept", "--remove", known["wall"])
-    assert said.out.startswith(f"not accepted any more: {known['wall']}  sort: wall time")
+    assert said.out.startswith(f"no longer accepted: {known['wall']}  sort: wall time")
     assert [table["metric"] for table in tomllib.loads(path.read_text()).values()] == ["cpu"]
     assert path.read_text().startswith("# Degradations")
     assert path.read_text().endswith("# a note of ours\n")
@@ -237,7 +237,7 @@ def test_a_bare_repository_has_no_file(project: Project, perf: Perf) -> None:
         ("<<<<<<< HEAD\n=======\n>>>>>>> other", "has the marks of a merge conflict (line 1)"),
         ("a =", "is not TOML"),
         ('3f9c2a1.reason = "x"\n3f9c2a1.reason = "y"', "stands there twice, keep one"),
-        ("accepted = 3", "accepted is no acceptance: every line begins with the id of one"),
+        ("accepted = 3", "accepted is not an acceptance: every line begins with the id of one"),
         ("[3f9c2a1]\nbenchmark = 3", "3f9c2a1: benchmark: expected a string, got a whole number"),
         ('3f9c2a1.uid = "3"', "3f9c2a1: `benchmark` is missing"),
         ("a = " + "[" * 5000, "nested too deeply"),

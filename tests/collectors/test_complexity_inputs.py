@@ -102,7 +102,7 @@ def collect(project: Project, perf: Perf, language: str) -> Callable[..., Said]:
 def failure(said: Said) -> str:
     """The only line that tells what failed."""
     (line,) = [line for line in said.err.splitlines() if line.startswith("failed: ")]
-    assert said.err.endswith("perf: 1 failure, told above; nothing was stored\n")
+    assert said.err.endswith("perf: 1 failure (see above); nothing stored\n")
     assert Repository.find().store.paths("HEAD") == []
     return line
 
@@ -167,8 +167,8 @@ def test_a_size_that_cannot_be_had_is_a_note(collect: Callable[..., Said], entry
 @pytest.mark.parametrize(
     ("entry", "cure"),
     [
-        ("insert=len(items", "the size of w:insert, 'len(items', is no expression: '(' was never closed"),
-        ("insert=+", "the size of w:insert, '+', is no expression"),
+        ("insert=len(items", "the size of w:insert, 'len(items', is not an expression: '(' was never closed"),
+        ("insert=+", "the size of w:insert, '+', is not an expression"),
         ("insert=", "write a function's name, or name=size such as f=len(items)"),
     ],
 )

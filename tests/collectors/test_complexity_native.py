@@ -269,10 +269,10 @@ def test_an_invalid_pointer_has_no_size_and_does_no_harm(build, record):
         ("m", "there is no parameter m; there are: s, n, x"),
         ("s->cout", "struct_s|no member cout; did you mean `count`?"),
         ("s.count", "write -> instead of ."),
-        ("s", "a pointer is no size"),
+        ("s", "a pointer is not a size"),
         ("*s", "is not a number"),
-        ("n->x", "int is no pointer"),
-        ("s->values", "an array is no size"),
+        ("n->x", "int is not a pointer"),
+        ("s->values", "an array is not a size"),
         ("s->size()", "no container of std"),
         ("s->compute()", "would have to be called"),
         ("n +", "ends too early"),
@@ -922,7 +922,7 @@ def test_a_wrong_file_is_named(content, message, tmp_path):
 
 def test_what_is_no_file_is_named(tmp_path):
     (tmp_path / "fentry-1-0.bin").mkdir()
-    with pytest.raises(CollectError, match="not a file any more"):
+    with pytest.raises(CollectError, match="no longer a file"):
         records.read(tmp_path, 1, 200)
     (tmp_path / "fentry-1-0.bin").rmdir()
     (tmp_path / "elsewhere").write_bytes(process())

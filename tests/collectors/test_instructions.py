@@ -460,7 +460,7 @@ def test_a_shell_variable_that_preloads_stays():
         ({"repeat": 101}, "from 0 to 100"),
         ({"least": 0}, "least is 0"),
         ({"least": float("nan")}, "least is nan"),
-        ({"functions": [""]}, "functions is no list of names"),
+        ({"functions": [""]}, "functions is not a list of names"),
         ({"functions": ["f"], "tool": "perf"}, "perf counts no functions"),
         ({"tool": "lackey"}, "lackey"),
     ],

@@ -403,7 +403,7 @@ def test_a_file_that_was_cut_or_replaced_is_one_line(left: Path) -> None:
         trail.read(left.parent)
     left.unlink()
     os.mkfifo(left)
-    with pytest.raises(CollectError, match="is not a file any more"):
+    with pytest.raises(CollectError, match="is no longer a file"):
         trail.read(left.parent)
 
 

@@ -117,7 +117,7 @@ def test_every_kind_of_test_is_repeated_and_its_first_run_left_out(measure: Meas
     assert found.metrics == dict(Pytest().metrics)
     walls = dict(zip(found.uid, found.values["wall"], strict=True))
     assert all(wall is not None and wall > 0 for wall in walls.values())
-    assert walls["test_kinds.py::TestCase::test_case"] < 0.01, "setUp is no part of the test"
+    assert walls["test_kinds.py::TestCase::test_case"] < 0.01, "setUp is not part of the test"
     assert all(cpu is not None and cpu >= 0 for cpu in found.values["cpu"])
 
 

@@ -74,7 +74,7 @@ def test_words_for_no_value_are_empty_cells(word):
 
 def test_whole_numbers_may_be_written_as_decimals():
     assert table("uid,execution,wall\na,1.0,5\na,2.0,6\n").resources.execution == [1, 2]
-    with pytest.raises(Malformed, match="no integer"):
+    with pytest.raises(Malformed, match="not an integer"):
         table("uid,execution,wall\na,1.5,5\n")
 
 
@@ -159,10 +159,10 @@ def test_every_name_becomes_one_that_a_metric_can_have(name):
         ('uid,wall\n"a\nb",1\n\nc,?\n', "line 5, column `wall`"),
         ("uid,wall,wall\na,1,2\n", "line 1, the column `wall` is there twice"),
         ("uid\na\n", "no column holds values"),
-        ("uid,execution,wall\na,-1,2\n", "line 2, column `execution`: `-1` is no integer"),
-        ("uid,execution,wall\na,1.5,2\n", "line 2, column `execution`: `1.5` is no integer"),
-        ("uid,execution,wall\na,0,2\na,x,2\n", "line 3, column `execution`: `x` is no integer"),
-        ("uid,execution,wall\na,1_0,2\n", "line 2, column `execution`: `1_0` is no integer"),
+        ("uid,execution,wall\na,-1,2\n", "line 2, column `execution`: `-1` is not an integer"),
+        ("uid,execution,wall\na,1.5,2\n", "line 2, column `execution`: `1.5` is not an integer"),
+        ("uid,execution,wall\na,0,2\na,x,2\n", "line 3, column `execution`: `x` is not an integer"),
+        ("uid,execution,wall\na,1_0,2\n", "line 2, column `execution`: `1_0` is not an integer"),
         (f"uid,execution,wall\na,{2**63},2\n", "line 2, column `execution`"),
         (f"uid,execution,wall\na,{'9' * 5000},2\n", "line 2, column `execution`"),
         ("uid,wall\na,1,2\n", "line 2, it has 3 cells, the heading has 2"),

@@ -68,7 +68,7 @@ def test_quiet_tells_every_failure_once_and_on_one_line(project: Project, perf: 
     first, second, last = sorted(said.err.splitlines())
     assert first.startswith("failed: one on ")
     assert second.startswith("failed: two on ")
-    assert last == "perf: 2 failures, told above; the rest was stored"
+    assert last == "perf: 2 failures (see above); the rest is stored"
 
 
 def test_a_failure_obeys_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -459,7 +459,7 @@ def test_links_to_files_of_the_project_are_not_written_through(tmp_path: Path, p
     assert outside.read_text() == ""
 
 
-# what may be unusual and is no attack
+# what may be unusual and is not an attack
 
 
 def test_worktrees_copies_and_moves_of_a_repository_keep_working(tmp_path: Path, project: Project, perf: Perf) -> None:

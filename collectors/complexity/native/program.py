@@ -117,7 +117,7 @@ def dereference(operand: Operand) -> Address:
     if type_ is not None and isinstance(operand, Address) and type_.kind == "array":
         return Address(type_.target, operand.steps, operand.offset)
     if type_ is None or type_.kind != "pointer":
-        raise Unresolved(f"{_name(operand)} is no pointer: leave * and -> out")
+        raise Unresolved(f"{_name(operand)} is not a pointer: leave * and -> out")
     return Address(type_.plain.target, load(operand))
 
 
@@ -204,9 +204,9 @@ def as_number(operand: Operand) -> StackNumber:
     if isinstance(operand, StackPointer) or operand.type.kind == "pointer":
         if operand.type.reference:
             return as_number(dereference(operand))
-        raise Unresolved("a pointer is no size: add a member such as ->n, or a * in front of it")
+        raise Unresolved("a pointer is not a size: add a member such as ->n, or a * in front of it")
     if operand.type.kind == "array":
-        raise Unresolved("an array is no size: add an index such as [0]")
+        raise Unresolved("an array is not a size: add an index such as [0]")
     steps = load(operand)
     type_ = operand.type
     kind = "real" if type_.kind == "float" else "signed" if type_.signed else "unsigned"

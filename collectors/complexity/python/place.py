@@ -45,7 +45,7 @@ class FunctionLocation:
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
                 raise UsageError(
-                    f"complexity: the size of {function.name}, {function.size!r}, is no expression: {reason}"
+                    f"complexity: the size of {function.name}, {function.size!r}, is not an expression: {reason}"
                 ) from None
             if "\x1e" in function.size or "\x1f" in function.size:
                 raise UsageError(f"complexity: the size of {function.name} has control characters: remove them")

@@ -24,7 +24,7 @@ def at_one_pace(pair: Pair) -> Pair:
 
     The slope is that inside the sessions of each side. It is estimated too: the values' distances from the mean of their session are
     stretched by as much as that adds to the variance of the difference. It is the pair itself without the pace of every execution, of a
-    metric that is no time or has values of 0 and below, with fewer than eight executions a side, where the paces of the sides differ by
+    metric that is not a time or has values of 0 and below, with fewer than eight executions a side, where the paces of the sides differ by
     more than chance, and where the pace tells nothing.
     """
     sides = pair.before, pair.after
