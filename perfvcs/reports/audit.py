@@ -52,12 +52,12 @@ class Tally(msgspec.Struct, frozen=True):
 class Audit:
     """What all A/A sessions together show. ``low``..``high`` is the 95 % bound on each side of the false-alarm rate.
 
-    ``checks`` is the number of independent ones: a job in a session, since what its metrics and units show is one story.
+    ``trials`` is the number of independent ones: a job in a session, since what its metrics and units show is one story.
     """
 
     revision: str
     sessions: int
-    checks: int
+    trials: int
     tallies: Sequence[Tally]
     rate: float
     low: float
@@ -67,24 +67,24 @@ class Audit:
     @property
     def refused(self) -> bool:
         """Whether a gate is not to be trusted: the rate is above the limit beyond reasonable doubt, and not by a single alarm."""
-        return self.checks >= TRIALS and self.low > LIMIT
+        return self.trials >= TRIALS and self.low > LIMIT
 
     def conclusion(self) -> str:
         """What to make of it, in a sentence."""
         if self.refused:
             return f"Too many false alarms: `perf check --gate` is refused. {CURE}"
         if self.low > LIMIT:
-            return "These were false alarms, but so few checks may be bad luck: perf check --audit again adds to them."
+            return "These were false alarms, but so few trials may be bad luck: perf check --audit again adds to them."
         if self.high > LIMIT:
             return (
-                f"Nothing speaks against a gate yet, but so few checks cannot rule out {100 * self.high:.2g} %: "
+                f"Nothing speaks against a gate yet, but so few trials cannot rule out {100 * self.high:.2g} %: "
                 "perf check --audit again adds to them."
             )
         return f"At most {100 * self.high:.2g} % of the comparisons raise a false alarm: a gate can be trusted."
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
-        many = f"{counted(self.sessions, 'session')}, {counted(self.checks, 'job')} in all"
+        many = f"{counted(self.sessions, 'session')}, {counted(self.trials, 'job')} in all"
         yield f"{self.revision} against itself, measured in turns: {many}"
         yield f"  {'':16}{'called changed':>20}{'by resampling':>18}"
         for tally in self.tallies:
@@ -105,7 +105,7 @@ class Audit:
     def json(self) -> str:
         """The same as JSON."""
         found = {
-            "revision": self.revision, "sessions": self.sessions, "checks": self.checks, "metrics": self.tallies, "rate": self.rate,
+            "revision": self.revision, "sessions": self.sessions, "trials": self.trials, "metrics": self.tallies, "rate": self.rate,
             "low": self.low, "high": self.high, "limit": LIMIT, "refused": self.refused, "suspects": self.suspects,
         }  # fmt: skip
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
@@ -167,24 +167,24 @@ def _audit(
     found = [one for one in every if series is None or one.series in series]
     if not found:
         return None
-    checks: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    trials: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     metrics: dict[str, list[ReplayRecord]] = defaultdict(list)
     for one in found:
-        checks[one.session, one.job, one.series].append(one.rate)
+        trials[one.session, one.job, one.series].append(one.rate)
         metrics[one.metric].append(one)
     tallies = [_tally(metric, metrics[metric]) for metric in sorted(metrics, key=metric_rank)]
-    rate = fmean(map(fmean, checks.values()))
-    low, high = bounds(rate, len(checks))
+    rate = fmean(map(fmean, trials.values()))
+    low, high = bounds(rate, len(trials))
     suspects = sorted((one for one in found if one.rate > SUSPICIOUS), key=lambda one: -one.rate)
     sessions = len({one.session for one in found})
-    return Audit(state.name, sessions, len(checks), [*tallies, _tally("all", found)], rate, low, high, suspects)
+    return Audit(state.name, sessions, len(trials), [*tallies, _tally("all", found)], rate, low, high, suspects)
 
 
 def _tally(name: str, records: Sequence[ReplayRecord]) -> Tally:
     return Tally(name, len(records), sum(one.called for one in records), fmean(one.rate for one in records))
 
 
-def bounds(rate: float, checks: int) -> tuple[float, float]:
+def bounds(rate: float, trials: int) -> tuple[float, float]:
     """The bounds on a true rate, each with 95 % confidence, from the mean of so many independent shares between 0 and 1.
 
     Clopper and Pearson's, as if every share were 0 or 1: shares in between scatter less, so the bounds are on the wide side.
@@ -192,7 +192,7 @@ def bounds(rate: float, checks: int) -> tuple[float, float]:
     """
     from scipy.special import betaincinv
 
-    hits = rate * checks
-    low = 0.0 if hits <= 0 else float(betaincinv(hits, checks - hits + 1, 1 - CONFIDENCE))
-    high = 1.0 if hits >= checks else float(betaincinv(hits + 1, checks - hits, CONFIDENCE))
+    hits = rate * trials
+    low = 0.0 if hits <= 0 else float(betaincinv(hits, trials - hits + 1, 1 - CONFIDENCE))
+    high = 1.0 if hits >= trials else float(betaincinv(hits + 1, trials - hits, CONFIDENCE))
     return low, high
