@@ -60,7 +60,7 @@ def test_outliers_do_not_turn_the_levels_against_the_effect() -> None:
     assert change.baseline is not None and change.target is not None and change.effect is not None
     assert change.target / change.baseline == pytest.approx(1 + change.effect)
     assert change.shift == pytest.approx(change.target - change.baseline)
-    first, second = (float(part.strip("ms ")) for part in step(change).split("->"))
+    first, second = (float(part.strip("ms ")) for part in step(change.baseline, change.target, change.unit).split("->"))
     assert second / first == pytest.approx(1 + change.effect, abs=1e-3)
 
 

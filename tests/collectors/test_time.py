@@ -338,13 +338,13 @@ def test_the_number_of_lines_bytes_and_metrics_is_bounded(tmp_path: Path, monkey
 def test_only_a_plain_file_is_read(tmp_path: Path) -> None:
     assert read_samples(tmp_path / "absent", {}, "").uid == []
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(MalformedSamples, match="not a file"):
+    with pytest.raises(MalformedSamples, match="is no longer a file"):
         read_samples(tmp_path / "pipe", {}, "")
     (tmp_path / "link").symlink_to("/dev/zero")
     with pytest.raises(MalformedSamples, match="cannot be read"):
         read_samples(tmp_path / "link", {}, "")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(MalformedSamples, match=r"not a file|cannot be read"):
+    with pytest.raises(MalformedSamples, match=r"is no longer a file|cannot be read"):
         read_samples(tmp_path / "folder", {}, "")
 
 

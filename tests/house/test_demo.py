@@ -329,7 +329,16 @@ def outside_make() -> dict[str, str]:
 def test_make_alone_lists_what_the_readme_names() -> None:
     done = subprocess.run(["make"], cwd=ROOT, env=outside_make(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert [line.split()[1] for line in done.stdout.splitlines()] == ["demo", "test", "coverage", "lint", "fresh", "clean"]
+    assert [line.split()[1] for line in done.stdout.splitlines()] == [
+        "demo",
+        "demo-curves",
+        "test",
+        "coverage",
+        "docs",
+        "lint",
+        "fresh",
+        "clean",
+    ]
 
 
 def test_set_up_without_a_fitting_python_names_the_cure(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_working_tree_that_is_measured_has_to_be_the_same(project: Project, pe
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     project.write("other", "changed again")
     said = perf("collect", "--continue", code=2)
-    assert "the working tree is not" in said.err
+    assert "the working tree is no longer" in said.err
     project.write("other", "changed")
     perf("collect", "--continue")
     assert [profile.dirty is None for profile in stored()] == [False, False]

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from samples import WALL, sample_profile
 
+from perfvcs.entries import OpenEntry
 from perfvcs.profile import Collected, Design, Environment, Job, Malformed, Metric, Processed, Profile, Resources, Stacks, decode
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -64,7 +65,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         metrics=metrics,
         resources=resources,
         stacks=stacks,
-        models=draw(st.lists(st.dictionaries(text, things, max_size=3), max_size=2)),
+        models=draw(st.lists(st.builds(OpenEntry, st.dictionaries(text, things, max_size=3)), max_size=2)),
         postprocessors=draw(st.lists(st.builds(Processed, text, st.dictionaries(text, things, max_size=2)), max_size=2)),
     )
 
