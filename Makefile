@@ -1,4 +1,4 @@
-# make demo    measure eight releases of a real package, check neighbours, write the pages (about five minutes)
+# make demo    measure eight releases of a real package, check neighbours, write the pages (three minutes with its set-up)
 # make demo-curves  the same of a skip list in Python and C++, every call against its size
 # make test    lint, types and every test; with ARGS only pytest with these: make test ARGS='-k store'
 # make coverage  the branches of the rooms that judge, in the process of their own tests; with ARGS=--all of everything, in all processes (slow)
