@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Observations, Run
+from perfvcs.collectors._shared.execution import executed
 from perfvcs.collectors.counters.metrics import MACHINE, sampled
 from perfvcs.collectors.counters.service import Running, Service
 from perfvcs.errors import UsageError
-from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+from perfvcs.launcher.execution import Execution, name_command
 from perfvcs.launcher.samples import VARIABLE, MalformedSamples, ReportedSamples, read_samples
 from perfvcs.profile import Metric
 from perfvcs.text.words import counted
@@ -219,15 +220,7 @@ class _Load:
 
 def _launch(run: Run, started: Callable[[int], None]) -> Execution:
     env = {**run.env, VARIABLE: str(run.scratch / FILE)}
-    try:
-        execution = launcher.launch(
-            run.argv, cwd=run.cwd, env=env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, started=started
-        )
-    except LaunchError as error:
-        raise CollectError(str(error), lasting=error.lasting) from None
-    if reason := failure(run.argv, execution, run.timeout):
-        raise CollectError(reason, lasting=execution.timed_out)
-    return execution
+    return executed(run, env=env, started=started)
 
 
 def _totals(execution: Execution) -> dict[str, float | None]:

@@ -8,13 +8,14 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from perfvcs import launcher, linuxperf
+from perfvcs import linuxperf
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import executed
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.instructions.counts import Context, Counts
 from perfvcs.collectors.instructions.program import check_program
 from perfvcs.collectors.instructions.setting import addresses_can_be_fixed, environment
-from perfvcs.launcher.execution import LaunchError, failure, name_command
+from perfvcs.launcher.execution import name_command
 
 EVENT = "instructions:u"
 LARGEST_ANSWER = 1 << 16  # bytes of perf's answer
@@ -54,15 +55,8 @@ def record(run: Run, folder: Path) -> Counts:
         raise CollectError(unavailable() or "there is no Linux perf: apt install linux-perf", lasting=True)
     check_program(run.argv)
     answer = folder / "answer"
-    try:
-        execution = launcher.launch(
-            [program, *_options(answer), *WRAPPED, *run.argv], cwd=run.cwd, env=environment(run.env), timeout=run.timeout,
-            cpus=run.cpus, aslr=run.aslr and not addresses_can_be_fixed(),
-        )  # fmt: skip
-    except LaunchError as error:
-        raise CollectError(str(error), lasting=error.lasting) from None
-    if reason := failure(run.argv, execution, run.timeout):
-        raise CollectError(reason, lasting=execution.timed_out)
+    aslr = run.aslr and not addresses_can_be_fixed()
+    executed(run, [program, *_options(answer), *WRAPPED, *run.argv], env=environment(run.env), aslr=aslr)
     count = _count(answer)
     if count is None:
         raise CollectError(f"{name_command(run.argv)}: Linux perf counted no instructions: give this job the tool callgrind")

@@ -15,13 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.instructions import callgrind, inside
 from perfvcs.collectors.instructions.counts import Counts, combine
 from perfvcs.collectors.instructions.program import check_program
 from perfvcs.collectors.instructions.setting import addresses_can_be_fixed, environment
-from perfvcs.launcher.execution import LaunchError, failure, name_command
+from perfvcs.launcher.execution import failure, name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
 Tool = Literal["callgrind", "cachegrind"]
@@ -73,13 +73,9 @@ def record(run: Run, tool: Tool, folder: Path) -> Counts:
     options = [f"--tool={tool}", f"--{tool}-out-file={out}/counts.%p", f"--log-file={out}/log.%p", *COMMON]
     if tool == "callgrind":
         options += OF_CALLGRIND
-    try:
-        execution = launcher.launch(
-            [program, *options, "--", *run.argv], cwd=run.cwd, env=environment(run.env, zero), timeout=run.timeout,
-            cpus=run.cpus, aslr=run.aslr and not addresses_can_be_fixed(),
-        )  # fmt: skip
-    except LaunchError as error:
-        raise CollectError(str(error), lasting=error.lasting) from None
+    execution = launched(
+        run, [program, *options, "--", *run.argv], env=environment(run.env, zero), aslr=run.aslr and not addresses_can_be_fixed()
+    )
     if reason := failure(run.argv, execution, run.timeout):
         unknown = UNKNOWN if execution.signal == signal.SIGILL else ""
         raise CollectError(

@@ -5,29 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from perfvcs import launcher
-from perfvcs.collector import CollectError, Run
-from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+from perfvcs.collector import CollectError
+from perfvcs.launcher.execution import name_command
 
 LARGEST_PROGRAM = 1 << 31  # bytes of a program that is looked into
-
-
-def execute(run: Run, variables: Mapping[str, str]) -> Execution:
-    """Execute the command with more environment variables; raises CollectError when it fails."""
-    try:
-        execution = launcher.launch(
-            run.argv, cwd=run.cwd, env={**run.env, **variables}, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
-        )
-    except LaunchError as error:
-        raise CollectError(str(error), lasting=error.lasting) from None
-    if reason := failure(run.argv, execution, run.timeout):
-        raise CollectError(reason, lasting=execution.timed_out)
-    return execution
 
 
 def check(program: str) -> list[str]:

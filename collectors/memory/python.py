@@ -13,9 +13,9 @@ from typing import Literal
 import msgspec
 
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import executed
 from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.heap import AllocationRequest, Heap, RecordingInterpreter
-from perfvcs.collectors.memory.program import execute
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 
@@ -34,7 +34,7 @@ def record(run: Run, request: AllocationRequest, recorder: Recorder = "auto") ->
     folder = run.scratch / "heap"
     folder.mkdir()
     try:
-        execute(run, _environment(run, request, recorder, folder))
+        executed(run, env={**run.env, **_environment(run, request, recorder, folder)})
     except CollectError as error:
         if recorder == "tracemalloc" or not LOST_FILE.search(str(error)):
             raise

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import executed
 from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.census import heap
 from perfvcs.collectors.memory.heap import AllocationRequest, Heap
-from perfvcs.collectors.memory.program import check, execute
+from perfvcs.collectors.memory.program import check
 from perfvcs.collectors.memory.trail import FOREIGN, read
 from perfvcs.launcher.execution import name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
@@ -25,7 +26,7 @@ def record(run: Run, request: AllocationRequest) -> Heap:
     folder = run.scratch / "memory"
     folder.mkdir()
     preload = ":".join(filter(None, (str(library), run.env.get("LD_PRELOAD"))))
-    execute(run, {"LD_PRELOAD": preload, VARIABLE: str(folder), f"{VARIABLE}_DEPTH": str(request.depth)})
+    executed(run, env={**run.env, "LD_PRELOAD": preload, VARIABLE: str(folder), f"{VARIABLE}_DEPTH": str(request.depth)})
     try:
         trails = read(folder)
     except CollectError as error:

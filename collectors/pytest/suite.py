@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.pytest import inside
 from perfvcs.collectors.pytest.notes import PytestNotes, read_notes
 from perfvcs.collectors.pytest.root import options
 from perfvcs.environment import PADDING
-from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+from perfvcs.launcher.execution import Execution, failure, name_command
 
 PLUGIN, VARIABLE = "perfvcs_pytest", "PERFVCS_TESTING"
 SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest
@@ -31,12 +31,7 @@ def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
     environment, restored = _environment(run, folder)
     request = {"mode": mode, "folder": str(folder), "root": str(run.cwd), "environment": restored, **asked}
     (folder / "request").write_text(json.dumps(request), encoding="utf-8")
-    try:
-        execution = launcher.launch(
-            run.argv, cwd=run.cwd, env=environment, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr
-        )  # fmt: skip
-    except LaunchError as error:
-        raise CollectError(str(error), lasting=error.lasting) from None
+    execution = launched(run, env=environment)
     notes = read_notes(folder)
     if reason := _problem(run, execution, notes):
         raise CollectError(reason, lasting=execution.timed_out)

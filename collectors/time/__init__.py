@@ -90,7 +90,8 @@ class Time:
     def collect(self, run: Run) -> Observations:
         """Execute once, and again while the execution was delayed and ``repeat`` allows; raises CollectError."""
         from perfvcs import launcher
-        from perfvcs.launcher.execution import LaunchError, failure, name_command
+        from perfvcs.collectors._shared.execution import executed
+        from perfvcs.launcher.execution import name_command
         from perfvcs.launcher.samples import VARIABLE, MalformedSamples, read_samples
 
         found = Observations(values={name: [] for name in self.metrics}, metrics=dict(self.metrics))
@@ -98,20 +99,7 @@ class Time:
             found.warnings.append(reason)
         for attempt in range(self.repeat + 1):
             path = run.scratch / f"samples-{attempt}.jsonl"
-            try:
-                execution = launcher.launch(
-                    run.argv,
-                    cwd=run.cwd,
-                    env={**run.env, VARIABLE: str(path)},
-                    timeout=run.timeout,
-                    cpus=run.cpus,
-                    aslr=run.aslr,
-                    pace=True,
-                )
-            except LaunchError as error:
-                raise CollectError(str(error), lasting=error.lasting) from None
-            if reason := failure(run.argv, execution, run.timeout):
-                raise CollectError(reason, lasting=execution.timed_out)
+            execution = executed(run, env={**run.env, VARIABLE: str(path)}, pace=True)
             try:
                 samples = read_samples(path, METRICS, run.uid)
             except MalformedSamples as error:

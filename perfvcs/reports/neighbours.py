@@ -132,4 +132,4 @@ def _measured(repository: Repository, commits: Sequence[str]) -> list[State]:
         repository.state(commit) if commit in changed else State(commit) for commit in repository.with_profiles(commits[:-1])
     ]
     found = [state for state in older if (state.filed, state.dirty) != (newest.filed, newest.dirty)]
-    return [*found, newest] if repository.measured(newest) else found
+    return [*found, newest] if repository.index.counts([newest.filed]) else found

@@ -44,10 +44,10 @@ class Interrupted(CollectError):
 
 
 @dataclass(frozen=True)
-class Records:
-    """The rows of all processes of one execution, by function and in order; durations and costs in seconds, durations net.
+class CallColumns:
+    """Recorded calls of all processes of one execution, by function and in order.
 
-    ``start`` is by CLOCK_MONOTONIC, in ns; ``unfinished`` has the number of calls that did not end, by function.
+    ``start`` is by CLOCK_MONOTONIC, in ns; durations (net) and costs are in seconds; ``rate`` is the number of calls that a row stands for.
     """
 
     function: NDArray[np.int64]
@@ -57,6 +57,12 @@ class Records:
     duration: NDArray[np.float64]
     cost: NDArray[np.float64]
     rate: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Records(CallColumns):
+    """The calls that the hooks in interpreters recorded; ``unfinished`` has the number of calls that did not end, by function."""
+
     unfinished: NDArray[np.int64]
 
 

@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, Function, RecordingRequest
 from perfvcs.collectors.complexity.calls.recording import Interrupted
 from perfvcs.collectors.complexity.native.reading import Unresolved, reading
-from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+from perfvcs.launcher.execution import Execution, failure, name_command
 from perfvcs.launcher.pace import Pace
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
@@ -170,12 +170,7 @@ def _calls(run: Run, request: RecordingRequest, selection: Selection, preloaded:
 def _execute(run: Run, folder: Path, preloaded: Path) -> Execution:
     preload = ":".join(filter(None, (str(preloaded), run.env.get("LD_PRELOAD"))))
     environment = {**run.env, "LD_PRELOAD": preload, VARIABLE: str(folder / "request")}
-    try:
-        return launcher.launch(
-            run.argv, cwd=run.cwd, env=environment, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
-        )
-    except LaunchError as error:
-        raise CollectError(str(error), lasting=error.lasting) from None
+    return launched(run, env=environment, pace=True)
 
 
 def _check_loaded(run: Run, folder: Path) -> None:

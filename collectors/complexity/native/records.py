@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared.recording import read_at_most
-from perfvcs.collectors.complexity.calls.recording import numbers
+from perfvcs.collectors.complexity.calls.recording import CallColumns, numbers
 from perfvcs.collectors.complexity.calls.sampling import one_sample
 
 if TYPE_CHECKING:
@@ -48,16 +48,9 @@ class Losses:
 
 
 @dataclass(frozen=True)
-class CallRows:
-    """Columns of all processes, by function and in order; ``start`` by CLOCK_MONOTONIC in ns, durations (net) and costs in seconds."""
+class CallRows(CallColumns):
+    """The calls that the runtime recorded, and how many it lost."""
 
-    function: NDArray[np.int64]
-    number: NDArray[np.int64]
-    start: NDArray[np.float64]
-    size: NDArray[np.float64]
-    duration: NDArray[np.float64]
-    cost: NDArray[np.float64]
-    rate: NDArray[np.float64]
     losses: Losses = field(default_factory=Losses)
 
 

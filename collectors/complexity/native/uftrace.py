@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.calls.recording import Interrupted
 from perfvcs.collectors.complexity.calls.sampling import one_sample
 from perfvcs.collectors.complexity.native.reading import Unresolved
-from perfvcs.launcher.execution import LaunchError, failure, name_command
+from perfvcs.launcher.execution import failure, name_command
 from perfvcs.launcher.pace import Pace
 
 if TYPE_CHECKING:
@@ -66,12 +66,7 @@ def record(run: Run, request: RecordingRequest) -> Calls:
         argv += ["-P", f"^{re.escape(one.symbol)}$"]
         if one.steps:
             argv += ["-A", f"{one.symbol}@{_argument(one.steps)}"]
-    try:
-        execution = launcher.launch(
-            [*argv, *run.argv], cwd=run.cwd, env=run.env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
-        )
-    except LaunchError as error:
-        raise CollectError(str(error), lasting=error.lasting) from None
+    execution = launched(run, [*argv, *run.argv], pace=True)
     reason = failure(run.argv, execution, run.timeout)
     calls = _read(folder, targets, request, warnings, run, execution.pace or Pace())
     if reason is not None:

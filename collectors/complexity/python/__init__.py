@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs import launcher
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.calls.recording import Interrupted, Records, read
@@ -19,7 +19,7 @@ from perfvcs.collectors.complexity.python.extension import SLOW, compiled_record
 from perfvcs.collectors.complexity.python.notes import RecorderNotes, Timed, read_notes
 from perfvcs.collectors.complexity.python.place import FunctionLocation
 from perfvcs.collectors.complexity.python.questions import check_defined, remarks
-from perfvcs.launcher.execution import Execution, LaunchError, failure, name_command
+from perfvcs.launcher.execution import Execution, failure, name_command
 from perfvcs.launcher.pace import Pace
 
 if TYPE_CHECKING:
@@ -96,12 +96,7 @@ def environment(run: Run, folder: Path) -> dict[str, str]:
 
 def execute(run: Run, folder: Path) -> Execution:
     """Run the command with the recorder in its interpreters; raises CollectError."""
-    try:
-        return launcher.launch(
-            run.argv, cwd=run.cwd, env=environment(run, folder), timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, pace=True
-        )
-    except LaunchError as error:
-        raise CollectError(str(error), lasting=error.lasting) from None
+    return launched(run, env=environment(run, folder), pace=True)
 
 
 def check_started(run: Run, notes: RecorderNotes) -> None:
