@@ -29,7 +29,7 @@ from noise import METRICS, NOISES, TRUE, Array, Recorded, benches, drift_apart, 
 from perfvcs.check.case import Case
 from perfvcs.check.change import Change
 from perfvcs.check.matching import match
-from perfvcs.check.methods import Method, load, names
+from perfvcs.check.method import Method, load, names
 from perfvcs.check.rows import ProfileRows
 from perfvcs.errors import PerfError
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources

@@ -58,7 +58,7 @@ def compare(
     from perfvcs.check.bounds import settle
     from perfvcs.check.failures import unreliable
     from perfvcs.check.matching import match
-    from perfvcs.check.methods import prepared
+    from perfvcs.check.method import prepared
     from perfvcs.check.rows import ProfileRows
     from perfvcs.rules import Rules
 

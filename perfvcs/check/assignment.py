@@ -6,14 +6,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.bounds import Key, key
-from perfvcs.check.methods import load, prepared
+from perfvcs.check.method import load, prepared
 from perfvcs.rules import Rule, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.check.case import Case
-    from perfvcs.check.methods import Method
+    from perfvcs.check.method import Method
 
 
 class Assigned(NamedTuple):

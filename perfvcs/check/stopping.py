@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check import compare
-from perfvcs.check.methods.log_median import FEWEST_EXECUTIONS
+from perfvcs.check.reasons import FEWEST_EXECUTIONS
 from perfvcs.statistics.interim import PAIRS, level, schedule
 
 if TYPE_CHECKING:

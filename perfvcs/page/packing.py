@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
 Backend = Literal["canvas", "svg"]
-PRIVATE = ("_property_values", "_unstable_default_values")  # of bokeh's models; setup.cfg has the versions that were tried
+PRIVATE = ("_property_values", "_unstable_default_values")  # of bokeh's models; tried with 3.9.2
 
 
 class Packed(NamedTuple):

@@ -18,7 +18,7 @@ from perfvcs.check import WORDS, Report, compare
 from perfvcs.check.bounds import within
 from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
-from perfvcs.check.methods import Method, load, names
+from perfvcs.check.method import Method, load, names
 from perfvcs.check.text import text
 from perfvcs.profile import Metric, Profile, Resources
 

@@ -18,7 +18,7 @@ from perfvcs.check.curves.curve import Sides, share
 from perfvcs.check.curves.finding import orders, sentence
 from perfvcs.check.curves.replication import lines
 from perfvcs.check.matching import match
-from perfvcs.check.methods import load
+from perfvcs.check.method import load
 from perfvcs.check.methods.curves import Curves
 from perfvcs.check.points import points
 from perfvcs.check.rows import ProfileRows
@@ -233,7 +233,8 @@ def test_fewer_than_five_executions_raise_no_more_than_suspicion() -> None:
 def test_curves_measured_apart_need_a_history() -> None:
     old, new = noisy(LOG, 1), noisy(1.2 * LOG, 2)
     change = verdict(old, new, paired=False)
-    assert (change.word, change.reason) == ("suspected", "measured apart, with no history of how much sessions differ")
+    reason = "the two sides come from different sessions, and how much sessions differ is not known yet"
+    assert (change.word, change.reason) == ("suspected", reason)
     assert verdict(old, noisy(LOG, 2), paired=False).word == "inconclusive"
     known = profile(old, SIZES)
     unit = Unit(known.job.key, known.environment.fingerprint, "search", None, "wall")

@@ -22,7 +22,7 @@ from conftest import ROOT, script
 from pictures import refusal
 
 from perfvcs import plugins
-from perfvcs.check.methods import names
+from perfvcs.check.method import names
 from perfvcs.cli import group
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

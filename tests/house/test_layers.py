@@ -38,7 +38,6 @@ LAYERS = (  # docs/architecture.md draws the same
     {"entry"},
     {"__main__"},
 )
-TIED = ("check",)  # rooms with folders that import each other
 FAMILIES = {"collectors", "postprocessors", "views"}
 NOT_FOR_FAMILIES = {
     "store",
@@ -103,9 +102,7 @@ def test_the_arrows_between_rooms_point_one_way():
 
 
 def test_folders_inside_a_room_are_not_tied_either():
-    """But for those that are known to be; none may be added."""
-    for circle in rooms().circles(house().arrows):
-        assert any(all(known in room.split(".") for room in circle) for known in TIED), f"a circle: {', '.join(sorted(circle))}"
+    assert [sorted(circle) for circle in rooms().circles(house().arrows)] == []
 
 
 def test_the_page_of_the_architecture_names_every_room_and_no_other(graph):
@@ -118,6 +115,12 @@ def test_the_page_of_the_architecture_names_every_room_and_no_other(graph):
     assert rooms - FAMILIES <= {*named, *beside}, "rooms that the page does not name"
     assert set(named) <= rooms, "rooms that are not there"
     assert {*families} == FAMILIES | {"perfvcs"}, "the families"
+
+
+def test_the_page_of_the_architecture_names_no_file_that_is_gone():
+    named = re.findall(r"\b(\w+\.(?:py|js|c))\b", (ROOT / "docs" / "architecture.md").read_text())
+    there = {path.name for top in ("perfvcs", *sorted(FAMILIES), "docs", "tests") for path in (ROOT / top).rglob("*.*")}
+    assert [name for name in named if name not in there] == []
 
 
 def test_no_module_imports_itself_in_a_circle(graph):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.methods import PairMethod
+from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
 from perfvcs.check.statement import direction, state
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.curve import FittedCurves, Sides, fitted, share
-from perfvcs.check.methods import Method
+from perfvcs.check.method import Method
 from perfvcs.check.statement import direction, finite, levels
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from perfvcs.check.case import prepare
 from perfvcs.check.deltas import CALLS
-from perfvcs.check.methods import Method
+from perfvcs.check.method import Method
 from perfvcs.check.methods.deterministic import Deterministic
 from perfvcs.check.methods.log_median import LogMedian
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import Change
 from perfvcs.check.curves.curve import Sides, share
 from perfvcs.check.curves.judgement import NO_RATIO, judged, unknown
-from perfvcs.check.methods import Method
+from perfvcs.check.method import Method
 from perfvcs.check.statement import direction
 
 if TYPE_CHECKING:

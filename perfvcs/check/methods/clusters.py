@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.change import Change, Word
-from perfvcs.check.methods import PairMethod
-from perfvcs.check.methods.log_median import ALONE, DISCOVERIES, FEWEST_EXECUTIONS, TOO_FEW_EXECUTIONS
+from perfvcs.check.method import PairMethod
+from perfvcs.check.methods.log_median import DISCOVERIES
+from perfvcs.check.reasons import ALONE, FEWEST_EXECUTIONS, TOO_FEW_EXECUTIONS
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.sampled import ScaledSample, grouped_means, samples
 from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.case import decided_change, prepare
 from perfvcs.check.change import Change, Cluster, Word
-from perfvcs.check.methods import Method
+from perfvcs.check.method import Method
 from perfvcs.check.statement import finite
 from perfvcs.profile import is_derived
 from perfvcs.summary import has_totals

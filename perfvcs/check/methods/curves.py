@@ -19,18 +19,9 @@ from perfvcs.check.curves.finding import orders, outgrows, sentence
 from perfvcs.check.curves.multiple import multiple
 from perfvcs.check.curves.replacement import replaced
 from perfvcs.check.curves.replication import coefficients, lines
-from perfvcs.check.methods import Method
-from perfvcs.check.methods.log_median import (
-    ALONE,
-    APART,
-    DISCOVERIES,
-    FEWEST_EXECUTIONS,
-    NO_ORDER,
-    ONE_ORDER,
-    PERIOD,
-    TOO_FEW_EXECUTIONS,
-    LogMedian,
-)
+from perfvcs.check.method import Method
+from perfvcs.check.methods.log_median import DISCOVERIES, PERIOD, LogMedian
+from perfvcs.check.reasons import ALONE, APART, FEWEST_EXECUTIONS, NO_ORDER, ONE_ORDER, TOO_FEW_EXECUTIONS
 from perfvcs.check.samples.clock import finest, is_coarse, too_coarse
 from perfvcs.check.samples.estimate import VETO
 from perfvcs.check.sessions import EarlierSessions, Unit

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.case import prepare
-from perfvcs.check.methods import PairMethod
+from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
 from perfvcs.check.statement import direction, finite, state
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import Change, Word
 from perfvcs.check.curves.curve import Sides, share
 from perfvcs.check.curves.judgement import judged
-from perfvcs.check.methods import Method
+from perfvcs.check.method import Method
 from perfvcs.check.statement import direction
 from perfvcs.statistics.deviation import NORMAL
 

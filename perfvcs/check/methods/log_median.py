@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.change import Change, Word
-from perfvcs.check.methods import PairMethod
+from perfvcs.check.method import PairMethod
+from perfvcs.check.reasons import ALONE, APART, FEWEST_EXECUTIONS, NO_ORDER, ONE_ORDER, TOO_FEW_EXECUTIONS
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates
 from perfvcs.check.samples.level import standing
@@ -26,16 +27,9 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Pair
 
-FEWEST_EXECUTIONS = 5  # executions a side, or pairs
 DISCOVERIES = 0.05
 PERIOD = 0.2  # no period effect is larger
 SLACK = 1e-9  # share of a clock's step that logarithms round
-
-ALONE = "a single {} has no spread: at least 5, better 10"
-TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
-APART = "measured apart, with no history of how much sessions differ"
-ONE_ORDER = "the same side was measured first in every pair, or in all but one, so the order may have done it"
-NO_ORDER = "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the order did it"
 SINGLE = 0.999  # confidence of a single value's range
 EARLIER = "against the level of {} earlier commits"
 FEW_EARLIER = "only {} earlier commits are at the present level: at least 10"

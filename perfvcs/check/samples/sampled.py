@@ -10,8 +10,8 @@ from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.bounds import Undecided, explained, stated
-from perfvcs.check.methods import PairMethod
-from perfvcs.check.methods.log_median import ALONE
+from perfvcs.check.method import PairMethod
+from perfvcs.check.reasons import ALONE
 from perfvcs.check.samples.clock import STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.scale import mean, share
 from perfvcs.check.statement import Three, direction, state

@@ -1,0 +1,97 @@
+"""The contract of the methods of comparison, and how one is found by its name.
+
+Each file in ``methods/`` is one, named like it (``log_median.py`` is ``log-median``): a frozen dataclass derived from ``Method`` or
+``PairMethod``, called like its file in capitals (``LogMedian``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+from perfvcs.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.check.case import Case, Pair
+    from perfvcs.check.change import Change
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """What every method gets: the smallest relative effect that counts, the confidence of intervals, the p-value that a change
+    needs. A published method that has a threshold or a level of its own keeps to that.
+
+    ``asked`` says that somebody asked for this very ``delta``, so that no method may take another one.
+    """
+
+    delta: float = 0.01
+    confidence: float = 0.99
+    alpha: float = 0.01
+    asked: bool = False
+
+    def least(self, case: Case, level: float) -> float:
+        """The smallest effect that counts of a case at a level of its baseline: what was asked for, else what is usual for the metric."""
+        from perfvcs.check.deltas import usual
+
+        return self.delta if self.asked or self.delta != Method.delta else usual(case).of(level)
+
+    @abstractmethod
+    def compare(self, cases: Sequence[Case]) -> list[Change]:
+        """At least one change per case that the method can tell something about; together they are one family of comparisons."""
+
+
+@dataclass(frozen=True)
+class PairMethod(Method):
+    """A method that compares the executions of one size at a time; it has nothing to say of profiles of counters."""
+
+    def compare(self, cases: Sequence[Case]) -> list[Change]:
+        """One change per size."""
+        pairs: list[Pair] = []
+        decided: list[Change] = []
+        for case in cases:
+            if not case.counters:
+                found, rest = case.pairs()
+                pairs += found
+                decided += rest
+        return [*self.judge(pairs), *decided]
+
+    @abstractmethod
+    def judge(self, pairs: Sequence[Pair]) -> list[Change]:
+        """One change per pair, in their order."""
+
+
+def names() -> list[str]:
+    """The names of all methods, those of other packages under the entry point group ``perfvcs.methods`` behind our own."""
+    from perfvcs.plugins import foreign
+
+    own = _own()
+    return own + sorted(set(foreign("methods")) - set(own))
+
+
+def _own() -> list[str]:
+    return sorted(module.name.replace("_", "-") for module in iter_modules([str(Path(__file__).parent / "methods")]))
+
+
+def load(name: str) -> type[Method]:
+    """The method of that name; raises UsageError with the likely one."""
+    if name not in _own():
+        from perfvcs.plugins import foreign
+
+        if name not in (others := foreign("methods")):
+            raise UsageError(f"there is no method `{name}`{nearest(name, names())}")
+        loaded: type[Method] = others[name].load()
+        return loaded
+    module = import_module(f"perfvcs.check.methods.{name.replace('-', '_')}")
+    found: type[Method] = getattr(module, name.title().replace("-", ""))
+    return found
+
+
+def prepared(name: str, delta: float | None, confidence: float, alpha: float) -> Method:
+    """The method of that name with its parameters, ``delta`` None being the usual one; raises UsageError for an unknown name."""
+    return load(name)(Method.delta if delta is None else delta, confidence, alpha, asked=delta is not None)
