@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """The mean of each unit and size with its interval, where measurements of one execution depend on each other.
+    """Computes the mean of each unit and size with its interval, allowing for measurements that depend on their execution.
 
-    Of each execution ``draws`` resamples with replacement of a ``share`` of its measurements are taken; the median of their means, and
-    that of the variances of as many others, stand for the execution. The entry has, in the metric's unit and its square, the ``mean`` of
-    the executions, the variance ``within`` them and ``between`` them, and the ``confidence`` ``interval`` of the mean, by Student's t
-    with one degree of freedom less than executions; null where a single execution or measurement cannot tell. A unit of more than 32
-    sizes is left out, as a mean over a curve says nothing. One far value moves the median resample unless ``share`` is below .69. ``of``
-    names the metrics, all that are judged without it. ``seed`` makes the draws repeatable. Source: Kalibera, Bulej, Tuma 2005, section
-    4.2.
+    Each execution is represented by the median of the means of ``draws`` resamples, each drawn with replacement from a ``share`` of its
+    measurements, and by the median of the variances of as many others. The entry holds, in the metric's unit and its square, the
+    ``mean`` of the executions, the variances ``within`` and ``between`` them, and the ``confidence`` ``interval`` of the mean
+    (Student's t, one degree of freedom less than executions). What a single execution or measurement cannot show is null. Units of more
+    than 32 sizes are left out, since a mean over a curve says nothing. A single outlier moves the median resample unless ``share`` is
+    below .69. ``of`` names the metrics (by default, all that are judged). ``seed`` makes the draws repeatable. Source: Kalibera, Bulej,
+    Tuma 2005, section 4.2.
     """
 
     draws: int = 100

@@ -25,17 +25,18 @@ MEASURES = ("absolute", "relative")
 
 @dataclass(frozen=True)
 class Clusterizer:
-    """Numbers the clusters of each unit, from that of the least values on.
+    """Numbers the clusters of each unit, starting at the smallest values.
 
-    ``strategy``: ``mixture`` finds up to ``most`` normal distributions, by the BIC as many as there are, such as cache hits and misses
-    (of logarithms where all values are positive; of 1,000 values of a unit, which then tell where all others belong). ``sort-order``
-    gives every value its rank, equal values the same. ``sliding-window`` begins a cluster at the least value that has none, and takes the
-    next ones while they are at most ``height`` above it and at most ``width`` rows; equal values stay together. ``height_measure``:
-    ``absolute``, in the metric's unit, or ``relative``, as a share of the unit's range of values; ``width_measure``: ``absolute``, rows,
-    or ``relative``, as a share of the unit's rows. Without either option the height is .1 of the range. ``by`` is what is clustered:
-    ``value``, or ``size``, whose column is ``size.cluster``. ``of`` names the metrics, all that are judged without it. The result is the
-    column ``<metric>.cluster``, null where there is no value or the execution was repeated; as the x of other postprocessors it serves
-    where there are no sizes. Sources: the clusterizer of Perun; Fraley, Raftery 2002.
+    ``strategy``: ``mixture`` fits up to ``most`` normal distributions and keeps as many as the BIC supports, such as cache hits and
+    misses (on logarithms if all values are positive; on 1,000 values of a unit, which then classify the others). ``sort-order`` gives
+    every value its rank; equal values share one. ``sliding-window`` starts a cluster at the smallest value that is in none, and adds
+    the next values while they are at most ``height`` above it and at most ``width`` rows; equal values stay together.
+    ``height_measure``: ``absolute``, in the metric's unit, or ``relative``, as a share of the unit's range of values;
+    ``width_measure``: ``absolute``, in rows, or ``relative``, as a share of the unit's rows. Without either option the height is .1 of
+    the range. ``by`` names what is clustered: ``value``, or ``size``, which gives the column ``size.cluster``. ``of`` names the metrics
+    (by default, all that are judged). The result is the column ``<metric>.cluster``, null where the value is missing or the execution
+    was repeated; where there are no sizes, other postprocessors can use it as x. Sources: the clusterizer of Perun; Fraley, Raftery
+    2002.
     """
 
     strategy: str = "mixture"

@@ -26,16 +26,16 @@ MODES = ("estimator", "method", "user")
 
 @dataclass(frozen=True)
 class KernelRegression:
-    """A smooth curve over the sizes of each unit, by a normal kernel.
+    """Fits a smooth curve over the sizes of each unit, with a normal kernel.
 
-    ``estimate``: ``ll`` fits a line about each size (local linear), ``lc`` takes the weighted mean (local constant, Nadaraya-Watson).
-    ``mode`` says where the bandwidth comes from: ``method``, a rule (``rule`` is scott or silverman, of the rows and the spread of their
-    sizes, as scipy has it); ``estimator``, statsmodels by ``criterion``, cross-validation (cv_ls) or aic, from at most 100 rows of a unit
-    (30 of very many units), since its time grows with their square; ``user``, the given ``bandwidth`` in the unit of x. The entry says
-    which (``bandwidth_by``): a unit of fewer than five rows or sizes, of equal values, or for which the search ends nowhere, has the
-    rule's. Above 400 sizes of a unit these are drawn together to 400 equal cells first. ``of`` names the metrics, all that are judged
-    without it; ``by`` is what x is. Sources: Nadaraya, Watson 1964; Fan 1992; Hurvich, Simonoff, Tsai 1998 for aic; the kernel regression
-    of Perun.
+    ``estimate``: ``ll`` fits a line around each size (local linear), ``lc`` takes the weighted mean (local constant, Nadaraya-Watson).
+    ``mode`` chooses the source of the bandwidth: ``method``, a rule of thumb (``rule`` is scott or silverman, from the number of rows
+    and the spread of their sizes, as in scipy); ``estimator``, statsmodels with a ``criterion``, cross-validation (cv_ls) or aic, on at
+    most 100 rows of a unit (30 if there are very many units), since its time grows with their square; ``user``, the given ``bandwidth``
+    in the unit of x. The entry records the source (``bandwidth_by``): units with fewer than five rows or sizes, with equal values, or
+    for which the search fails use the rule. Units with more than 400 sizes are first binned into 400 equal cells. ``of`` names the
+    metrics (by default, all that are judged); ``by`` names the column of x. Sources: Nadaraya, Watson 1964; Fan 1992; Hurvich,
+    Simonoff, Tsai 1998 for aic; the kernel regression of Perun.
     """
 
     mode: str = "method"

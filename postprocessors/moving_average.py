@@ -28,15 +28,16 @@ DECAYS = ("alpha", "com", "span", "halflife")
 
 @dataclass(frozen=True)
 class MovingAverage:
-    """A running mean, median or exponential average over the sizes of each unit.
+    """Computes a running mean, median or exponential average over the sizes of each unit.
 
-    ``kind``: ``mean`` and ``median`` are those of a window about each size, ``exponential`` is a mean of the sizes up to each, which
-    weigh less the more sizes lie between. ``window`` is a number of rows: at each size the window holds all of its rows, and on either
-    side half of those that are missing; rows of one size are never separated, and at the ends the window is cut off. Without it each unit
-    has its own, which predicts best the rows left out one by one (by the mean). The decay of ``exponential`` is one of ``alpha`` (the
-    weight of the newest size), ``com`` (alpha = 1 / (1 + com)), ``span`` (2 / (1 + span)) or ``halflife`` (1 - 2^(-1 / halflife));
-    without any, each unit has the one that predicts best each size from those before. A size weighs as much as it has rows. ``of`` names
-    the metrics, all that are judged without it; ``by`` is what x is. Sources: the moving average of Perun; leave-one-out: Stone 1974.
+    ``kind``: ``mean`` and ``median`` use a window around each size; ``exponential`` is a mean of the sizes up to each one, whose
+    weights fall with the number of sizes in between. ``window`` is a number of rows: at each size the window holds all rows of that
+    size, and on either side half of the rest; rows of one size are never separated, and the window is cut off at the ends. By default
+    each unit gets the window that best predicts rows left out one by one (with the mean). The decay of ``exponential`` is given by one
+    of ``alpha`` (the weight of the newest size), ``com`` (alpha = 1 / (1 + com)), ``span`` (2 / (1 + span)) or ``halflife`` (1 - 2^(-1
+    / halflife)); by default each unit gets the decay that best predicts each size from those before it. Sizes are weighted by their
+    number of rows. ``of`` names the metrics (by default, all that are judged); ``by`` names the column of x. Sources: the moving
+    average of Perun; leave-one-out: Stone 1974.
     """
 
     kind: str = "mean"

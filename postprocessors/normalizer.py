@@ -22,12 +22,12 @@ WAYS = ("max", "minmax", "zscore")
 
 @dataclass(frozen=True)
 class Normalizer:
-    """Scales the values of each unit, so that units can be compared by their shape.
+    """Scales the values of each unit, so that units can be compared by shape.
 
-    ``by``: ``max`` divides by the largest magnitude of the unit, as published; ``minmax`` maps its least value to 0 and its largest to 1;
-    ``zscore`` subtracts its mean and divides by its standard deviation. A unit without any spread is 0 (by ``max``: 1, or 0 where all are
-    0). ``of`` names the metrics; all that are judged without it. The result is the column ``<metric>.normalized``, null where the
-    value is missing or its execution was repeated. Source: the normalizer of Perun.
+    ``by``: ``max`` divides by the largest magnitude of the unit, as published; ``minmax`` maps the smallest value to 0 and the largest
+    to 1; ``zscore`` subtracts the mean and divides by the standard deviation. A unit without spread becomes 0 (with ``max``: 1, or 0 if
+    all values are 0). ``of`` names the metrics (by default, all that are judged). The result is the column ``<metric>.normalized``,
+    null where the value is missing or its execution was repeated. Source: the normalizer of Perun.
     """
 
     by: str = "max"

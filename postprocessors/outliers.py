@@ -34,18 +34,18 @@ ROUNDS = 3  # of fitting the model without what was found
 
 @dataclass(frozen=True)
 class Outliers:
-    """Marks values that are far from the others; no row is dropped.
+    """Marks values that are far from the others; all rows are kept.
 
-    ``around`` says which others. ``unit``: all values of the unit; ``size``: those of the same size; ``model``: the relative distances of
-    all values of the unit from its best model over the sizes, which goes through at most 500 rows and is fitted again without what was
-    found. ``auto`` takes, unit by unit, ``size`` where there are on average at least eight rows of each size, else ``model`` where there
-    are at least eight rows of five sizes, else ``unit``. ``method`` says how far. ``mad``: a modified z-score, .6745 times the distance
-    from the median over the median distance, above 3.5 (over 1.25 times the mean distance where the median one is 0); ``iqr``: more than
-    1.5 interquartile ranges beyond the quartiles; ``studentized``: an externally studentized residual of the model above 3.5, which a
-    unit with too few sizes for a model has none of. ``threshold`` replaces these numbers. Fewer than four values have no outlier, nor
-    have equal ones. ``of`` names the metrics, all that are judged without it. The result is the column ``<metric>.outlier``: 1 or 0, null
-    where there is no value or the execution was repeated. Postprocessors that fit models leave marked rows out. Sources: Iglewicz,
-    Hoaglin 1993; Tukey 1977; Cook, Weisberg 1982.
+    ``around`` chooses the others: ``unit``, all values of the unit; ``size``, those of the same size; ``model``, the relative distances
+    of the unit's values from its best model over the sizes, which is fitted to at most 500 rows, and again without the outliers found.
+    ``auto`` takes, for each unit, ``size`` if there are at least eight rows per size on average, otherwise ``model`` if there are at
+    least eight rows of five sizes, otherwise ``unit``. ``method`` defines far: ``mad``, a modified z-score above 3.5 (.6745 times the
+    distance from the median over the median distance; where that is 0, the distance over 1.25 times the mean distance); ``iqr``, more
+    than 1.5 interquartile ranges beyond the quartiles; ``studentized``, an externally studentized residual of the model above 3.5,
+    which exists only for units with enough sizes for a model. ``threshold`` replaces these numbers. Fewer than four values have no
+    outliers, nor have equal ones. ``of`` names the metrics (by default, all that are judged). The result is the column
+    ``<metric>.outlier``: 1 or 0, null where the value is missing or the execution was repeated. Postprocessors that fit models leave
+    marked rows out. Sources: Iglewicz, Hoaglin 1993; Tukey 1977; Cook, Weisberg 1982.
     """
 
     method: str = "mad"

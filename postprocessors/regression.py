@@ -34,12 +34,12 @@ ZEROS = 0.05  # up to this share of a unit's rows at size 0 is left out for the 
 class Regression:
     """Fits models to values over sizes, for each unit and metric.
 
-    ``models``: those to fit, or "all"; power and exponential are fitted on the metric's own scale and by logarithms; full-quadratic is
-    never the best. ``undefined``: where a model is not defined for some rows (sizes or values of 0 and below), omit the model, or drop
-    these rows from it. ``fit``: models to the mean at each size, outliers drawn in, as `perf check` does, or to the single values (calls).
-    ``strategy``: which rows are fitted together, ``steps`` in how many parts, ``seed`` which rows are drawn. ``of``: metrics, by default
-    all that are judged; ``by``: the column that is x, ``size`` or a metric; ``weights``: a column by which squared residuals are weighted.
-    ``choice``: the rule that names the best model. ``keep``: whether the models that are not the best are recorded too.
+    ``models``: the models to fit, or "all"; power and exponential are fitted on the metric's own scale and on logarithms;
+    full-quadratic is never the best. ``undefined``: where a model is not defined for some rows (sizes or values of 0 and below), omit
+    the model, or drop these rows from it. ``fit``: to the mean at each size, with outliers drawn in, as `perf check` does, or to the
+    single values (calls). ``strategy``: which rows are fitted together; ``steps``: in how many parts; ``seed``: which rows are drawn.
+    ``of``: metrics (by default, all that are judged); ``by``: the column of x, ``size`` or a metric; ``weights``: a column that weights
+    squared residuals. ``choice``: the rule that picks the best model. ``keep``: whether the other models are recorded, too.
     """
 
     models: Literal["all"] | tuple[Model, ...] = "all"

@@ -26,12 +26,13 @@ STATISTICS = ("mean", "median")
 
 @dataclass(frozen=True)
 class Regressogram:
-    """The mean or median of the values in each of some equal parts of the sizes.
+    """Computes the mean or median of the values in equal parts of the sizes.
 
-    ``buckets`` is their number, or numpy's rule for histograms that finds it from the sizes of each unit: auto, doane, fd, rice, scott,
-    sqrt, stone, sturges. ``statistic`` is the mean or the median of a bucket. ``of`` names the metrics, all that are judged without it;
-    ``by`` is what x is. The points of the result are the middles of the buckets that have values; its r2 is that of the steps. There are
-    at most 200 buckets, fewer for very many units. Source: the regressogram of Perun; Tukey 1961.
+    ``buckets`` is the number of parts, or one of numpy's rules for histograms, which derives it from the sizes of each unit: auto,
+    doane, fd, rice, scott, sqrt, stone, sturges. ``statistic`` is the mean or the median of a bucket. ``of`` names the metrics (by
+    default, all that are judged); ``by`` names the column of x. The points of the result are the centres of the buckets that have
+    values; its r2 is that of the steps. There are at most 200 buckets, fewer for very many units. Source: the regressogram of Perun;
+    Tukey 1961.
     """
 
     buckets: int | str = "doane"

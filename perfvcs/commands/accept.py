@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("changes", nargs=-1, metavar="CHANGE...")
-@click.option("-r", "--reason", metavar="TEXT", help="Why it is wanted, for those who come later.")
+@click.option("-r", "--reason", metavar="TEXT", help="The reason, for later readers.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-              help="The first day (YYYY-MM-DD) on which it is no longer accepted.")  # fmt: skip
-@click.option("--list", "listing", is_flag=True, help="List what is accepted.")
-@click.option("--remove", "removed", multiple=True, metavar="ID", help="Take an acceptance back; may be repeated.")
+              help="First day (YYYY-MM-DD) on which the acceptance no longer holds.")  # fmt: skip
+@click.option("--list", "listing", is_flag=True, help="List the acceptances.")
+@click.option("--remove", "removed", multiple=True, metavar="ID", help="Withdraw an acceptance; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     changes: tuple[str, ...],
@@ -31,8 +31,8 @@ def command(
 ) -> None:
     """Accept degradations that `perf check` reported, so that they no longer fail the check.
 
-    CHANGE is an id that the report prints, or BENCHMARK or BENCHMARK:METRIC of the last report. What is accepted is kept in
-    perf-accepted.toml: commit it.
+    CHANGE is an id from a report, or BENCHMARK or BENCHMARK:METRIC from the last report. Acceptances are
+    kept in perf-accepted.toml: commit that file.
     """
     from datetime import date
     from textwrap import wrap

@@ -18,20 +18,25 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B]")
-@click.option("--measure", is_flag=True, help="Measure what is not decided yet, both revisions in turns.")
-@click.option("--gate", is_flag=True, help="Fail only where the whole interval lies beyond delta.")
-@click.option("--audit", is_flag=True, help="Measure TARGET against itself and tell how often that raises a false alarm.")
-@click.option("--strict", is_flag=True, help="Exit 4 where a comparison stays inconclusive.")
+@click.option("--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns.")
+@click.option("--gate", is_flag=True, help="Fail only if the whole interval lies beyond delta.")
+@click.option("--audit", is_flag=True, help="Measure TARGET against itself and report how often that raises a false alarm.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if a comparison is inconclusive.")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
-              help="The smallest change that counts.")  # fmt: skip
-@click.option("--within", metavar="PERCENT", type=click.FloatRange(0, 1000), help="Count as settled what lies within this.")
-@click.option("--method", metavar="NAME", default="auto", show_default=True, help="The rule to compare by.")
+              help="Smallest change that counts.")  # fmt: skip
+@click.option(
+    "--within",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 1000),
+    help="Count comparisons as settled whose interval lies within this.",
+)
+@click.option("--method", metavar="NAME", default="auto", show_default=True, help="Method of comparison.")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.")
-@click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exactly so many pairs.")
-@click.option("--seed", type=int, help="With --measure or --audit: fixes the random order and the seeds of blocks.")
-@click.option("--wait", is_flag=True, help="With --measure or --audit: wait for another measuring run.")
-@click.option("--new", is_flag=True, help="Print nothing where --new has printed this report before.")
-@click.option("-v", "--verbose", is_flag=True, help="List also what stayed the same.")
+@click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exact number of pairs.")
+@click.option("--seed", type=int, help="With --measure or --audit: seed of the random order and of the blocks.")
+@click.option("--wait", is_flag=True, help="With --measure or --audit: wait until another measuring run ends.")
+@click.option("--new", is_flag=True, help="Print only reports that --new has not printed before.")
+@click.option("-v", "--verbose", is_flag=True, help="Also list what stayed the same.")
 @click.option("-q", "--quiet", is_flag=True, help="Print one line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
@@ -42,10 +47,10 @@ def command(
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
-    A..B judges every measured commit on the way from A to B against the one before it.
+    A..B compares every measured commit from A to B with the one before it.
 
-    Exit status 3: a degradation that is not accepted; 4: nothing to compare, or with --gate nothing settled. The same revision
-    twice is an A/A check of the set-up.
+    Exits with 3 on a degradation that was not accepted, and with 4 if there is nothing to compare (with --gate: if nothing was
+    settled). Naming a revision twice runs an A/A check of the set-up.
     """
     from perfvcs.reports.check import judge
     from perfvcs.repository import Repository

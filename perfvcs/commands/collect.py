@@ -24,24 +24,25 @@ class _Separated(click.Command):
 
 @click.command(cls=_Separated)
 @click.argument("revisions", nargs=-1, metavar="[REVISION|A..B|SESSION]... [-- COMMAND...]")
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.")
-@click.option("-n", "--executions", type=click.IntRange(1), help="Executions of each version, instead of perf.toml's.")
-@click.option("--warmup", type=click.IntRange(0), help="Executions before those, which are dropped.")
-@click.option("--seed", type=int, help="Fixes the random order of the executions, and the seeds of blocks.")
-@click.option("--pin", metavar="CPUS", help="Pin to processors: none, auto, or numbers such as 0,2-3.")
-@click.option("--aslr/--no-aslr", default=None, help="Address space randomisation of what is measured.")
-@click.option("--padding/--no-padding", default=None, help="An environment of random length in each block.")
-@click.option("--missing", is_flag=True, help="Skip revisions that have profiles of all jobs.")
-@click.option("--committed", is_flag=True, help="Measure HEAD as committed, whatever the working tree holds.")
-@click.option("--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or the SESSION named.")
-@click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
+@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml; may be repeated.")
+@click.option("-n", "--executions", type=click.IntRange(1), help="Executions of each version; overrides perf.toml.")
+@click.option("--warmup", type=click.IntRange(0), help="Warm-up executions; their results are discarded.")
+@click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
+@click.option("--pin", metavar="CPUS", help="Processors to pin to: none, auto, or numbers such as 0,2-3.")
+@click.option("--aslr/--no-aslr", default=None, help="Randomise the addresses of the measured program.")
+@click.option("--padding/--no-padding", default=None, help="Pad the environment to a random length in each block.")
+@click.option("--missing", is_flag=True, help="Skip revisions that already have profiles of all jobs.")
+@click.option("--committed", is_flag=True, help="Measure HEAD as committed, without the changes in the working tree.")
+@click.option("--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or SESSION.")
+@click.option("--wait", is_flag=True, help="Wait until another measuring run ends, instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was stored as JSON.")
 def command(revisions: tuple[str, ...], *, goes_on: bool, quiet: bool, as_json: bool, **asked: object) -> None:
     """Measure the job matrix on revisions and store the profiles.
 
-    Without a revision it is HEAD: the working tree as it stands. Other revisions are checked out beside it, and several are measured
-    interleaved. After -- comes one command to measure instead of the jobs of perf.toml. What is interrupted keeps its complete blocks.
+    Measures HEAD, that is the working tree as it stands, unless you name revisions. Other revisions are checked out in worktrees of
+    their own; several revisions are measured in turns. A command after -- is measured instead of the jobs in perf.toml. An
+    interrupted session keeps its complete blocks.
     """
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single

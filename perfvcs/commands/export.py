@@ -14,17 +14,17 @@ from perfvcs.text.words import counted
 @click.command()
 @click.argument("names", nargs=-1, metavar="[REVISION|PROFILE]...")
 @click.option("--format", "format_name", metavar="NAME", default="perfvcs", show_default=True, help="csv, perfvcs or perun.")
-@click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="An option of the format; may be repeated.")
+@click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|FOLDER|-", default="-",
-              help="Where to; by default standard output.")  # fmt: skip
-@click.option("-f", "--force", is_flag=True, help="Overwrite files.")
+              help="Destination; standard output by default.")  # fmt: skip
+@click.option("-f", "--force", is_flag=True, help="Overwrite existing files.")
 def command(
     names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, *, force: bool
 ) -> None:
-    """Write profiles of the store to files: those of a revision (HEAD), or single ones by their path or id.
+    """Write profiles to files: all profiles of a revision (HEAD), or single profiles by path or id.
 
-    Several profiles become one file each, in the folder that -o names.
+    Several profiles are written as one file each, into the folder given with -o.
     """
     from perfvcs.errors import UsageError
     from perfvcs.exchange import is_folder

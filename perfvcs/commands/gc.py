@@ -9,7 +9,7 @@ from perfvcs.commands._output import echo
 
 @click.command()
 def command() -> None:
-    """Pack the store and drop what crashes and failed measurements left."""
+    """Pack the store and remove the leftovers of crashes and failed measurements."""
     from perfvcs.repository import Repository
 
     repository = Repository.find()

@@ -10,13 +10,13 @@ from perfvcs.commands._output import echo
 @click.command()
 @click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]")
 @click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.")
-@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="How many steps.")
-@click.option("-a", "--all", "everything", is_flag=True, help="All steps, however many.")
+@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="Number of steps to list.")
+@click.option("-a", "--all", "everything", is_flag=True, help="List all steps.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(names: tuple[str, ...], metric: str, number: int, *, everything: bool, as_json: bool) -> None:
-    """List the commits at which benchmarks became slower or faster for good, and drifts.
+    """List lasting changes: the commits at which benchmarks became slower or faster, and drifts.
 
-    All benchmarks, or those whose name is or begins with BENCHMARK, up to a revision (HEAD) or within a range.
+    Covers all benchmarks, or those whose names begin with BENCHMARK, up to a revision (HEAD) or within a range.
     """
     from perfvcs.history.overview import overview_of
     from perfvcs.reports.history import json, lines

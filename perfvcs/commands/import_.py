@@ -14,22 +14,22 @@ MANY = 20  # files from which on progress is worth showing
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-...", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--commit", "revisions", multiple=True, metavar="REV",
-              help="What the profiles belong to, instead of what the files say; once for all, or once for each file.")  # fmt: skip
-@click.option("--name", default="", help="The benchmark, instead of what the files say; only those of one name are compared.")
-@click.option("--in-turns", is_flag=True, help="The files were measured together, run by run in turns: compare run with run.")
-@click.option("--format", "format_name", metavar="NAME", help="csv, perfvcs or perun; guessed without it.")
-@click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="An option of the format; may be repeated.")
+              help="Commit to file the profiles under: once for all files, or once per file.")  # fmt: skip
+@click.option("--name", default="", help="Name of the benchmark; only profiles of one name are compared.")
+@click.option("--in-turns", is_flag=True, help="The files were measured in turns: compare them run by run.")
+@click.option("--format", "format_name", metavar="NAME", help="csv, perfvcs or perun; guessed by default.")
+@click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def command(
     files: tuple[Path, ...], revisions: tuple[str, ...], name: str, *, in_turns: bool, format_name: str | None, pairs: tuple[str, ...],
     quiet: bool,
 ) -> None:  # fmt: skip
-    """Store profiles from files; a broken file is named and does not stop the others.
+    """Store profiles from files; a broken file is reported, and the others are still stored.
 
-    Files may be compressed (gzip, zlib). Of a folder all files with a known suffix are read, of Perun's .perun also its objects; - is
-    standard input. A profile whose file names no commit goes to HEAD.
+    Files may be compressed (gzip, zlib). From a folder, all files with a known suffix are read, and from Perun's .perun its
+    objects, too; - reads standard input. Profiles whose file does not name a commit are filed under HEAD.
 
-    Options of csv name the columns (uid=function size=n execution=run metrics=ms,mem) and say what a metric is (unit.ms=ms
+    The options of csv name the columns (uid=function size=n execution=run metrics=ms,mem) and describe the metrics (unit.ms=ms
     better.rate=higher); see docs/exchange.md.
     """
     from perfvcs.exchange import is_folder

@@ -55,10 +55,10 @@ class Members(click.Group):
 @click.argument("target", metavar="REVISION|PROFILE|FILE")
 @click.pass_context
 def command(ctx: click.Context, target: str) -> None:
-    """Apply a postprocessor to profiles of the store or to a file.
+    """Apply a postprocessor to stored profiles or to a file.
 
-    All profiles of a revision, or one by its path or id: the new version takes its place. `perf process HEAD regression --help` lists
-    the options of a postprocessor, which are those of perf.toml.
+    Processes all profiles of a revision, or one by its path or id; the results replace the profiles in the store. `perf process
+    HEAD regression --help` lists the options of a postprocessor; perf.toml takes the same ones.
     """
     if ctx.invoked_subcommand is None:
         from perfvcs.errors import UsageError
@@ -77,7 +77,11 @@ def _command(name: str) -> click.Command:
     options: list[click.Parameter] = [_option(field.name, hints[field.name], field.default) for field in fields(member)]
     options += [
         click.Option(["-j", "--job", "_jobs"], multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated."),
-        click.Option(["-o", "--output", "_output"], type=click.Path(path_type=Path, dir_okay=False), help="Of a file: where to."),
+        click.Option(
+            ["-o", "--output", "_output"],
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="With a file: where to write the result.",
+        ),
         click.Option(["--json", "_json"], is_flag=True, help="Print JSON."),
     ]
 

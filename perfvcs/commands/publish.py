@@ -12,22 +12,26 @@ from perfvcs.commands._output import echo
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.argument("revision", default="HEAD", metavar="[REVISION]")
-@click.option("--title", default="", metavar="TEXT", help="What the site is called; else the project's folder.")
-@click.option("--base-url", default="", metavar="URL", help="Where it will be found, for the links of the feed.")
+@click.option("--title", default="", metavar="TEXT", help="Title of the site; the project's folder by default.")
+@click.option("--base-url", default="", metavar="URL", help="Address of the site, for the links in its feed.")
 @click.option(
-    "--newest", type=click.IntRange(1, 100), default=12, show_default=True, help="How many versions the front page compares."
+    "--newest",
+    type=click.IntRange(1, 100),
+    default=12,
+    show_default=True,
+    help="Number of versions that the front page compares.",
 )
 @click.option(
     "--profiles",
     type=click.IntRange(0, 1000),
     default=24,
     show_default=True,
-    help="Of how many jobs the newest profile is drawn.",
+    help="Number of jobs that get a page for their newest profile.",
 )
 def command(folder: Path, revision: str, title: str, base_url: str, newest: int, profiles: int) -> None:
     """Write a static site of the whole history into DIR: every series, every change, every commit.
 
-    Only pages whose data moved are written. The site needs no server and no network: open its index.html.
+    Rewrites only pages whose data changed. The site needs neither a server nor a network: open its index.html.
     """
     from perfvcs.repository import Repository
     from perfvcs.site.feed import verified

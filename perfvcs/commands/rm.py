@@ -10,11 +10,12 @@ from perfvcs.commands._output import echo
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE|SESSION...")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
-@click.option("-n", "--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would be removed.")
 def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> None:
-    """Remove profiles: all of a revision, or single ones by their path or id.
+    """Remove profiles: all profiles of a revision, or single profiles by path or id.
 
-    They stay in the store's own history. Of an interrupted session, which `perf status` names, the rest is given up, and its profiles stay.
+    Removed profiles stay in the store's own history. Removing an interrupted session, which `perf status` names, gives up its
+    remaining blocks and keeps its profiles.
     """
     from perfvcs.measure.unfinished import forget, named
     from perfvcs.repository import Repository

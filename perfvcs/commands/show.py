@@ -23,12 +23,12 @@ NARROWEST, WIDEST = 40, 400  # columns
 @click.command()
 @click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-              help="Where to write: .html, .png, .svg, .json, .txt; a table as .md, .csv, .tex.")  # fmt: skip
+              help="File to write: .html, .png, .svg, .json, .txt; a table as .md, .csv, .tex.")  # fmt: skip
 @click.option("--view", metavar="NAME", help="Draw only this view.")
 @click.option("--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field of the views; may be repeated.")
-@click.option("--text", "as_text", is_flag=True, help="Draw with characters, on the terminal.")
+@click.option("--text", "as_text", is_flag=True, help="Draw with characters in the terminal.")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1, recorded calls 5",
-              help="The smallest change that counts.")  # fmt: skip
+              help="Smallest change that counts.")  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 def command(
     names: tuple[str, ...], output: Path | None, view: str | None, settings: tuple[str, ...], *, as_text: bool, delta: float | None,
@@ -36,7 +36,8 @@ def command(
 ) -> None:  # fmt: skip
     """Draw a revision (HEAD), two revisions side by side, or the history of a benchmark.
 
-    The page is one HTML file that needs no network. Without -o it is written to .perf/pages. Pictures (.png, .svg) need Chromium.
+    The page is one HTML file that works without a network, in .perf/pages unless -o names another file.
+    Pictures (.png, .svg) need Chromium.
     """
     from perfvcs.exchange.delivery import into_file
     from perfvcs.page.export import PAGE, TEXT, ending, export
