@@ -30,6 +30,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"views"},
     {"plan"},
     {"measure"},
+    {"locate"},
     {"page", "hooks"},
     {"reports", "exchange"},
     {"site"},

@@ -1,0 +1,1 @@
+"""From a verdict to its cause: which commit, and which benchmarks a change can touch."""

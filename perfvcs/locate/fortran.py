@@ -1,0 +1,152 @@
+"""The parts of a source in Fortran, line by line: procedures, modules, and what they use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from perfvcs.locate.parts import Function, Parts, Statement, digest
+
+_NAME = re.compile(r"[a-z]\w*")
+KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+allocatable allocate assignment block call case character class close common complex contains continue contiguous cycle data
+deallocate deferred dimension do double elemental else elseif elsewhere end endif enddo entry enum equivalence exit extends
+external final forall format function generic go goto if implicit import impure in inout inquire integer intent interface
+intrinsic kind len logical module namelist none nopass not null nullify only open operator optional or and out parameter pass
+pointer precision print private procedure program protected public pure read real recursive result return rewind save select
+sequence stop submodule subroutine target then to type use value volatile where while write true false eq ne lt le gt ge
+        """,
+    )
+)
+_STRING = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+_PROCEDURE = re.compile(
+    r"(?:(?:(?:pure|impure|elemental|recursive|non_recursive|module|integer|real|double\s*precision|complex|logical|character|type|class)"
+    r"\s*(?:\*\s*\d+|\([^()]*(?:\([^()]*\)[^()]*)*\))?\s+)*)(subroutine|function)\s+([a-z]\w*)"
+)
+_PROGRAM = re.compile(r"(program|module|submodule\s*\([^)]*\)|block\s*data)\s*([a-z]\w*)?$")
+_USE = re.compile(r"use\b\s*(?:,\s*(?:non_)?intrinsic\s*)?(?:::)?\s*([a-z]\w*)")
+_END = re.compile(r"end\s*(subroutine|function|program|module|submodule|procedure|block\s*data|interface)?\b\s*([a-z]\w*)?$")
+_INTERFACE = re.compile(r"(abstract\s+)?interface\b")
+_INCLUDE = re.compile(r"\s*#?\s*include\s*['\"<]([^'\"<>]+)['\">]", re.IGNORECASE)
+
+
+def parts(source: bytes) -> Parts | None:
+    """The parts of a source; None where a procedure has no end."""
+    return _Reader().read(source.decode("utf-8", "replace"))
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.functions: dict[str, Function] = {}
+        self.statements: list[Statement] = []
+        self.uses: dict[str, None] = {}
+        self.provides: list[str] = []
+
+    def read(self, text: str) -> Parts | None:
+        units: list[tuple[str, str, list[str]]] = []  # kind, name and lines of the procedures and modules that are open
+        interfaces = 0
+        for line in _lines(text):
+            if found := _INCLUDE.match(line):
+                self.uses[found[1]] = None
+                self._add(["include", found[1]], [], effect=True)
+                continue
+            plain = line.lower()
+            bare = _STRING.sub("''", plain).strip()
+            if bare.startswith("#"):
+                self._add(bare.split(), _NAME.findall(bare), effect=True)
+                continue
+            if found := _USE.match(bare):
+                self.uses[found[1]] = None
+            if found := _INTERFACE.match(bare):
+                interfaces += 1
+            elif interfaces and re.match(r"end\s*interface", bare):
+                interfaces -= 1
+            elif not interfaces and (found := _PROCEDURE.match(bare)):
+                units.append(("procedure", found[2], [plain]))
+                continue
+            elif not interfaces and (found := _PROGRAM.match(bare)) and not bare.startswith("module procedure"):
+                name = found[2] or found[1]
+                units.append((found[1].split("(")[0].strip(), name, []))
+                if found[1] == "module":
+                    self.provides.append(name)
+                self._add([found[1], name], [name])
+                continue
+            elif not interfaces and units and (found := _END.match(bare)) and found[1] != "interface":
+                self._close(units)
+                continue
+            if units and units[-1][0] in ("procedure", "program"):
+                units[-1][2].append(plain)
+            elif bare not in ("contains", "implicit none"):
+                names = [name for name in _NAME.findall(bare) if name not in KEYWORDS]
+                self._add([plain], names, names)
+        if units and units[-1][0] == "procedure":
+            return None
+        while units:
+            self._close(units)
+        return Parts("fortran", self.functions, tuple(self.statements), tuple(self.uses), tuple(self.provides))
+
+    def _close(self, units: list[tuple[str, str, list[str]]]) -> None:
+        kind, name, lines = units.pop()
+        if kind not in ("procedure", "program"):
+            return
+        words = [" ".join(line.split()) for line in lines]
+        names = {found for line in lines for found in _NAME.findall(_STRING.sub("''", line))} - {name} - KEYWORDS
+        if units and units[-1][0] in ("procedure", "program"):  # an inner procedure belongs to the one around it
+            units[-1][2].extend(lines)
+            return
+        found = digest(words)
+        if known := self.functions.get(name):
+            found, names = digest([known.digest, found]), names.union(known.mentions)
+        self.functions[name] = Function(found, tuple(sorted(names)))
+        self.statements.append(Statement("", digest([kind, name]), (name,), (), False, False, name))
+
+    def _add(self, words: list[str], binds: list[str], mentions: list[str] | None = None, *, effect: bool = False) -> None:
+        self.statements.append(
+            Statement("", digest(words), tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions or ())), effect)
+        )
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Whole statements, in lines without comments; of fixed and of free form, which are told apart line by line."""
+    fixed = not re.search(r"^ {0,5}[A-Za-z]", text, re.MULTILINE) or bool(re.search(r"^[cC*][ \t]", text, re.MULTILINE))
+    waiting = ""
+    for line in text.splitlines():
+        if fixed and line[:1] in ("c", "C", "*", "!"):
+            continue
+        plain = _without_comment(line)
+        if not plain.strip():
+            continue
+        if fixed and len(plain) > 5 and plain[5] not in " 0" and not plain[:5].strip() and waiting:
+            waiting += plain[6:]
+            continue
+        if waiting.endswith("&"):
+            waiting = waiting[:-1] + plain.strip().removeprefix("&")
+        else:
+            if waiting:
+                yield from (part.strip() for part in _split(waiting) if part.strip())
+            waiting = plain.strip()
+    if waiting:
+        yield from (part.strip() for part in _split(waiting) if part.strip())
+
+
+def _without_comment(line: str) -> str:
+    quote = ""
+    for place, character in enumerate(line):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character == "!":
+            return line[:place].rstrip()
+    return line.rstrip()
+
+
+def _split(line: str) -> list[str]:
+    """The statements of a line, which semicolons separate outside of strings."""
+    if ";" not in line:
+        return [line]
+    masked = _STRING.sub(lambda found: found[0].replace(";", "\0"), line)
+    return [part.replace("\0", ";") for part in masked.split(";")]

@@ -1,0 +1,72 @@
+"""The parts of a source file: functions, and what stands outside of them; what each names, and whether two versions of it are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+COMPUTED = "(computed name)"  # among the mentions of code that looks names up which stand nowhere in its text
+LISTING = "(files)"  # among the mentions of code that lists folders or imports what it finds there
+
+
+class Function(msgspec.Struct, frozen=True, array_like=True):
+    """A function, with all that is nested in it; ``digest`` does not depend on comments, docstrings, annotations and layout."""
+
+    digest: str
+    mentions: tuple[str, ...] = ()
+
+
+class Statement(msgspec.Struct, frozen=True, array_like=True):
+    """What stands outside of functions: in the module, or in the class ``scope``; decorators and defaults of a function are here too.
+
+    ``binds``: the names that may mean something else where it changes. ``effect``: it may change anything besides. ``main``: it runs
+    only where the file is the program. ``imports``: it only gives names to what another file defines. ``function``: the one that it
+    defines, by its qualified name.
+    """
+
+    scope: str
+    digest: str
+    binds: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+    effect: bool = False
+    main: bool = False
+    function: str = ""
+    imports: bool = False
+
+
+class Parts(msgspec.Struct, frozen=True, array_like=True):
+    """All parts of one file; ``uses`` are the modules that it imports, or the headers that it includes, as it writes them.
+
+    ``provides``: the modules that a file of Fortran defines.
+    """
+
+    language: str
+    functions: Mapping[str, Function] = {}
+    statements: tuple[Statement, ...] = ()
+    uses: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> set[str]:
+        """All names that any part mentions or binds."""
+        found: set[str] = set()
+        for function in self.functions.values():
+            found.update(function.mentions)
+        for statement in self.statements:
+            found.update(statement.mentions, statement.binds)
+        return found
+
+
+def digest(words: Iterable[str]) -> str:
+    """16 hex digits for a sequence of words."""
+    return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def words_of(text: str) -> list[str]:
+    """The names in a string that may be looked up by it: of a string without spaces, its parts, and the last part of a path."""
+    if len(text) > 200 or not text or any(character.isspace() for character in text):
+        return []
+    return [*re.findall(r"[^\W\d]\w*", text), text.rpartition("/")[2]]

@@ -1,0 +1,108 @@
+"""What a benchmark is known to run: the functions that were recorded when it was measured last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from perfvcs.locate.changes import Changes
+
+if TYPE_CHECKING:
+    from perfvcs.profile import Profile
+    from perfvcs.repository import Repository
+
+PROCESSES = "(processes)"  # among the functions of a unit that started processes, whose own functions nobody saw
+LATEST = 20  # measured commits in which a record is looked for
+_FRAME = re.compile(r"(.+) \(([^()]+)\)")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A benchmark: a job under a collector, and the unit of it (a test); the unit "" is the job as a whole."""
+
+    job: str
+    collector: str
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return self.uid or self.job
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a unit ran on a ``commit``: functions as ``file:qualified name``, ``outside`` those that ran in its process for no unit.
+
+    ``complete``: every function of the project that ran is among them; otherwise those in which time or instructions were seen.
+    ``processes``: it started processes whose functions nobody saw.
+    """
+
+    commit: str
+    functions: frozenset[str]
+    outside: frozenset[str] = frozenset()
+    processes: bool = False
+    complete: bool = True
+
+    def touched(self, changes: Changes) -> frozenset[str]:
+        """The functions of the unit that a change touches, as ``file:qualified name``; with the files whose module it loads."""
+        own = changes.functions & {outer(function) for function in self.functions}
+        modules = {f"{path}:{MODULE}" for path in changes.loaded}
+        return own | (modules & (self.functions | self.outside))
+
+
+MODULE = "<module>"
+
+
+def outer(function: str) -> str:
+    """The function that holds another one: ``file:f`` for ``file:f.<locals>.g``."""
+    return function.partition(".<locals>")[0]
+
+
+def recorded(repository: Repository, commits: Iterable[str], units: Iterable[Unit] | None = None) -> dict[Unit, Reach]:
+    """The newest complete record of each unit among some commits, nearest first; of all units, or as soon as these are known."""
+    wanted = None if units is None else {(unit.job, unit.collector) for unit in units}
+    found: dict[Unit, Reach] = {}
+    done: set[tuple[str, str]] = set()
+    for commit in islice(repository.with_profiles(commits), LATEST):
+        headers = [header for header in repository.index.headers([commit]) if header.dirty is None]
+        newest = {(header.job.label, header.job.collector): header for header in headers}
+        waiting = {key: header for key, header in newest.items() if key not in done and (wanted is None or key in wanted)}
+        for key, profile in zip(waiting, repository.profiles(waiting.values()), strict=True):
+            if reaches := of_profile(profile):
+                for unit, reach in reaches.items():
+                    found.setdefault(unit, reach)
+                done.add(key)
+        if wanted is not None and wanted <= done:
+            break
+    return found
+
+
+def of_profile(profile: Profile) -> dict[Unit, Reach]:
+    """The complete records in a profile, by unit; of a whole process, the unit is "" too."""
+    if profile.reached is None:
+        return {}
+    job, collector, names = profile.job.label, profile.job.collector, profile.reached.functions
+    sets = {uid: frozenset(names[number] for number in numbers) for uid, numbers in profile.reached.units.items()}
+    outside = sets.get("", frozenset()) - {PROCESSES}
+    units = {uid: functions for uid, functions in sets.items() if uid}
+    found = {
+        Unit(job, collector, uid): Reach(profile.commit, functions - {PROCESSES}, outside, PROCESSES in functions)
+        for uid, functions in units.items()
+    }
+    every = frozenset().union(*sets.values())
+    found[Unit(job, collector)] = Reach(profile.commit, every - {PROCESSES}, frozenset(), PROCESSES in every)
+    return found
+
+
+def seen(profile: Profile) -> Reach:
+    """The functions in which a profile saw time, instructions or allocations by its stacks and units: not all that ran."""
+    frames = profile.stacks.frames if profile.stacks else []
+    return Reach(profile.commit, frozenset(_named([*frames, *profile.resources.names])), complete=False)
+
+
+def _named(frames: Iterable[str]) -> Iterator[str]:
+    for frame in frames:
+        if match := _FRAME.fullmatch(frame):
+            yield outer(f"{match[2]}:{match[1]}")

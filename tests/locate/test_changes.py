@@ -1,0 +1,111 @@
+"""What a commit changes, file by file, and whether what a benchmark ran is among it."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfvcs.git.changes import WorkingChanges
+from perfvcs.git.project import Project
+from perfvcs.locate.changes import Changes, changes
+from perfvcs.locate.reached import Reach
+
+LIBRARY = "def work(n):\n    return n\n\ndef other():\n    return 2\n"
+
+
+def last(project) -> Changes:
+    found = Project.find(project.root)
+    return changes(found, found.resolve("HEAD~1"), found.resolve("HEAD"))
+
+
+@pytest.fixture
+def library(project):
+    project.commit(
+        "library",
+        **{"lib.py": LIBRARY, "README.md": "# A library\n", "setup.py": "from setuptools import setup\nsetup(version='1')\n"},
+    )
+    return project
+
+
+def test_a_changed_function_is_named_as_profiles_name_it(library):
+    library.commit("faster", **{"lib.py": LIBRARY.replace("return n", "return n + 0")})
+    found = last(library)
+    assert found.functions == {"lib.py:work"} and not found.unseen and not found.loaded
+    ran = Reach("0" * 40, frozenset({"lib.py:work", "lib.py:<module>"}))
+    assert ran.touched(found) == {"lib.py:work"}
+    assert not Reach("0" * 40, frozenset({"lib.py:other"})).touched(found)
+
+
+def test_what_runs_outside_of_functions_touches_whoever_loads_the_file(library):
+    library.commit("constant", **{"lib.py": f"N = 1\n{LIBRARY}"})
+    assert Reach("0" * 40, frozenset(), frozenset({"lib.py:<module>"})).touched(last(library)) == {"lib.py:<module>"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("README.md", "# The library\n"), ("docs/conf.py", "x = 1\n"), ("CHANGES", "1.1\n"), (".github/workflows/tests.yml", "on: push\n"),
+        ("lib.py", f'"""A library."""\n{LIBRARY}'), ("setup.py", "from setuptools import setup\nsetup(version='2')\n"),
+        ("perf-accepted.toml", ""), ("tests/.gitignore", "*.o\n"), ("docs/_static/logo.png", "png"),
+    ],
+)  # fmt: skip
+def test_documents_and_descriptions_are_nothing(library, name, text):
+    library.commit("describe", **{name: text})
+    assert last(library).nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("data/words.csv", "a,b\n", "who reads it is not known"),
+        (
+            "setup.py",
+            "from setuptools import setup\nsetup(version='1', ext_modules=[x])\n",
+            "it says how the project is built or run",
+        ),
+        ("requirements.txt", "numpy\n", "it says which packages are installed"),
+        ("perf.toml", "", "it says what is measured"),
+        ("lib.py", "def work(:\n", "no parser reads it"),
+        ("Makefile", "all:\n", "it says how the project is built or run"),
+        ("lib/fast.pyx", "cdef int f(): pass\n", "who reads it is not known"),
+        (".hidden/words", "a", "who reads it is not known"),
+    ],
+)
+def test_what_cannot_be_seen_has_a_reason(library, name, text, why):
+    library.commit("change", **{name: text})
+    (file,) = last(library).unseen
+    assert (file.path, file.why) == (name, why)
+
+
+def test_a_submodule_and_a_link_cannot_be_seen(library):
+    (library.root / "link.py").symlink_to("lib.py")
+    library.git("update-index", "--add", "--cacheinfo", f"160000,{library.git('rev-parse', 'HEAD')},part")
+    library.git("add", "link.py")
+    library.git("commit", "--quiet", "--message", "both")
+    assert {(file.path, file.why) for file in last(library).unseen} == {
+        ("link.py", "it is a link"),
+        ("part", "a submodule moved"),
+    }
+
+
+def test_a_file_that_comes_or_goes_changes_all_its_functions(library):
+    library.commit("another", **{"more.py": LIBRARY})
+    assert last(library).functions == {"more.py:work", "more.py:other"} and last(library).files[0].added
+    library.git("rm", "--quiet", "more.py")
+    library.commit("gone")
+    assert last(library).functions == {"more.py:work", "more.py:other"} and last(library).files[0].removed
+
+
+def test_the_working_tree_counts_where_it_is_asked_for(library):
+    library.write("lib.py", LIBRARY.replace("return 2", "return 3"))
+    library.write("new.py", "def f(): pass\n")
+    library.write(".perf/x", "")
+    found = Project.find(library.root)
+    head = found.resolve("HEAD")
+    assert changes(found, head, head).nothing
+    working = changes(found, head, head, working=WorkingChanges(found))
+    assert working.functions == {"lib.py:other", "new.py:f"}
+    library.commit("committed")
+    library.write("lib.py", LIBRARY)
+    assert changes(found, head, found.resolve("HEAD"), working=WorkingChanges(found)).functions == {"new.py:f"}, (
+        "and undone again"
+    )
