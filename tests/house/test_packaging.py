@@ -1,56 +1,71 @@
-"""What an installation gets: every file that the package needs is in setup.cfg."""
+"""What is built from a checkout: an sdist without links, and a wheel with everything that the families have."""
 
 from __future__ import annotations
 
 import subprocess
-from configparser import ConfigParser
-from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
-from textwrap import dedent
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
 FAMILIES = ("collectors", "postprocessors", "views")
-SETUP = ConfigParser()
-SETUP.read(ROOT / "setup.cfg")
+BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 
 
-def shipped() -> list[PurePosixPath]:
-    """The files of the package in git, as paths inside an installation."""
-    said = subprocess.run(["git", "ls-files", "perfvcs", *FAMILIES], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    paths = [PurePosixPath(line) for line in said.splitlines()]
-    inside = [path if path.parts[0] == "perfvcs" else "perfvcs" / path for path in paths]
-    return [path for path in inside if path.parent != PurePosixPath("perfvcs") or path.name not in FAMILIES]  # the links
+def checkout(folder: Path, *, links: bool) -> Path:
+    """What is tracked of this checkout, as it is now, in a folder; links as git leaves them where the file system has none."""
+    for name in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
+        source, target = ROOT / name, folder / name
+        if name.startswith(("tests/", "docs/", "benchmarks/", "changelog/")) or not (source.exists() or source.is_symlink()):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink() and links:
+            target.symlink_to(source.readlink())
+        elif source.is_symlink():
+            target.write_text(str(source.readlink()))
+        else:
+            target.write_bytes(source.read_bytes())
+    return folder
 
 
-def package(path: PurePosixPath) -> PurePosixPath:
-    """The innermost folder around a file that is a package."""
-    return next(folder for folder in path.parents if (ROOT / folder / "__init__.py").exists())
+def build(folder: Path, what: str, into: Path) -> Path:
+    """The file that setuptools builds."""
+    into.mkdir()
+    subprocess.run([sys.executable, "-c", BUILD, f"build_{what}", str(into)], cwd=folder, capture_output=True, check=True)
+    (built,) = into.iterdir()
+    return built
 
 
-def test_every_module_is_in_a_package() -> None:
-    folders = {folder for path in shipped() if path.suffix == ".py" for folder in list(path.parents)[:-1]}
-    assert not [str(folder) for folder in folders if not (ROOT / folder / "__init__.py").exists()]
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("build")
+    return build(checkout(folder / "checkout", links=True), "sdist", folder / "sdist")
 
 
-def test_every_file_that_is_no_module_is_data_of_its_package() -> None:
-    data = SETUP["options.package_data"]
-
-    def is_data(path: PurePosixPath) -> bool:
-        owner = package(path)
-        patterns = dedent(data.get("*", "") + data.get(".".join(owner.parts), "")).split()
-        return any(fnmatch(str(path.relative_to(owner)), pattern) for pattern in patterns)
-
-    others = [path for path in shipped() if path.suffix not in (".py", ".md")]
-    assert len(others) > 20 and not [str(path) for path in others if not is_data(path)]
+def test_an_sdist_has_no_links(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        assert [member.name for member in archive if member.issym() or member.islnk()] == []
 
 
-@pytest.mark.parametrize("folder", sorted((ROOT / "collectors").glob("*/inside/python")), ids=lambda folder: folder.parts[-3])
-def test_what_goes_on_the_path_of_other_programs_hides_no_module_of_theirs(folder: Path) -> None:
-    names = {path.name for path in folder.iterdir()} - {"__init__.py", "sitecustomize.py", "__pycache__"}
-    assert names and all(name.startswith("perfvcs_") and name.endswith(".py") for name in names)
+def test_a_wheel_from_the_sdist_has_every_file_of_the_families(sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    with zipfile.ZipFile(build(unpacked, "wheel", tmp_path / "wheel")) as wheel:
+        held = set(wheel.namelist())
+    suffixes = {".py", ".c", ".h"}
+    there = [path for family in FAMILIES for path in (ROOT / family).rglob("*") if path.suffix in suffixes]
+    assert len(there) > 100
+    assert [str(path) for path in there if f"perfvcs/{path.relative_to(ROOT)}" not in held] == []
 
 
-def test_the_plugin_is_registered_with_pytest() -> None:
-    assert "perfvcs = perfvcs.pytestplugin" in SETUP["options.entry_points"]["pytest11"]
+def test_a_checkout_without_links_is_refused_with_the_cure(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "checkout", links=False)
+    done = subprocess.run([sys.executable, "setup.py", "--name"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        "perfvcs/collectors is a file and not a link to collectors/: check out with `git -c core.symlinks=true`, or build from the sdist"
+    )
