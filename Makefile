@@ -2,7 +2,8 @@
 # make demo-curves  the same of a skip list in Python and C++, every call against its size
 # make test    lint, types and every test; with ARGS only pytest with these: make test ARGS='-k store'
 # make coverage  the branches of the rooms that judge, in the process of their own tests; with ARGS=--all of everything, in all processes (slow)
-# make docs    run the commands of every document, and record those of the documents that take seconds, which `make test` compares
+# make site    make a site with a search of docs/, in build/docs
+# make docs    the same, after running the commands of every document and recording those that take seconds, which `make test` compares
 # make lint    ruff and mypy only
 # make fresh   demo and test on a minimal Debian 12 that is built for it and removed again (needs root and debootstrap)
 # make clean   remove what these made
@@ -25,7 +26,7 @@ IN_PROCESS = COVERAGE_IN_PROCESS=1
 MEASURED = -m "not simulation" tests/statistics tests/check tests/store/test_profile.py tests/store/test_summary.py tests/text/test_units.py
 endif
 
-.PHONY: help demo demo-curves test coverage docs lint fresh clean
+.PHONY: help demo demo-curves test coverage site docs lint fresh clean
 
 unexport PYTHONDONTWRITEBYTECODE # pytest keeps the tests that it has prepared, mypy and Python what they have compiled
 
@@ -64,8 +65,12 @@ coverage: .venv-test/installed
 	  $(IN_TEST) coverage combine --quiet && $(IN_TEST) coverage report $(BOUND) || failed="$$failed coverage"; \
 	  $(VERDICT)
 
+site: .venv-test/installed
+	@$(IN_TEST) sphinx -q -n -W --keep-going -b html docs build/docs && echo "open build/docs/index.html"
+
 docs: .venv-test/installed
 	@PERFVCS_DOCUMENTS=run $(PYTEST) -n $(WORKERS) -k shows_what_happens tests/house/test_docs.py
+	@$(MAKE) --no-print-directory site
 
 lint: .venv-test/installed
 	@failed=; $(RUFF); $(MYPY); $(TYPED); $(VERDICT)
