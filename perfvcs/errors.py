@@ -22,6 +22,8 @@ CURES = {
     errno.EFBIG: "a file would be larger than is allowed here: raise the limit (ulimit -f) and run the command again",
     errno.EROFS: "the file system is read-only: work on a writable copy (git clone), or have it remounted",
     errno.EACCES: "permission denied: check who owns it and its mode",
+    errno.EAGAIN: "the system starts no more processes: end some, or raise the limit (ulimit -u), and run the command again",
+    errno.ENOMEM: "there is not enough memory: end other programs and run the command again",
     errno.EPERM: "not permitted: check who owns it and its mode",
 }
 

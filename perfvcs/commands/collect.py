@@ -37,7 +37,10 @@ class _Separated(click.Command):
 @click.option("--wait", is_flag=True, help="Wait until another measuring run ends, instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was stored as JSON.")
-def command(revisions: tuple[str, ...], *, goes_on: bool, quiet: bool, as_json: bool, **asked: object) -> None:
+@click.option("--announced", type=int, hidden=True, help="The open file in which the hook after a commit has announced this run.")
+def command(
+    revisions: tuple[str, ...], *, goes_on: bool, quiet: bool, as_json: bool, announced: int | None, **asked: object
+) -> None:
     """Measure the job matrix on revisions and store the profiles.
 
     Measures HEAD, that is the working tree as it stands, unless you name revisions. Other revisions are checked out in worktrees of
@@ -66,7 +69,7 @@ def command(revisions: tuple[str, ...], *, goes_on: bool, quiet: bool, as_json: 
         commits = project.expand(revisions or ("HEAD",))  # what is wrong is reported before .perf is made
         repository = Repository.find(create=True)
         with shown(quiet=quiet or as_json) as progress:
-            outcome = collect(repository, config, commits, request, progress, words)
+            outcome = collect(repository, config, commits, request, progress, words, announced)
     if as_json:
         echo(outcome.json())
     elif not quiet:

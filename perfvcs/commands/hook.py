@@ -9,8 +9,11 @@ import click
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perfvcs.git.project import Project
     from perfvcs.hooks import Hook
+    from perfvcs.hooks.push import Checked, Push
 
 HOOK = click.Choice(["post-commit", "pre-push"])
 
@@ -92,13 +95,11 @@ def run(ctx: click.Context, name: str, arguments: tuple[str, ...]) -> None:
 
     if os.environ.get("PERFVCS_SKIP"):
         return
+    if name == "pre-push":
+        ctx.exit(_let_through(os.environ.get("PRE_COMMIT_REMOTE_NAME") or next(iter(arguments), "origin")))
     project = Project.find()
-    if not made(project):
-        return
-    if name == "post-commit":
+    if made(project):
         _measure(project)
-    else:
-        ctx.exit(_check_push(project, os.environ.get("PRE_COMMIT_REMOTE_NAME") or next(iter(arguments), "origin")))
 
 
 def _measure(project: Project) -> None:
@@ -108,33 +109,92 @@ def _measure(project: Project) -> None:
         echo(f"perf: measuring {commit[:10]} in the background, log in .perf/{LOG}", err=True)
 
 
-def _check_push(project: Project, remote: str) -> int:
-    """Print what `perf check --gate` finds in a push, and return 3 to stop it; nothing but a degradation does."""
+def _let_through(remote: str) -> int:
+    """The exit status before a push: 3 stops a degradation, and 0 lets everything else through.
+
+    pre-commit calls that "Passed", so that what was not checked is 4 there, which it shows as failed.
+    """
+    import os
+
+    from perfvcs.errors import PerfError
+    from perfvcs.hooks import push
+
+    framework = bool(push.pre_commit_lines(os.environ))
+    so = "; to push all the same: SKIP=perf-check git push" if framework else "; the push goes on"
+    try:
+        status = _check_push(remote, so)
+    except (PerfError, OSError) as error:  # whatever fails, the fork of a process too, is not a reason to stop a push
+        echo(f"perf: nothing is checked: {error}{so}", err=True)
+        status = push.UNCHECKED
+    return 0 if status == push.UNCHECKED and not framework else status
+
+
+def _check_push(remote: str, so: str) -> int:
+    """Print what `perf check --gate` finds in a push: 3 for a degradation, else 4 where something was not checked, else 0.
+
+    ``so`` ends the line about what was not checked.
+    """
     import os
     import sys
 
+    from perfvcs.gate import enter, made
+    from perfvcs.git.project import Project
     from perfvcs.hooks import push
 
+    project = Project.find()
     lines = push.pre_commit_lines(os.environ)
+    if not made(project):
+        if lines:
+            echo(
+                f"perf: nothing is checked, nothing was measured in this clone: run `perf init`, then `perf collect`{so}",
+                err=True,
+            )
+        return push.UNCHECKED
     if not lines and not sys.stdin.isatty():
         lines = os.fsdecode(sys.stdin.buffer.read()).splitlines()
-    blocked = False
-    for checked in push.check(project, push.pushes(project, remote, lines)):
-        branch = checked.push.branch
-        if checked.status == push.DEGRADED:
-            echo(checked.output.rstrip(), err=True)
-            echo(f"perf: {branch} became slower; to push all the same: git push --no-verify", err=True)
-            blocked = True
-        elif checked.settlement and (checked.suspected or checked.status == push.OPEN):
-            found = f"{branch} is suspected to have changed, " if checked.suspected else f"{branch}: "
-            cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
-            echo(f"perf: {found}{checked.settlement}; the push goes on, to settle it: {cure}", err=True)
-        elif checked.status:
-            reason = checked.error or ("nothing to compare" if checked.status == push.OPEN else "see `perf check`")
-            echo(f"perf: {branch} is not checked: {reason}; the push goes on", err=True)
-        elif checked.settlement:
-            echo(f"perf: {branch}: {checked.settlement}", err=True)
-    return push.DEGRADED if blocked else 0
+    wanted = push.pushes(project, remote, lines)
+    late = bool(push.measuring(enter(project), wanted)) and _waited(project, wanted)
+    statuses = [_verdict(checked, so, late=late) for checked in push.check(project, wanted)]
+    return next((status for status in (push.DEGRADED, push.UNCHECKED) if status in statuses), 0)
+
+
+def _waited(project: Project, wanted: Sequence[Push]) -> bool:
+    """Wait for the measurement of what is pushed, and show it; whether it still goes on after the time of perf.toml."""
+    from perfvcs.gate import enter
+    from perfvcs.hooks.push import wait, waiting_time
+    from perfvcs.measure.progress import shown
+    from perfvcs.text.duration import duration
+
+    seconds = waiting_time(project)
+    if not seconds:
+        return True
+    branches = ", ".join(dict.fromkeys(push.branch for push in wanted))
+    echo(f"perf: {branches} is being measured; waiting up to {duration(seconds)} (--no-verify does not wait)", err=True)
+    with shown(doing="waiting for the measurement") as progress:
+        return wait(enter(project), wanted, seconds, progress)
+
+
+def _verdict(checked: Checked, so: str, *, late: bool) -> int:
+    """Print what was found about one branch; the exit status that it asks for."""
+    from perfvcs.hooks import push
+
+    branch = checked.push.branch
+    if checked.status == push.DEGRADED:
+        echo(checked.output.rstrip(), err=True)
+        echo(f"perf: {branch} became slower; to push all the same: git push --no-verify", err=True)
+        return push.DEGRADED
+    if checked.settlement and (checked.suspected or checked.status == push.OPEN):
+        found = f"{branch} is suspected to have changed, " if checked.suspected else f"{branch}: "
+        cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
+        echo(f"perf: {found}{checked.settlement}; the push goes on, to settle it: {cure}", err=True)
+    elif checked.status:
+        reason = checked.error or ("nothing to compare" if checked.status == push.OPEN else "see `perf check`")
+        reason = "it is still being measured (see `perf status`)" if late else reason
+        echo(f"perf: {branch} is not checked: {reason}{so}", err=True)
+        return push.UNCHECKED
+    elif checked.settlement:
+        echo(f"perf: {branch}: {checked.settlement}", err=True)
+    return 0
 
 
 def _line(hook: Hook) -> str:

@@ -6,13 +6,20 @@ import contextlib
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from perfvcs.git.command import GitError, environment
 from perfvcs.git.project import Project
+from perfvcs.lock import POLL
+from perfvcs.measure.announcement import Running, running
+from perfvcs.measure.progress import Progress
+from perfvcs.rules import FILE
 
 DEGRADED, OPEN = 3, 4  # exit statuses of `perf check`
+UNCHECKED = 4  # of the hook itself, for the pre-commit framework
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,40 @@ def check(project: Project, wanted: Sequence[Push]) -> Iterator[Checked]:
         )  # fmt: skip
         said = [line for line in done.stderr.splitlines() if line.strip()]
         yield Checked(push, done.returncode, done.stdout, said[-1].removeprefix("perf: ") if said else "")
+
+
+def waiting_time(project: Project) -> float:
+    """The seconds that a push waits for measurements: perf.toml's, or what is usual where that cannot be read."""
+    from perfvcs.errors import UsageError
+    from perfvcs.jobs.config import HookTable, load
+
+    try:
+        return load(project.root / FILE).hook.seconds
+    except UsageError:
+        return HookTable().seconds
+
+
+def measuring(home: Path, wanted: Iterable[Push]) -> list[Running]:
+    """The runs that measure a commit of a push just now."""
+    commits = {commit for push in wanted for commit in (push.baseline, push.target)}
+    return [run for run in running(home) if commits.intersection(run.commits)]
+
+
+def wait(home: Path, wanted: Sequence[Push], seconds: float, progress: Progress) -> bool:
+    """Wait until none of the commits to be compared is being measured, for at most so long; whether one still is."""
+    until, total, done = time.monotonic() + seconds, 0, 0
+    while runs := measuring(home, wanted):
+        if time.monotonic() >= until:
+            return True
+        now_total, now_done = sum(run.total for run in runs), sum(run.done for run in runs)
+        if now_total != total or now_done < done:
+            total, done = now_total, 0
+            progress.begin(total)
+        while done < now_done:
+            progress.step("measuring what is pushed")
+            done += 1
+        time.sleep(min(POLL, max(0.0, until - time.monotonic())))
+    return False
 
 
 def _commit(project: Project, revision: str) -> str | None:

@@ -53,17 +53,25 @@ unset $(git rev-parse --local-env-vars)
 exit "$status"
 """
 
+# Whatever fails on the way, the shell's own forks too, the push goes on; only what the earlier hook or the check says stops it.
 _PRE_PUSH = """\
+stop=
+finish() {
+    trap - EXIT
+    [ -z "$stop" ] || exit "$stop"
+    case $1 in 0 | 3 | 130) exit "$1" ;; esac
+    echo "perf: not checked (exit status $1), the push goes on; should perfvcs be gone, run \\`perf hook install\\` again" >&2
+    exit 0
+}
+trap 'finish "$?"' EXIT
 input=$(cat)
 feed() { [ -z "$input" ] || printf '%s\\n' "$input"; }
-if is_kept; then feed | call_kept "$@" || exit $?; fi
+if is_kept; then feed | call_kept "$@" || { stop=$?; exit; }; fi
 [ -z "${PERFVCS_SKIP:-}" ] || exit 0
 top=$(git rev-parse --show-toplevel 2>/dev/null) || exit 0
 PYTHON_IS_THERE
 unset $(git rev-parse --local-env-vars)
-feed | "$python" -P -m perfvcs -C "$top" hook run pre-push -- "$@" || status=$?
-case $status in 0 | 3 | 130) exit "$status" ;; esac
-echo "perf: not checked (exit status $status), the push goes on; should perfvcs be gone, run \\`perf hook install\\` again" >&2
+feed | "$python" -P -m perfvcs -C "$top" hook run pre-push -- "$@"
 """
 
 

@@ -53,6 +53,17 @@ class DirtyTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ignore: tuple[str, ...] = ()
 
 
+class HookTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``[hook]``: how long a push waits for the measurement of what it brings."""
+
+    wait: str | int | float = "5min"
+
+    @property
+    def seconds(self) -> float:
+        """The time in seconds; 0 lets every push through at once."""
+        return 0.0 if re.fullmatch(r"\s*0+(\.0*)?\s*[a-z]*\s*", str(self.wait)) else seconds(self.wait, "[hook] wait")
+
+
 class AutoTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """``executions = { find = "5%" }``: as many, between ``least`` and ``most``, as find a change of that size."""
 
@@ -95,6 +106,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     python: PythonTable | None = None
     knobs: KnobsTable = KnobsTable()
     dirty: DirtyTable = DirtyTable()
+    hook: HookTable = HookTable()
     check: tuple[Rule, ...] = ()
     check_rules: Literal["first", "all"] = "first"
 
@@ -151,6 +163,7 @@ def read(table: Mapping[str, Any], name: str = FILE) -> Config:
     except msgspec.ValidationError as error:
         raise BadConfig(f"{name}: {_explain(str(error))}") from None
     seconds(config.build_timeout, "build_timeout")
+    assert config.hook.seconds >= 0  # raises where it is not a time
     for number, job in enumerate(config.job, 1):
         _check_executions(job, f"{name}: [[job]] no. {number}, executions")
     for command in config.build:
@@ -214,9 +227,14 @@ def _explain(message: str) -> str:
         number, _, rest = place.removeprefix(f"{table}[").partition("]")
         where = f"[[{table}]] no. {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
     if unknown := re.search(r"unknown field `(.*)`", text):
-        struct = {"job": JobTable, "check": Rule, "python": PythonTable, "knobs": KnobsTable, "dirty": DirtyTable}.get(
-            table, Config
-        )
+        struct = {
+            "job": JobTable,
+            "check": Rule,
+            "python": PythonTable,
+            "knobs": KnobsTable,
+            "dirty": DirtyTable,
+            "hook": HookTable,
+        }.get(table, Config)
         struct = AutoTable if place.endswith("executions") else struct
         return f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
     if missing := re.search(r"missing required field `(.*)`", text):

@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import Config, DirtyTable
+from perfvcs.measure.announcement import announced
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
@@ -83,13 +84,15 @@ def collect(
     request: Request,
     progress: Progress,
     command: Sequence[str] = (),
+    announcement: int | None = None,
 ) -> CampaignOutcome:
     """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later.
 
-    What is interrupted can be finished by ``resume``. ``command`` is what the configuration was made from, if not from perf.toml.
+    What is interrupted can be finished by ``resume``. ``command`` is what the configuration was made from, if not from perf.toml,
+    ``announcement`` the open file of one that was made for this run.
     """
     cells, measured = request.apply(config)
-    with repository.measuring(wait=request.wait):
+    with announced(repository.home, commits, progress, announcement) as seen, repository.measuring(wait=request.wait):
         states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
         for state in states:
             if state.dirty is None:
@@ -98,6 +101,7 @@ def collect(
             states = [state for state in states if not _complete(repository, state, cells)]
         if not states:
             return CampaignOutcome()
+        seen.about([state.commit for state in states if state.dirty is None])
         cells = _planned(repository, cells, commits, progress)
         group, *waiting = groups(states)
         alone = versions(repository, group, committed=request.committed)[0] if len(group) == 1 else None
@@ -106,7 +110,7 @@ def collect(
             jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
             here=alone is not None and alone.here, command=tuple(command),
         )  # fmt: skip
-        return _measure(repository, measured, cells, header, progress)
+        return _measure(repository, measured, cells, header, seen)
 
 
 def resume(
@@ -117,10 +121,12 @@ def resume(
     It goes on with the design and the seed that it began with. ``command`` is what the configuration was made from, if not from
     perf.toml. Raises UsageError where something of that has changed.
     """
-    with repository.measuring(wait=wait):
+    with announced(repository.home, (), progress) as seen, repository.measuring(wait=wait):
         header = choose(repository.home, name)
         cells, measured = intact(repository, header, config, tuple(command))
-        return _measure(repository, measured, cells, header, progress)
+        states = [state for group in (header.versions, *header.waiting) for state in group]
+        seen.about([state.commit for state in states if state.dirty is None])
+        return _measure(repository, measured, cells, header, seen)
 
 
 def _measure(
@@ -209,10 +215,11 @@ def settle(
     cells, config = request.apply(config)
     outcome = CampaignOutcome()
     looks = schedule() if request.executions is None else (request.executions,)
-    with repository.measuring(wait=request.wait):
+    commits = [state.commit for state in pair if state.dirty is None]
+    with announced(repository.home, commits, progress) as seen, repository.measuring(wait=request.wait):
         both = versions(repository, pair)
         sites = _sites(repository, config, cells, both)
-        with Session(sites, progress, Identity.new(request.seed)) as session, _kept(repository, session, outcome):
+        with Session(sites, seen, Identity.new(request.seed)) as session, _kept(repository, session, outcome):
             pending, done, history = set(range(len(cells))), 0, repository.history(pair[1])
             most = dict.fromkeys(pending, looks[-1])
             session.begin(most)

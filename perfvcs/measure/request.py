@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from perfvcs.jobs import Cell, matrix
-from perfvcs.jobs.config import Config
+from perfvcs.jobs.config import Config, HookTable
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,6 @@ class Request:
 
 
 def digest(config: Config) -> str:
-    """The SHA-256 of all that a configuration says about measuring; its rules for verdicts do not count."""
-    measuring = msgspec.structs.replace(config, check=(), check_rules="first")
+    """The SHA-256 of all that a configuration says about measuring; its rules for verdicts and pushes do not count."""
+    measuring = msgspec.structs.replace(config, check=(), check_rules="first", hook=HookTable())
     return hashlib.sha256(msgspec.json.encode(measuring, order="deterministic")).hexdigest()

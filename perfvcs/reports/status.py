@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,16 +13,19 @@ import msgspec
 from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
+from perfvcs.measure.announcement import running
 from perfvcs.measure.unfinished import unfinished
 from perfvcs.reports.log import MetricTrend, described, trends
 from perfvcs.rules import FILE
 from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.duration import duration
 from perfvcs.text.quantity import quantity
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.index.verdicts import LastVerdict
+    from perfvcs.measure.announcement import Running
     from perfvcs.measure.journal import SessionHeader
     from perfvcs.repository import Repository
 
@@ -54,6 +58,7 @@ class Status:
     damaged: int
     problem: str
     unfinished: Sequence[SessionHeader] = ()
+    running: Sequence[Running] = ()
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
@@ -75,7 +80,8 @@ class Status:
                 yield f"  measured  {name:{width + wide + 2}}  n={row.executions:<4} {value:>9}  {line}".rstrip()
         if len(self.rows) > FEW_JOBS:
             yield f"  and {len(self.rows) - FEW_JOBS} more: {len(measured)} are measured, {len(missing)} missing"
-        if missing:
+        yield from self._measuring()
+        if missing and not any(self.commit in run.commits for run in self.running):
             yield "measure what is missing with `perf collect`"
         yield from self._unfinished()
         if self.verdict:
@@ -85,6 +91,15 @@ class Status:
         yield f"the store holds {counted(self.profiles, 'profile')}"
         if self.damaged:
             yield f"{self.damaged} damaged: see `perf fsck`"
+
+    def _measuring(self) -> Iterator[str]:
+        """What is being measured just now, and how far it is."""
+        for run in self.running[:SESSIONS]:
+            names = shorten(", ".join(commit[:10] for commit in run.commits) or "uncommitted changes", 33)
+            so_far = f", {run.done:,} of {counted(run.total, 'execution')}" if run.total else ", not begun yet"
+            yield f"being measured for {duration(time.time() - run.began)}: {names}{so_far}"
+        if len(self.running) > SESSIONS:
+            yield f"  and {counted(len(self.running) - SESSIONS, 'more run')} waiting"
 
     def _unfinished(self) -> Iterator[str]:
         """Interrupted sessions, and how each is continued: the newest by default, the others by name."""
@@ -109,6 +124,7 @@ class Status:
         found = {
             "commit": self.commit, "title": self.title, "dirty": self.dirty, "jobs": jobs, "verdict": self.verdict,
             "profiles": self.profiles, "damaged": self.damaged, "problem": self.problem, "unfinished": unfinished,
+            "running": self.running,
         }  # fmt: skip
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
@@ -144,4 +160,5 @@ def status_of(repository: Repository) -> Status:
         len(index.damaged()),
         problem,
         unfinished(repository.home),
+        running(repository.home),
     )

@@ -3,14 +3,19 @@
 # ruff: noqa: ARG001 - fixtures that only prepare
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from click.testing import CliRunner
 from conftest import processes_in
@@ -19,13 +24,19 @@ from perfvcs import cli, hooks
 from perfvcs.git.project import Project as Repository
 from perfvcs.hooks import push
 from perfvcs.hooks import script as hookscript
+from perfvcs.measure import announcement
 from perfvcs.repository import Repository as History
 
 SCRIPTS = Path(sys.executable).parent
 STUB = """
-import os, sys, time
+import errno, os, subprocess, sys, time
+if "hook" in sys.orig_argv and "STUB_NO_FORK" in os.environ:
+    def refuse(*args, **options):
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    subprocess.Popen = os.posix_spawn = refuse
 if "perfvcs" in sys.orig_argv and ("check" in sys.orig_argv or "collect" in sys.orig_argv):
-    time.sleep(float(os.environ.get("STUB_SECONDS", "0")))
+    if "collect" in sys.orig_argv:
+        time.sleep(float(os.environ.get("STUB_SECONDS", "0")))
     said = sys.orig_argv[sys.orig_argv.index("-C"):]
     own = sorted({"GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS"} & set(os.environ))
     with open(os.environ["STUB_LOG"], "a") as log:
@@ -333,7 +344,7 @@ def test_a_commit_is_measured_in_the_background_and_says_so_in_one_line(hooked, 
     assert done.stderr == f"perf: measuring {commit[:10]} in the background, log in .perf/log/post-commit.log\n"
     assert done.stdout == ""
     parent = hooked.git("rev-parse", "HEAD^")
-    arguments = ["-C", str(hooked.root), "collect", "--wait", "--committed", parent, commit]
+    arguments = ["-C", str(hooked.root), "collect", "--wait", "--committed", "--announced=3", parent, commit]
     assert stub.calls() == [f"{arguments} git=[] leader=True skip=1"]
     log = hooked.root / ".perf" / "log" / "post-commit.log"
     assert commit in log.read_text().splitlines()[0]
@@ -697,6 +708,164 @@ def test_the_variables_of_the_pre_commit_framework_are_understood(remote, quiet,
     assert checks(stub) == [[base, tip]]
 
 
+# a push while its commit is being measured
+
+
+def waiting(command: list[str]) -> subprocess.Popen[str]:
+    """A push, or another command, as soon as it says that it waits."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("perf: main is being measured; waiting up to ")
+    return process
+
+
+def hook_of(push: subprocess.Popen[str]) -> psutil.Process:
+    """The process of ours in which the hook of a push waits."""
+    return next(
+        one for one in psutil.Process(push.pid).children(recursive=True) if "pre-push" in one.cmdline() and "-m" in one.cmdline()
+    )
+
+
+def test_a_push_waits_until_its_commit_is_measured(remote, hooked, stub):
+    stub.setenv("STUB_SECONDS", "1")
+    commit = hooked.commit()
+    done = run("push", "--quiet", "origin", "main")
+    assert done.returncode == 0
+    assert done.stderr == "perf: main is being measured; waiting up to 5 min (--no-verify does not wait)\n"
+    collected, checked = stub.settled()
+    assert "collect" in collected
+    assert "check" in checked
+    assert commit in checked
+
+
+def test_a_push_that_brings_nothing_of_what_is_measured_does_not_wait(remote, hooked, stub):
+    hooked.git("branch", "old")
+    stub.setenv("STUB_SECONDS", "3")
+    hooked.git("switch", "--quiet", "--orphan", "other")
+    hooked.commit()
+    hooked.git("switch", "--quiet", "old")
+    hooked.git("-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "-m", "not measured")
+    assert "being measured" not in run("push", "origin", "old").stderr
+
+
+@pytest.mark.parametrize("wait", ["100ms", "0", "0s"])
+def test_a_push_waits_no_longer_than_perf_toml_says(remote, hooked, stub, wait):
+    stub.setenv("STUB_SECONDS", "4")
+    stub.setenv("STUB_EXIT", "4")
+    hooked.write("perf.toml", f'hook.wait = "{wait}"')
+    hooked.commit()
+    done = run("push", "--quiet", "origin", "main")
+    assert done.returncode == 0
+    said = "perf: main is not checked: it is still being measured (see `perf status`); the push goes on"
+    assert done.stderr.splitlines()[-1] == said
+    assert ("waiting up to under 1 s" in done.stderr) == (wait == "100ms")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_hook_that_is_killed_while_it_waits_lets_the_push_through_and_the_measurement_go_on(remote, hooked, stub, number):
+    stub.setenv("STUB_SECONDS", "4")
+    hooked.commit()
+    push = waiting(["git", "push", "--quiet", "origin", "main"])
+    hook_of(push).send_signal(number)
+    _, said = push.communicate(timeout=60)
+    assert push.returncode == 0
+    assert f"perf: not checked (exit status {128 + number}), the push goes on" in said
+    assert [line for line in stub.settled() if "collect" in line]
+
+
+def test_ctrl_c_while_a_push_waits_stops_the_push(remote, hooked, stub):
+    stub.setenv("STUB_SECONDS", "4")
+    hooked.commit()
+    push = waiting(["git", "push", "--quiet", "origin", "main"])
+    hook_of(push).send_signal(signal.SIGINT)
+    assert "perf: interrupted" in push.communicate(timeout=60)[1]
+    assert push.returncode != 0
+
+
+def test_status_says_what_is_being_measured(hooked, stub):
+    stub.setenv("STUB_SECONDS", "4")
+    commit = hooked.commit()
+    said = CliRunner().invoke(cli.group, ["status"]).output
+    assert re.search(rf"^being measured for .* s: [0-9a-f]{{10}}, {commit[:10]}, not begun yet$", said, re.MULTILINE), said
+    running = json.loads(CliRunner().invoke(cli.group, ["status", "--json"]).output)["running"]
+    assert [run["commits"][-1] for run in running] == [commit]
+    stub.settled()
+    assert "being measured" not in CliRunner().invoke(cli.group, ["status"]).output
+
+
+def test_no_process_for_the_check_lets_the_push_through(remote, hooked, stub):
+    hooked.commit()
+    stub.calls(1)
+    stub.setenv("STUB_NO_FORK", "1")
+    done = run("push", "--quiet", "origin", "main")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith("perf: nothing is checked: ")
+    assert done.stderr.endswith("Resource temporarily unavailable; the push goes on\n")
+    alone = subprocess.run([SCRIPTS / "perf", "hook", "run", "pre-push"], capture_output=True, text=True, check=False)
+    assert (alone.returncode, alone.stderr) == (0, done.stderr)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a limit on processes needs another user, and root to become that")
+def test_a_shell_that_cannot_fork_lets_the_push_through(hooked):
+    """Root has no limit on its processes; the script needs nothing that another user may not read."""
+    hook = (hooked.root / ".git/hooks/pre-push").read_text()
+
+    def become_another() -> None:
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        os.setgroups([])
+        os.setresgid(54321, 54321, 54321)
+        os.setresuid(54321, 54321, 54321)
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", hook, "pre-push", "origin", "x"], preexec_fn=become_another, cwd="/", stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("perf: not checked")) == (0, 1), done.stderr
+
+
+def test_no_process_for_the_measurement_is_one_line(hooked, stub):
+    stub.setenv("STUB_NO_FORK", "1")
+    done = run("commit", "--quiet", "--allow-empty", "--message", "x")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith("perf: the system starts no more processes: end some")
+
+
+def test_what_was_not_checked_fails_in_pre_commit_which_would_call_it_passed(remote, quiet, stub, monkeypatch):
+    monkeypatch.setenv("PRE_COMMIT_FROM_REF", quiet.git("rev-parse", "HEAD"))
+    monkeypatch.setenv("PRE_COMMIT_TO_REF", quiet.commit())
+    stub.setenv("STUB_EXIT", "4")
+    assert perf("run", "pre-push", code=4).endswith("not checked: a reason; to push all the same: SKIP=perf-check git push\n")
+    stub.setenv("STUB_EXIT", "0")
+    assert perf("run", "pre-push") == ""
+    shutil.rmtree(quiet.root / ".perf")
+    said = perf("run", "pre-push", code=4)
+    assert said.startswith("perf: nothing is checked, nothing was measured in this clone: run `perf init`")
+
+
+def test_only_the_hook_announces_for_others(hooked):
+    command = [SCRIPTS / "perf", "collect", "--announced", "1", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--announced is for the hook after a commit" in done.stderr
+
+
+def test_what_lies_among_the_announcements_is_left_out_and_ended_runs_are_forgotten(hooked):
+    folder = hooked.root / ".perf" / "measuring"
+    folder.mkdir()
+    (folder / "ended.json").write_text("{}")
+    (folder / "link.json").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "pipe.json")
+    (folder / "folder").mkdir()
+    (folder / "locked.json").write_text('{"commits": 7}')
+    with (folder / "locked.json").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert announcement.running(hooked.root / ".perf") == []
+        run = announcement.Announcement.open(hooked.root / ".perf", ["a" * 40])
+        assert [one.commits for one in announcement.running(hooked.root / ".perf")] == [("a" * 40,)]
+        run.close()
+        assert sorted(path.name for path in folder.iterdir()) == ["folder", "link.json", "locked.json", "pipe.json"]
+
+
 def test_lines_that_are_not_gits_are_ignored(quiet):
     assert push.pushes(Repository.find(), "origin", ["", "nonsense", "a b c d"]) == []
     assert push.pre_commit_lines({}) == []
@@ -726,15 +895,9 @@ warmup = 0
 def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(project, tmp_path):
     """The program reports its own times, so that the verdict does not depend on this machine."""
 
-    def measured_commit(seconds: str) -> str:
+    def changed(seconds: str) -> str:
         project.write("work.py", REPORTING.replace("SECONDS", seconds))
-        commit = project.commit()
-        log = project.root / ".perf" / "log" / "post-commit.log"
-        deadline = time.monotonic() + 120
-        while commit not in run("ls-tree", "-r", "--name-only", "main", cwd=project.root / ".perf" / "store").stdout:
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
-        return commit
+        return project.commit()
 
     run("init", "--quiet", "--bare", str(tmp_path / "origin.git"))
     project.git("remote", "add", "origin", str(tmp_path / "origin.git"))
@@ -742,12 +905,13 @@ def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(projec
     project.commit()
     subprocess.run([SCRIPTS / "perf", "init"], check=True, capture_output=True)
     perf("install")
-    measured_commit("1.013")
+    fast = changed("1.013")
     assert run("push", "--quiet", "origin", "main").stderr == ""  # there is nothing to compare it with
-    fast = project.git("rev-parse", "HEAD")
-    measured_commit("2.027")
-    done = run("push", "--quiet", "origin", "main")
+    changed("2.027")
+    done = run("push", "--quiet", "origin", "main")  # at once: the push waits for the measurement
     assert done.returncode != 0, done.stderr
+    assert "perf: main is being measured" in done.stderr
+    assert "100 %" in done.stderr
     assert "inner" in done.stderr
     assert "degradation" in done.stderr
     assert "perf: main became slower; to push all the same: git push --no-verify" in done.stderr
