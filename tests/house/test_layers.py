@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.util import find_spec
@@ -122,6 +123,12 @@ def test_the_page_of_the_architecture_names_no_file_that_is_gone():
     named = re.findall(r"\b(\w+\.(?:py|js|c))\b", (ROOT / "docs" / "architecture.md").read_text())
     there = {path.name for top in ("perfvcs", *sorted(FAMILIES), "docs", "tests") for path in (ROOT / top).rglob("*.*")}
     assert [name for name in named if name not in there] == []
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """pytest imports them by their names, without their folders."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 def test_no_module_imports_itself_in_a_circle(graph):
