@@ -90,6 +90,7 @@ def _profiles(store: Store) -> tuple[int, list[str]]:
                 count += 1
             except Damaged as error:
                 broken[path] = error.reason
+    broken.update((place, found) for place, found in store.removals() if isinstance(found, str))
     if broken:
         store.remove(broken, "Adopt: without what is not a whole profile")
     return count, [f"{path}: {reason}" for path, reason in broken.items()]

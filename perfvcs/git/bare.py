@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -39,13 +40,19 @@ class TreeEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Bare:
-    """The bare repository at ``path``. All methods raise GitFailed, and GitMissing."""
+    """The bare repository at ``path``, which finds objects in these other folders, too. All methods raise GitFailed, and GitMissing."""
 
     path: Path
+    others: tuple[Path, ...] = ()
 
     def start(self, *args: str, stdin: IO[bytes] | int, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         """A hardened git process on the repository."""
-        return start(f"--git-dir={self.path}", *args, hardened=True, stdin=stdin, stderr=stderr)
+        return start(f"--git-dir={self.path}", *args, hardened=True, extra=self.variables, stdin=stdin, stderr=stderr)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What git's environment needs to find objects in the other folders."""
+        return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self.others))} if self.others else {}
 
     def run(self, *args: str, data: bytes = b"") -> bytes:
         """What a short git command prints, ``data`` on its stdin."""
@@ -101,6 +108,11 @@ class Bare:
                             break
                         yield content
             waiting = waiting[answered:]
+
+
+def _quoted(folder: Path) -> str:
+    """A path in a list of paths, as git reads it: one in double quotes may hold a colon."""
+    return '"' + re.sub(r'(["\\])', r"\\\1", str(folder)) + '"'
 
 
 def _content(stdout: IO[bytes], limit: int) -> bytes | Fault | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Generator, Mapping, Sequence
@@ -19,6 +20,10 @@ SETTINGS = (
     "maintenance.auto=false", "commit.gpgSign=false", "core.quotePath=true",
 )  # fmt: skip
 HARDENED = ("--no-replace-objects", *(part for setting in SETTINGS for part in ("-c", setting)))
+
+MISSING = "git is not on PATH: install it (apt install git)"
+# What a user sets for the transports of git.
+REACHING = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|HTTP_.*|PROXY_.*|ALLOW_PROTOCOL)")
 
 
 class GitError(PerfError):
@@ -48,6 +53,30 @@ def hardened_environment() -> dict[str, str]:
     return found | {"GIT_TERMINAL_PROMPT": "0", "GIT_ATTR_NOSYSTEM": "1", "GIT_NO_LAZY_FETCH": "1"}
 
 
+def reach(
+    *args: str, folder: Path, settings: Sequence[tuple[str, str]], extra: Mapping[str, str], stdin: IO[bytes], stderr: IO[bytes],
+    alone: bool,
+) -> subprocess.Popen[bytes]:  # fmt: skip
+    """A hardened git process that may reach other repositories, by transports that these settings allow; raises GitMissing.
+
+    ``alone``: it has a session of its own, in which nobody can be asked for a password.
+    """
+    kept = [setting for setting in SETTINGS if not setting.startswith("protocol.")]
+    env = hardened_environment() | {name: value for name, value in os.environ.items() if REACHING.fullmatch(name)}
+    for number, (key, value) in enumerate(settings):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    env |= {"GIT_CONFIG_COUNT": str(len(settings)), **extra}
+    if not alone:
+        env.pop("GIT_TERMINAL_PROMPT")
+    command = ["git", "--no-replace-objects", *(part for setting in kept for part in ("-c", setting)), *args]
+    try:
+        return subprocess.Popen(
+            command, cwd=folder, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, start_new_session=alone
+        )
+    except FileNotFoundError:
+        raise GitMissing(MISSING) from None
+
+
 def start(
     *args: str,
     hardened: bool,
@@ -70,7 +99,7 @@ def start(
     except FileNotFoundError:
         if folder is not None and not folder.is_dir():
             raise GitError(f"the folder {folder} is missing: make it, or go to another one") from None
-        raise GitMissing("git is not on PATH: install it (apt install git)") from None
+        raise GitMissing(MISSING) from None
 
 
 def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:

@@ -31,10 +31,11 @@ def quote(path: str) -> bytes:
 
 
 class Import:
-    """One ``git fast-import`` stream. Nothing that it was given counts before ``finish`` returns."""
+    """One ``git fast-import`` stream to a branch. Nothing that it was given counts before ``finish`` returns."""
 
-    def __init__(self, git: Bare) -> None:
+    def __init__(self, git: Bare, branch: str = BRANCH) -> None:
         self._git = git
+        self._branch = branch
         self._stderr = scratch()  # closed with the stream
         try:
             # feature done: a stream that ends without "done", because we were killed, changes no branch
@@ -75,6 +76,16 @@ class Import:
                 asked, size = [], 0
         yield from self._answers(asked)
 
+    def has_folder(self, commit: str, path: str) -> bool:
+        """Whether a commit has a folder at ``path``."""
+        assert self._process.stdout is not None
+        self.write(b"ls %s %s\n" % (commit.encode(), quote(path)))
+        self.write()
+        words = self._process.stdout.readline().split(None, 3)
+        if len(words) < 2:
+            self._fail()
+        return words[1] == b"tree"
+
     def _answers(self, asked: list[str]) -> Iterator[tuple[str, str | None]]:
         self.write()
         assert self._process.stdout is not None
@@ -87,7 +98,7 @@ class Import:
     def commit(self, parent: str | None, who: str, when: int, message: str, changes: Mapping[str, str | None]) -> None:
         """One commit on the branch: each path gets its blob, or goes where that is None."""
         text = message.replace("\0", " ").encode("utf-8", "replace")
-        self.write(b"commit %s\ncommitter %s %d +0000\n" % (BRANCH.encode(), who.encode("utf-8", "replace"), when))
+        self.write(b"commit %s\ncommitter %s %d +0000\n" % (self._branch.encode(), who.encode("utf-8", "replace"), when))
         self.write(b"data %d\n%s\n" % (len(text), text))
         if parent:
             self.write(b"from %s\n" % parent.encode())

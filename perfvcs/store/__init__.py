@@ -11,7 +11,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -23,8 +23,10 @@ from perfvcs.git.identity import identity
 from perfvcs.git.stream import BRANCH, Import, blob_id
 from perfvcs.lock import alone_in
 from perfvcs.profile import MAX_BYTES, Profile
-from perfvcs.store import layout
-from perfvcs.store.document import PROFILE_PATH, Damaged, damaged, path_of, verified
+from perfvcs.store import layout, removal
+from perfvcs.store.changes import counted, united
+from perfvcs.store.document import PROFILE_PATH, Damaged, damaged, path_of, verified, whole
+from perfvcs.store.removal import Removal
 
 FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -72,6 +74,9 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+_Changes = Callable[[str, Import], dict[str, str | None]]  # what a commit of the store becomes, by paths: a blob, None for none
 
 
 class Store:
@@ -177,35 +182,62 @@ class Store:
                 if old is not None:
                     changes.setdefault(old, None)
                 changes[paths[-1]] = stream.blob(document)
-            self._publish(stream, changes, message)
+            gone = {path for path, blob in changes.items() if blob is None}
+            self._publish(stream, message, lambda tip, stream: counted(self._git, stream, tip, changes, gone, self.who, message))
         return paths
 
     def remove(self, paths: Iterable[str], message: str) -> list[str]:
-        """Take profiles out of the newest state in one commit; returns those that were there. The store's history keeps them."""
+        """Take profiles out of the newest state in one commit; returns those that were there. The store's history keeps them.
+
+        A removal is kept of each that is whole, so that it stays out; a damaged one may come back from another store.
+        """
         unwanted: dict[str, str | None] = {path: None for path in paths if path != "format" and _possible(path)}
         if not unwanted:
             return []
+        tip = self._tip()
+        named = [path for path in unwanted if PROFILE_PATH.fullmatch(path)]
+        stored = zip(named, self._git.objects((f"{tip}:{path}" for path in named), MAX_BYTES), strict=True)
+        gone = {path for path, document in stored if whole(path, document)}
+        with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
+            return self._publish(
+                stream, message, lambda tip, stream: counted(self._git, stream, tip, unwanted, gone, self.who, message)
+            )
+
+    def unite(self, documents: Iterable[tuple[str, bytes]], removals: Mapping[str, bytes], message: str) -> list[str]:
+        """Take what another store has, in one commit: documents by their paths, removals by the paths of their profiles.
+
+        All of them were checked before. What was removed here, or is by the later ones of the ``removals``, does not come back.
+        Returns the paths that changed: profiles that came or went.
+        """
         self._tip()
         with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
-            return self._publish(stream, unwanted, message)
+            coming = {path: stream.blob(document) for path, document in documents}
+            return self._publish(stream, message, lambda tip, stream: united(self._git, stream, tip, coming, removals))
 
-    def _publish(self, stream: Import, changes: Mapping[str, str | None], message: str) -> list[str]:
-        """Commit changes on top of the newest state, again where someone else was faster; returns what did change."""
+    def removals(self, *, at: str | None = None) -> Iterator[tuple[str, Removal | str]]:
+        """All removals by their places in the store; of one that is not whole the reason."""
+        tip = at or self._tip()
+        places = {path: blob for _, blob, path in self._git.listing(tip, f"{removal.FOLDER}/")}
+        for place, document in zip(places, self._git.objects(places.values(), removal.MOST_BYTES), strict=True):
+            yield place, document.reason if isinstance(document, Fault) else removal.at(place, document)
+
+    def _publish(self, stream: Import, message: str, changes: _Changes) -> list[str]:
+        """Commit changes on top of the newest state, again where someone else was faster; returns the profiles that did change."""
         deadline = time.monotonic() + PATIENCE
-        done = self._attempt(stream, changes, message)
+        done = self._attempt(stream, message, changes)
         while done is None:
             if time.monotonic() > deadline:
                 raise Contended(f"others keep {self.path} locked: try again when they are done")
             time.sleep(random.uniform(0.005, 0.05))
             with self._writing() as another:  # the blobs of the first attempt are in the store
-                done = self._attempt(another, changes, message)
+                done = self._attempt(another, message, changes)
         return done
 
-    def _attempt(self, stream: Import, changes: Mapping[str, str | None], message: str) -> list[str] | None:
+    def _attempt(self, stream: Import, message: str, changes: _Changes) -> list[str] | None:
         """What did change; None when someone moved the branch meanwhile, or holds it locked."""
         with self._lock("write", fcntl.LOCK_EX):
             tip = self._tip()
-            needed = {path: changes[path] for path, blob in stream.present(tip, changes) if blob != changes[path]}
+            needed = changes(tip, stream)
             if needed:
                 stream.commit(tip, self.who, int(time.time()), message, needed)
             try:
@@ -215,7 +247,7 @@ class Store:
                     raise
                 self._break_stale_locks()
                 return None
-        return list(needed)
+        return [path for path in needed if not _reserved(path)]
 
     def _break_stale_locks(self) -> None:
         """Remove the locks of git's killed processes: of the branch, of packed references, of the commit graph, or of whatever comes."""
@@ -269,7 +301,9 @@ class Store:
         tip = at or self.head()
         if tip is not None:
             try:
-                yield from (BlobChange(path, None, blob) for _, blob, path in self._git.listing(tip, *within) if path != "format")
+                yield from (
+                    BlobChange(path, None, blob) for _, blob, path in self._git.listing(tip, *within) if not _reserved(path)
+                )
             except GitFailed as error:
                 self._explain(error)
 
@@ -283,7 +317,7 @@ class Store:
             for properties in fields:
                 _, _, before, after, _ = properties.decode().split(" ")
                 path = os.fsdecode(next(fields))
-                if path != "format":
+                if not _reserved(path):
                     yield BlobChange(path, *(None if set(blob) == {"0"} else blob for blob in (before, after)))
         except GitFailed as error:
             self._explain(error)
@@ -303,6 +337,7 @@ class Store:
                         verified(path, document)
                     except Damaged as error:
                         problems.append(Problem(path, error.reason))
+            problems += [Problem(place, found) for place, found in self.removals() if isinstance(found, str)]
         except Damaged as error:
             problems.append(Problem("", str(error)))
         return problems
@@ -398,6 +433,11 @@ class Store:
         if _says(error, UNWRITTEN) and disk_is_full(self.path.parent):
             raise _unwritable(self.path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from None
         raise Damaged(f"git cannot work on {self.path} ({error.reason}): run `perf fsck`") from None
+
+
+def _reserved(path: str) -> bool:
+    """Whether a path is the store's own, not a profile's."""
+    return path == "format" or path.startswith(f"{removal.FOLDER}/")
 
 
 def _possible(path: str) -> bool:

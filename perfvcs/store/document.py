@@ -36,16 +36,21 @@ def path_of(profile: Profile, document: bytes) -> str:
     return f"{profile.commit[:2]}/{profile.commit}/{'-'.join(names)}.json"
 
 
-def verified(path: str, document: bytes | Fault) -> Profile:
-    """The profile in a document that was read from ``path``; raises Damaged unless it belongs there."""
+def whole(path: str, document: bytes | Fault) -> bool:
+    """Whether a document is the one that was stored at ``path``, whatever is in it."""
     import hashlib
 
     match = PROFILE_PATH.fullmatch(path)
-    if match is None:
+    return match is not None and isinstance(document, bytes) and hashlib.sha256(document).hexdigest()[:12] == match[4]
+
+
+def verified(path: str, document: bytes | Fault) -> Profile:
+    """The profile in a document that was read from ``path``; raises Damaged unless it belongs there."""
+    if PROFILE_PATH.fullmatch(path) is None:
         raise damaged(path, "it is not at a profile's place")
     if isinstance(document, Fault):
         raise damaged(path, document.reason)
-    if hashlib.sha256(document).hexdigest()[:12] != match[4]:
+    if not whole(path, document):
         raise damaged(path, "its content does not match its name")
     try:
         profile = decode(document)

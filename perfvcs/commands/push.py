@@ -1,0 +1,30 @@
+"""``perf push``."""
+
+from __future__ import annotations
+
+import click
+
+from perfvcs.commands._output import echo
+
+
+@click.command()
+@click.argument("remote", required=False, metavar="[REMOTE|ADDRESS]")
+@click.option("-n", "--dry-run", is_flag=True, help="Only say what would be sent.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+def command(remote: str | None, *, dry_run: bool, quiet: bool) -> None:
+    """Send profiles to a remote, beside what others have sent.
+
+    They go to refs/perf/profiles of the project's own remote: the one named, or that of the current branch. Nothing there is ever replaced.
+    Removals go too: what `perf rm` took out disappears for everybody.
+    """
+    from perfvcs.exchange.mirror import Mirror
+    from perfvcs.exchange.push import push
+    from perfvcs.git.remote import Remote
+    from perfvcs.repository import Repository
+
+    repository = Repository.find()
+    there = Remote.find(repository.project, remote, push=True)
+    with Mirror.opened(repository.home, repository.store) as mirror:
+        pushed = push(mirror, repository.store, there, dry=dry_run)
+    if not quiet:
+        echo("\n".join(pushed.lines(dry=dry_run)))

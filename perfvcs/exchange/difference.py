@@ -1,0 +1,66 @@
+"""What a remote has and this store has not, and the other way round."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from perfvcs.errors import PerfError
+from perfvcs.store.document import PROFILE_PATH
+from perfvcs.store.removal import profile_of
+
+MOST_FILES = 500_000  # by which a remote may differ: five times the largest store that was measured
+PLAIN = "100644"
+KINDS = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
+
+
+class TooMuch(PerfError):
+    """A remote has more files than anybody should take over."""
+
+
+@dataclass
+class Difference:
+    """Profiles that only one side has, with their blobs, and the removals that differ: blob there, blob here, by the profiles' paths.
+
+    ``strange`` are the paths that a remote has and that no profile is at, with what is there.
+    """
+
+    here: dict[str, str] = field(default_factory=dict)
+    there: dict[str, str] = field(default_factory=dict)
+    removals: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    strange: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, fields: Iterable[bytes], remote: str) -> Difference:
+        """What ``git diff-tree`` prints of a remote's tree and ours; raises TooMuch."""
+        found = cls()
+        waiting = iter(fields)
+        for number, properties in enumerate(waiting):
+            if number >= MOST_FILES:
+                raise TooMuch(
+                    f"{remote} differs in more than {MOST_FILES:,} files: that is not taken over; see what was pushed there"
+                )
+            old_mode, new_mode, old, new, _ = properties.decode().removeprefix(":").split(" ")
+            path = os.fsdecode(next(waiting))
+            found._sort(path, (old_mode, old), (new_mode, new))
+        return found
+
+    def _sort(self, path: str, there: tuple[str, str], here: tuple[str, str]) -> None:
+        their, our = (blob if mode == PLAIN else None for mode, blob in (there, here))
+        profile = profile_of(path)
+        if their is None and there[1].strip("0"):
+            self.strange[path] = KINDS.get(there[0], "of an unknown kind")
+        elif profile is not None:
+            self.removals[profile] = (their, our)
+            return
+        elif PROFILE_PATH.fullmatch(path) is None:
+            if their is not None and path != "format":
+                self.strange[path] = "not at a profile's place"
+            return
+        elif their and our:
+            self.strange[path] = "not the profile that is here at this place"
+        elif their:
+            self.there[path] = their
+        if our and not their and PROFILE_PATH.fullmatch(path):
+            self.here[path] = our

@@ -1,0 +1,205 @@
+"""What remotes had when they were last seen: the newest commit of each, and what that lists. It can be deleted at any time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from perfvcs import wholefile
+from perfvcs.descriptors import entries, make_folder, remove
+from perfvcs.errors import PerfError
+from perfvcs.exchange.difference import Difference
+from perfvcs.git.bare import Bare, Fault, GitFailed
+from perfvcs.git.remote import NAME, Remote
+from perfvcs.git.stream import Import, blob_id
+from perfvcs.lock import hold
+from perfvcs.store import EMPTY_TREE, FORMAT, Store
+from perfvcs.store.removal import FOLDER as REMOVED
+from perfvcs.store.removal import MOST_BYTES as SMALL
+from perfvcs.store.removal import place_of
+
+REFERENCE = "refs/perf/profiles"  # of a remote
+FOLDER = "remotes"  # in .perf
+LARGEST = 1 << 28  # bytes of a document that is taken over
+CONFIG = f"""\
+[core]
+	repositoryformatversion = 1
+	bare = true
+[extensions]
+	partialClone = {NAME}
+[remote "{NAME}"]
+	promisor = true
+	partialclonefilter = blob:limit={SMALL}
+""".encode()
+NEWEST_FORMAT = 99  # versions of the store that are looked for, to say which one a remote has
+
+
+class OtherFormat(PerfError):
+    """What a remote has is not a store, or one of another version."""
+
+    exit_code = 12
+
+
+class Mirror:
+    """The repository ``.perf/remotes/known``, and ``incoming`` beside it for single files while an exchange runs.
+
+    Nothing that is in them is in the store. They are read through the store's own settings.
+    """
+
+    def __init__(self, home: Path, store: Store) -> None:
+        self._home = home
+        self._store = store
+        self._known = Bare(home / "known", (store.path.absolute() / "objects",))
+        self._incoming = Bare(home / "incoming")
+        self.reading = Bare(store.path.absolute(), (home / "known/objects", home / "incoming/objects"))
+
+    @classmethod
+    @contextmanager
+    def opened(cls, home: Path, store: Store) -> Iterator[Mirror]:
+        """The mirror in a ``.perf``, for one exchange at a time; what a killed one left is swept up."""
+        folder = make_folder(home / FOLDER)
+        with hold(folder / "lock", wait=True):
+            mirror = cls(folder.absolute(), store)
+            mirror._prepare()
+            try:
+                yield mirror
+            finally:
+                mirror._sweep()
+
+    @classmethod
+    def seen(cls, home: Path, store: Store, remote: Remote) -> Difference | None:
+        """How a remote differed when it was last seen; None where it never was. Nothing is asked of it, and nothing waited for."""
+        mirror = cls((home / FOLDER).absolute(), store)
+        if not (home / FOLDER / "known").is_dir():
+            return None
+        with suppress(GitFailed):
+            tip = mirror.last(remote)
+            head = store.head()
+            return mirror.difference(remote, tip, head) if tip and head else None
+        return None
+
+    def _prepare(self) -> None:
+        self._sweep()
+        known = self._known.path
+        try:
+            self._known.run("rev-parse", "--git-dir")
+        except GitFailed:
+            remove(known)
+            self._make(self._known)
+        if (known / "config").read_bytes() != CONFIG:
+            wholefile.write(known / "config", CONFIG)
+        # each commit that was seen is as far as we look back
+        listed = self._known.run("for-each-ref", "--format=%(objectname)", "refs/known", "refs/lost").decode()
+        if listed:
+            wholefile.write(known / "shallow", "".join(f"{one}\n" for one in sorted(set(listed.split()))).encode())
+
+    def _sweep(self) -> None:
+        """Remove what one exchange needs, and what git's killed processes leave; nobody else is here."""
+        for name in entries(self._home):
+            if name not in ("known", "lock"):
+                remove(self._home / name)
+        known = self._known.path
+        for left in (*known.rglob("*.lock"), *known.glob("objects/pack/tmp_*"), *known.glob("objects/??/tmp_obj_*")):
+            left.unlink(missing_ok=True)
+
+    def _make(self, git: Bare) -> None:
+        git.run("-c", "init.defaultBranch=main", "init", "--quiet", "--bare", "--template=", str(git.path))
+        wholefile.write(git.path / "config", CONFIG)
+
+    def last(self, remote: Remote) -> str | None:
+        """The commit that a remote had when it was last seen."""
+        return self._resolved(_reference(remote))
+
+    def _resolved(self, reference: str) -> str | None:
+        try:
+            return self._known.run("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}").decode().strip()
+        except GitFailed:
+            return None
+
+    def fetch(self, remote: Remote) -> str | None:
+        """The commit that a remote has now, with what it lists; None where it has none. Raises RemoteFailed, OtherFormat."""
+        whole = remote.is_bundle
+        if not remote.fetch(self._known, f"+{REFERENCE}:refs/incoming/tip", filtered=not whole, depth=not whole):
+            return None
+        tip = self._resolved("refs/incoming/tip")
+        found = self._known.run("ls-tree", "-z", "--full-tree", tip or EMPTY_TREE, "format").decode().split()
+        if tip is None or found[:3] != ["100644", "blob", blob_id(FORMAT)]:
+            versions = {blob_id(b"perfvcs-store/%d\n" % number): number for number in range(2, NEWEST_FORMAT + 1)}
+            if len(found) > 2 and found[2] in versions:
+                raise OtherFormat(f"{remote.name} has profiles of format perfvcs-store/{versions[found[2]]}: update perfvcs")
+            raise OtherFormat(f"what {remote.name} has at {REFERENCE} is not a store of perfvcs: see who pushed it")
+        return tip
+
+    def lost(self, remote: Remote, tip: str | None) -> int:
+        """How many profiles a remote had when it was last seen and has no more, though nobody removed them.
+
+        Where there are any, somebody forced its reference, and what it was stays under ``refs/lost``.
+        """
+        last = self.last(remote)
+        if last is None or last == tip:
+            return 0
+        gone = self.difference(remote, last, tip).there
+        excused = {path for _, _, path in self.reading.listing(tip, f"{REMOVED}/")} if tip and gone else set()
+        count = sum(place_of(path) not in excused for path in gone)
+        if count:
+            self._known.run("update-ref", f"refs/lost/{_number(remote)}-{last[:12]}", last)
+        return count
+
+    def remember(self, remote: Remote, tip: str) -> None:
+        """Keep what was seen."""
+        self._known.run("update-ref", _reference(remote), tip)
+
+    def difference(self, remote: Remote, there: str | None, here: str | None) -> Difference:
+        """How a remote's commit differs from one of the store, or from another of the remote's; None has nothing. Raises TooMuch."""
+        sides = [commit or EMPTY_TREE for commit in (there, here)]
+        return Difference.read(self.reading.fields("diff-tree", "-r", "-z", "--no-renames", *sides, "--"), remote.name)
+
+    def documents(self, remote: Remote, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes | Fault]]:
+        """What a remote has at these paths, fetched now unless it is here; what cannot be read is a Fault. Raises RemoteFailed."""
+        present = self._present(blobs.values())
+        missing = [blob for blob in dict.fromkeys(blobs.values()) if blob not in present]
+        if missing:
+            if not self._incoming.path.exists():
+                self._make(self._incoming)
+            remote.fetch(self._incoming, *missing, filtered=True, depth=False)
+        yield from zip(blobs, self.reading.objects(blobs.values(), LARGEST), strict=True)
+
+    def _present(self, blobs: Iterable[str]) -> set[str]:
+        """Those of some blobs that are here."""
+        asked = "".join(f"{blob}\n" for blob in blobs).encode()
+        listed = self.reading.run("cat-file", "--batch-check=%(objectname) %(objecttype)", data=asked).decode()
+        return {line.split()[0] for line in listed.splitlines() if line.endswith(" blob")}
+
+    def write(self, tip: str | None, changes: Mapping[str, str | bytes | None], who: str, when: int, message: str) -> str:
+        """A commit with these changes on top of a remote's, or the first one: each path gets a blob, or a document, or goes."""
+        branch = "refs/outgoing/tip"
+        self._known.run("update-ref", "-d", branch)
+        with closing(Import(self._known, branch)) as stream:
+            blobs = {path: stream.blob(found) if isinstance(found, bytes) else found for path, found in changes.items()}
+            first = {} if tip else {"format": stream.blob(FORMAT)}
+            stream.commit(tip, who, when, message, {**first, **blobs})
+            stream.finish()
+        return self._resolved(branch) or ""
+
+    def push(self, remote: Remote, commit: str) -> bool:
+        """Whether the remote has a commit from now on; False where somebody was faster. Raises RemoteFailed."""
+        return remote.push(self._known, commit, REFERENCE)
+
+    def gc(self) -> None:
+        """Pack what was seen; where that cannot be done, forget it."""
+        try:
+            for kept in ("refs/incoming/tip", "refs/outgoing/tip"):
+                self._known.run("update-ref", "-d", kept)
+            self._known.run("gc", "--quiet", "--prune=now")
+        except GitFailed:
+            remove(self._known.path)
+
+
+def _number(remote: Remote) -> str:
+    return hashlib.sha256(remote.address.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _reference(remote: Remote) -> str:
+    return f"refs/known/{_number(remote)}"

@@ -1,0 +1,108 @@
+"""``perf push``: what this store has and a remote has not goes there, on top of whatever others have pushed meanwhile."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+
+from perfvcs.exchange.difference import Difference
+from perfvcs.exchange.mirror import REFERENCE, Mirror
+from perfvcs.exchange.removals import Removals
+from perfvcs.git.bare import GitFailed
+from perfvcs.git.remote import Remote, RemoteFailed
+from perfvcs.store import Contended, Store
+from perfvcs.store.document import Damaged
+from perfvcs.store.removal import place_of
+from perfvcs.text.words import counted
+
+PATIENCE = 1200.0  # seconds that a push keeps trying against others
+FIRST_WAIT = 8.0  # times as long as a try took, at most, after the first one; twice as long after each further one
+LONGEST_WAIT = 60.0  # seconds
+MOST_ALIKE = 6  # tries that fail while a remote stays as it is
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What came of a push: profiles and removals that went, how often it was tried, and how many profiles the remote had lost."""
+
+    remote: str
+    profiles: int
+    removals: int
+    tries: int
+    lost: int
+
+    def lines(self, *, dry: bool = False) -> list[str]:
+        """For people; ``dry``: of what would be done."""
+        went = [counted(self.profiles, "profile")] if self.profiles else []
+        went += [counted(self.removals, "removal")] if self.removals else []
+        done = f"{'would push' if dry else 'pushed'} {' and '.join(went)} to {self.remote}"
+        return [*lost_lines(self.remote, self.lost), done if went else f"nothing to push: {self.remote} has everything"]
+
+
+def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> Pushed:
+    """Add to a remote what only this store has; ``dry``: only count it.
+
+    Nothing there is ever replaced: a push that somebody else has overtaken begins again with what is there then, after a random time
+    that grows. Raises RemoteFailed, Contended, OtherFormat, TooMuch.
+    """
+    deadline = time.monotonic() + PATIENCE
+    tries = lost = 0
+    tips: list[str | None] = []
+    while True:
+        began = time.monotonic()
+        tries += 1
+        tip = mirror.fetch(remote)
+        tips.append(tip)
+        if tips[-MOST_ALIKE:].count(tip) == MOST_ALIKE:
+            raise RemoteFailed(
+                f"{remote.name} does not change {REFERENCE} though nobody else does: look for a lock there, and at rights"
+            )
+        lost = max(lost, mirror.lost(remote, tip))
+        try:
+            changes = outgoing(mirror, store, remote, tip)
+            profiles = sum(isinstance(found, str) for found in changes.values())
+            removals = sum(isinstance(found, bytes) for found in changes.values())
+            pushed = Pushed(remote.name, profiles, removals, tries, lost)
+            if dry or not changes:
+                if tip and not dry:
+                    mirror.remember(remote, tip)
+                return pushed
+            commit = mirror.write(tip, changes, store.who, int(time.time()), _message(pushed))
+        except GitFailed as error:
+            raise Damaged(f"git cannot exchange what is in {store.path} ({error.reason}): run `perf fsck`") from None
+        if mirror.push(remote, commit):
+            mirror.remember(remote, commit)
+            return pushed
+        if time.monotonic() > deadline:
+            raise Contended(f"others kept pushing to {remote.name}: try again when they are done")
+        # the time that a try takes grows with the crowd, and so do the waits
+        most = min(FIRST_WAIT * 2 ** (tries - 1) * (time.monotonic() - began), LONGEST_WAIT)
+        time.sleep(random.uniform(0, most))
+
+
+def outgoing(mirror: Mirror, store: Store, remote: Remote, tip: str | None) -> dict[str, str | bytes | None]:
+    """What a remote's commit lacks, by paths: blobs of profiles, documents of removals, None for profiles that were removed."""
+    head = store.head()
+    found = mirror.difference(remote, tip, head) if head else Difference()
+    removals = Removals.of(mirror, remote, found, head)
+    changes: dict[str, str | bytes | None] = {path: blob for path, blob in found.here.items() if not removals.out(path)}
+    changes |= {place_of(path): document for path, document in removals.unknown_there()}
+    return changes | {path: None for path in found.there if removals.out(path)}
+
+
+def lost_lines(remote: str, lost: int) -> list[str]:
+    """What is said where a remote has lost profiles."""
+    if not lost:
+        return []
+    return [
+        f"{remote} has lost {counted(lost, 'profile')} since it was seen last, as if somebody had forced {remote}'s "
+        "refs/perf/profiles: nothing was taken out here, and `perf push` brings back what is here"
+    ]
+
+
+def _message(pushed: Pushed) -> str:
+    went = [
+        f"{word} {counted(count, 'profile')}" for word, count in (("add", pushed.profiles), ("remove", pushed.removals)) if count
+    ]
+    return ", ".join(went).capitalize()

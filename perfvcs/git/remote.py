@@ -1,0 +1,213 @@
+"""Other repositories, by the names that the project has for them or by address: fetching from them and pushing to them.
+
+Git runs hardened in a bare repository of ours. It takes no settings but those of the project and its user that say how to reach
+others: credentials, proxies, certificates, ssh. What comes is bounded, and hostile until somebody has looked at it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.git.bare import Bare
+from perfvcs.git.command import GitError, complaint, reach, scratch
+from perfvcs.git.project import Project
+
+NAME = "perf"  # of the other side, in the settings of our own repository
+REACHING = re.compile(  # what may be asked of the project's settings; their names begin in small letters
+    r"(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)|url\..*\.(insteadof|pushinsteadof)", re.DOTALL
+)
+MOST_BYTES = 1 << 30  # that one fetch may write
+MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
+MOST_SECONDS = 600  # of a processor, that one fetch may take
+LONGEST_REASON = 200
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.bigFileThreshold=16m")
+QUIET = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
+FASTER = re.compile(
+    r"\[rejected\]|\(fetch first\)|\(non-fast-forward\)|cannot lock ref|failed to update ref|reference already exists"
+)
+FAILURES = (  # what git says -> the end of the sentence about a remote, with the cure
+    (r"mismatched algorithms|object format .*not|unknown object format|hash algorithm",
+     "names its objects by SHA-256, and profiles are exchanged by SHA-1: name another repository, `perf push ADDRESS`"),
+    (r"SSL|certificate", "has no certificate that git trusts ({said}): see http.sslCAInfo in `git help config`"),
+    (r"fsck|hasDot|badTree|duplicateEntries|fullPathname|gitmodules|nullSha1|treeNotSorted|zeroPaddedFilemode|missing (blob|tree|object)"
+     r"|did not send all|bad object",
+     "has broken or forbidden objects ({said}): nothing was taken over"),
+    (r"File too large|died of signal|index-pack died|inflate|out of memory|mmap failed|early EOF|pack-objects died|index-pack output",
+     "sent more than {most} MiB, or broke off ({said}): nothing was taken over; try again, or use --last"),
+    (r"denied|403|401|Authentication|could not read (Username|Password)|not allowed|insufficient permission|unable to create temporary"
+     r"|read-only|hook declined|prohibited",
+     "refused ({said}): ask for the right, or hand profiles over with `perf export --bundle FILE`"),
+    (r"dubious ownership", "belongs to another user: if you trust it, see safe.directory in `git help config`"),
+    (r"not appear to be a git repository|not found|does not exist|not a git repository|No such file|strange (host|path)name",
+     "is not a git repository ({said}): see `git remote -v`"),
+    (r"Could not resolve|Connection|timed out|unable to access|No route|hung up|unable to connect|Could not read from remote|reset",
+     "cannot be reached, or broke off ({said}): nothing was changed, try again"),
+)  # fmt: skip
+
+
+class RemoteFailed(PerfError):
+    """A remote could not be reached, refused, or sent what nobody should take."""
+
+
+class NoRemote(UsageError):
+    """There is no such remote."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Another repository: its name for people, its address, and the settings by which git reaches it, as ``key=value`` pairs."""
+
+    name: str
+    address: str
+    folder: Path
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def find(cls, project: Project, name: str | None = None, *, push: bool = False) -> Remote:
+        """The remote of that name, or at that address; by default the current branch's, the only one, or `origin`. Raises NoRemote."""
+        given = {key: value for key, value in os.environ.items() if key.startswith("GIT_CONFIG_")}
+        settings = [
+            (key, value)
+            for entry in project.git("config", "--null", "--list", extra=given).split("\0")
+            for key, _, value in [entry.partition("\n")]
+            if key
+        ]
+        names = list(dict.fromkeys(key[7:-4] for key, _ in settings if key.startswith("remote.") and key.endswith(".url")))
+        wanted = name if name is not None else _default(project, dict(settings), names, push=push)
+        reaching = tuple(pair for pair in settings if REACHING.fullmatch(pair[0]))
+        if wanted in names:
+            address = project.git("remote", "get-url", *(["--push"] if push else []), wanted)
+            own = tuple(
+                (f"remote.{NAME}.{key.rpartition('.')[2]}", value)
+                for key, value in settings
+                if re.fullmatch(rf"remote\.{re.escape(wanted)}\.(proxy|proxyauthmethod|uploadpack|receivepack)", key)
+            )
+            return cls(wanted, address, project.root, (*reaching, *own))
+        if not re.search(r"[/:]", wanted) and not Path(wanted).exists():
+            known = f"there are {', '.join(names)}" if names else "there is none"
+            raise NoRemote(f"`{wanted}` is not a remote of this repository ({known}), nor an address: see `git remote -v`")
+        shown = CREDENTIALS.sub("", wanted)
+        return cls(shown, str(Path(wanted).absolute()) if Path(wanted).exists() else wanted, project.root, reaching)
+
+    @property
+    def is_bundle(self) -> bool:
+        """Whether it is a file: git's bundle."""
+        return (self.folder / self.address).is_file()
+
+    def fetch(self, into: Bare, *wanted: str, filtered: bool, depth: bool = True) -> bool:
+        """Fetch refspecs, or objects by their ids; whether they were there. Raises RemoteFailed.
+
+        ``depth``: of each reference only the newest commit. ``filtered``: of files only small ones, where the other side can tell.
+        """
+        options = (*QUIET, *(["--depth=1"] if depth else []), *(["--filter=blob:limit=1024"] if filtered else []))
+        done = self._talk(into, [*CHECKED, "fetch", *options, "--stdin", NAME], data="\n".join(wanted), bounded=True)
+        if done.returncode and re.search(r"couldn't find remote ref|remote ref .* not found", done.stderr, re.IGNORECASE):
+            return False
+        self._check(done)
+        return True
+
+    def push(self, source: Bare, commit: str, reference: str, *, expected: str | None = None) -> bool:
+        """Put a commit in the place of one that it follows; False where somebody was faster. Raises RemoteFailed.
+
+        ``expected``: the commit that it may replace without following it, and no other.
+        """
+        lease = [f"--force-with-lease={reference}:{expected}"] if expected else []
+        done = self._talk(
+            source, ["push", "--quiet", "--porcelain", "--no-verify", "--no-thin", *lease, NAME, f"{commit}:{reference}"]
+        )
+        if done.returncode and (FASTER.search(done.stdout) or FASTER.search(done.stderr)) and "declined" not in done.stdout:
+            return False
+        self._check(done)
+        return True
+
+    def has(self, reference: str, within: float) -> bool:
+        """Whether the remote has a reference; asks nobody for a password, and waits no longer than so many seconds. Raises RemoteFailed."""
+        done = self._talk(None, ["ls-remote", "--quiet", NAME, reference], within=within)
+        self._check(done)
+        return bool(done.stdout.strip())
+
+    def _talk(
+        self, at: Bare | None, words: list[str], *, data: str = "", bounded: bool = False, within: float | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run git on a repository of ours, or on none, with the right to reach others."""
+        settings = (*self.settings, (f"remote.{NAME}.url", self.address))
+        where = [f"--git-dir={at.path}"] if at is not None else []
+        extra = at.variables if at is not None else {}
+        with scratch() as asked, scratch() as said:
+            asked.write(data.encode("utf-8", "surrogateescape"))
+            asked.seek(0)
+            with _bounded(yes=bounded):
+                process = reach(
+                    *where, *words, folder=self.folder, settings=settings, extra=extra, stdin=asked, stderr=said,
+                    alone=within is not None,
+                )  # fmt: skip
+            with process:
+                try:
+                    output, _ = process.communicate(timeout=within)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    raise RemoteFailed(f"{self.name} does not answer within {within:.0f} s: try `perf pull` later") from None
+                except BaseException:
+                    process.terminate()
+                    raise
+            why = complaint(process, said) if process.returncode else ""
+        return subprocess.CompletedProcess(words, process.returncode, output.decode(errors="replace"), why)
+
+    def _check(self, done: subprocess.CompletedProcess[str]) -> None:
+        """Raise RemoteFailed, with the cure, where git has failed."""
+        if not done.returncode:
+            return
+        whole = f"{done.stderr}\n{done.stdout}"
+        said = CREDENTIALS.sub("", _reason(whole)).replace(NAME + " ", "")[:LONGEST_REASON]
+        for pattern, ending in FAILURES:
+            if re.search(pattern, whole):
+                raise RemoteFailed(f"{self.name} {ending.format(said=said, most=MOST_BYTES >> 20)}")
+        raise RemoteFailed(f"{self.name} failed ({said}): nothing was changed")
+
+
+def _default(project: Project, settings: dict[str, str], names: list[str], *, push: bool) -> str:
+    """The remote that git would take, too; raises NoRemote where nothing says which."""
+    if not names:
+        raise NoRemote("this repository has no remote: `git remote add origin ADDRESS`, or name an address")
+    try:
+        branch = project.git("symbolic-ref", "--short", "--quiet", "HEAD")
+    except GitError:
+        branch = ""
+    keys = [f"branch.{branch}.pushremote", "remote.pushdefault"] if push else []
+    for key in (*keys, f"branch.{branch}.remote"):
+        if settings.get(key) in names:
+            return settings[key]
+    if len(names) == 1 or "origin" in names:
+        return names[0] if len(names) == 1 else "origin"
+    raise NoRemote(f"there are several remotes ({', '.join(names)}): name one")
+
+
+def _reason(text: str) -> str:
+    """What git complained of first."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    complaints = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
+    return next(iter([*complaints, *lines]), "git ended without a word")
+
+
+@contextmanager
+def _bounded(*, yes: bool) -> Iterator[None]:
+    """What is started meanwhile writes no larger file, and takes no more memory and time, than is bounded."""
+    limits = {resource.RLIMIT_FSIZE: MOST_BYTES, resource.RLIMIT_DATA: MOST_MEMORY, resource.RLIMIT_CPU: MOST_SECONDS}
+    before = {kind: resource.getrlimit(kind) for kind in limits} if yes else {}
+    try:
+        for kind, (soft, hard) in before.items():
+            known = [limit for limit in (soft, hard, limits[kind]) if limit != resource.RLIM_INFINITY]
+            resource.setrlimit(kind, (min(known), hard))
+        yield
+    finally:
+        for kind, both in before.items():
+            resource.setrlimit(kind, both)
