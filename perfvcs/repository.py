@@ -19,6 +19,7 @@ from perfvcs.foreign import content
 from perfvcs.git.changes import WorkingChanges, committed
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
+from perfvcs.index.former import FormerNames
 from perfvcs.lock import Locked, hold
 from perfvcs.rules import FILE, LARGEST_FILE, Rules
 from perfvcs.store import Store
@@ -93,9 +94,19 @@ class Repository:
     @cached_property
     def index(self) -> Index:
         """The cache of headers and summaries, up to date with the store."""
-        index = Index(self.store, self.home / "index.db")
+        index = Index(self.store, self.home / "index.db", self.former)
         index.refresh()
         return index
+
+    @cached_property
+    def former(self) -> FormerNames:
+        """The names of perf.toml's jobs by those that they had before; none where there is no such file. Raises BadConfig."""
+        if self.project.bare or not self._configures(b"formerly"):
+            return FormerNames()
+        from perfvcs.jobs import former_names
+        from perfvcs.jobs.config import load
+
+        return FormerNames(former_names(load(self.project.root / FILE)))
 
     def refresh(self) -> None:
         """Let the index follow what was just stored."""
@@ -256,7 +267,8 @@ class Repository:
         Their values are in units without a prefix, unless models were fitted to them as they were.
         """
         found = self.store.read_many([header.path for header in headers], at=self.index.head)
-        return [profile if profile.models else in_base_units(profile) for _, profile in found]
+        renamed = (self.former.profile(profile) for _, profile in found)
+        return [profile if profile.models else in_base_units(profile) for profile in renamed]
 
     def baseline(self, target: State) -> State | None:
         """The nearest ancestor with a comparable profile, else the nearest with any; the commit itself below uncommitted changes."""
@@ -364,7 +376,10 @@ class Repository:
         """What perf-accepted.toml has accepted as it is now; raises BadRegister."""
         from perfvcs.check.register import FILE, load
 
-        return [] if self.project.bare else load(self.project.root / FILE)
+        found = [] if self.project.bare else load(self.project.root / FILE)
+        for job, present in self.index.renamed():
+            found = [one.renamed(job, present) for one in found]
+        return found
 
     def accepted(self, changes: Sequence[Kind], baseline: State, target: State) -> Sequence[Kind]:
         """The changes, with what the project has accepted on the way from baseline to target."""

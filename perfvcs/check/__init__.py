@@ -59,6 +59,7 @@ def compare(
     from perfvcs.check.failures import unreliable
     from perfvcs.check.matching import match
     from perfvcs.check.method import prepared
+    from perfvcs.check.renaming import renamings
     from perfvcs.check.rows import ProfileRows
     from perfvcs.rules import Rules
 
@@ -83,7 +84,7 @@ def compare(
     foreign = {one.header.job.key for side in sides for one in side if one.header.collected.is_foreign}
     return Report(
         baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank), foreign=sorted(foreign),
-        failures=unreliable(*sides),
+        failures=unreliable(*sides), renamed=renamings(*sides),
     )  # fmt: skip
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from perfvcs.check.change import Change, Report
 from perfvcs.text.quantity import percent
+
+if TYPE_CHECKING:
+    from perfvcs.profile import Job
 
 ID = 7  # hex digits
 SERIES = 12  # hex digits of a series key in the file
@@ -65,6 +68,13 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
             (self.benchmark, self.uid, self.size, self.metric) == (change.job, change.uid, change.size, change.metric)
             and change.series.startswith(self.series)
         )  # fmt: skip
+
+    def renamed(self, former: Job, present: Job) -> Acceptance:
+        """The same about a job under its present name, where it is about that job under a former one."""
+        if self.benchmark != former.label or not former.key.startswith(self.series):
+            return self
+        uid = present.name if self.uid == former.name else self.uid
+        return replace(self, benchmark=present.label, uid=uid, series=self.series and present.key[:SERIES])
 
     def has_ended(self, today: date) -> bool:
         """Whether its day has come."""

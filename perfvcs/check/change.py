@@ -116,7 +116,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All changes between two revisions, those that matter first; ``foreign`` series were measured by other tools and imported.
 
-    ``failures`` says which jobs failed more often on the target, a sentence each.
+    ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a sentence each.
     """
 
     baseline: str
@@ -125,6 +125,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[Change]
     foreign: list[str] = []
     failures: list[str] = []
+    renamed: list[str] = []
 
     def having(self, *words: Word) -> list[Change]:
         """The changes with one of these words."""

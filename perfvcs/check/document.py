@@ -36,6 +36,7 @@ def _document(report: Report) -> dict[str, Any]:
         "method": report.method,
         "foreign": report.foreign,
         "failures": report.failures,
+        "renamed": report.renamed,
         "counts": tally(report.changes),
         "comparisons": len(report.comparisons),
         "settled": sum(change.settled for change in report.comparisons),

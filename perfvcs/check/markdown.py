@@ -33,7 +33,7 @@ def markdown(report: Report) -> str:
     accepted = [_row(report, change, several) for change in report.changes if change.accepted is not None]
     if accepted:
         lines += ["", "Accepted:", "", *HEAD, *accepted]
-    lines += [line for failure in report.failures for line in ("", f"Note: {escape(failure)}")]
+    lines += [line for note in (*report.failures, *report.renamed) for line in ("", f"Note: {escape(note)}")]
     shown = {f"{100 * change.confidence:g} %" for change in report.changes if measure(change).endswith("]")}
     if shown:
         lines += ["", f"In brackets: the {' and '.join(sorted(shown))} interval of the effect."]

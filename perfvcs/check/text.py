@@ -243,8 +243,8 @@ def _ending(report: Report, width: int, pairs: int) -> list[str]:
             lines.append(f"To settle it: perf check --measure{named}".rstrip())
         if series & {*report.foreign}:
             lines += wrap(FOREIGN, width, subsequent_indent="  ")
-    for failure in report.failures:
-        lines += wrap(f"note: {shorten(failure, LONGEST_NAME)}", width, subsequent_indent="      ")
+    for note in (*report.failures, *report.renamed):
+        lines += wrap(f"note: {shorten(note, LONGEST_NAME)}", width, subsequent_indent="      ")
     if "degradation" in counts and is_committed(report):
         lines.append("A degradation that is wanted: perf accept ID --reason TEXT")
     return [*lines, settlement(report.comparisons)]

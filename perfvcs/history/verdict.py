@@ -117,7 +117,7 @@ class Verdicts:
 
     def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, Rows]:
         self._marks = self._repository.index.marks()
-        key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.rules!r} {self._delta!r}")
+        key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.rules!r} {self._repository.former!r} {self._delta!r}")
         keys = {pair: key_of(*self._basis(pair)) for pair in asked}
         kept = self._repository.index.findings
         known = kept.recall(list(keys.values()), list[Verdict])

@@ -14,8 +14,9 @@ import msgspec
 from perfvcs.index.database import Database, Result
 from perfvcs.index.entries import PATH, WITHIN, SeriesEntry, entries, order
 from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, Number, unpack
+from perfvcs.index.former import FormerNames
 from perfvcs.index.levels import RECORD
-from perfvcs.index.lines import Course, Line, Spreads, courses, lines, spreads
+from perfvcs.index.lines import Course, Line, Parts, Spreads, courses, joined, lines, spreads
 from perfvcs.index.verdicts import LastVerdict, LastVerdicts
 from perfvcs.profile import Environment, Job, Metric
 from perfvcs.store.document import Damaged
@@ -53,11 +54,12 @@ class Index:
 
     The first read brings the index up to date, and all reads see that state, whatever others store meanwhile, until ``refresh`` or
     ``release``. A damaged file is made anew, and where it cannot be written, memory serves. Lists are ordered by commit as they were asked
-    for (by name when none were), then by time.
+    for (by name when none were), then by time. What is stored under ``former`` names is given under the present ones.
     """
 
-    def __init__(self, store: Store, path: Path) -> None:
+    def __init__(self, store: Store, path: Path, former: FormerNames | None = None) -> None:
         self._store = store
+        self.former = former or FormerNames()
         self._database = Database(path, SCHEMA, VERSION)
         self.memory = LastVerdicts(path.with_name("verdicts.db"))
         self._snapshot: sqlite3.Connection | None = None  # the connection with a read transaction
@@ -145,7 +147,7 @@ class Index:
     def headers(self, commits: Iterable[str] | None = None) -> list[Header]:
         """The headers of all profiles, or of those of some commits."""
         asked = None if commits is None else list(commits)
-        return self._database.attempt(lambda: [header for _, header, _ in self._headers(asked)])
+        return self._database.attempt(lambda: [self.former.header(header) for _, header, _ in self._headers(asked)])
 
     def _headers(self, commits: list[str] | None) -> list[tuple[int, Header, Details]]:
         rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN}", _json(commits))
@@ -168,7 +170,8 @@ class Index:
     def measured(self, commits: Iterable[str], environment: str | None = None) -> list[Measured]:
         """Headers with their summaries, of all environments or of that with a fingerprint, for verdicts; no blob is opened."""
         asked = list(commits)
-        return self._database.attempt(lambda: self._measured(asked, environment))
+        found = self._database.attempt(lambda: self._measured(asked, environment))
+        return list(map(self.former.measured, found)) if self.former else found
 
     def _measured(self, commits: list[str], environment: str | None) -> list[Measured]:
         there, values = ("", []) if environment is None else (f" AND {THERE}", [environment])
@@ -216,7 +219,17 @@ class Index:
     def series(self, commits: Iterable[str] | None = None) -> list[Job]:
         """The distinct jobs of all profiles, or of those of some commits, by label."""
         asked = None if commits is None else _json(commits)
-        return self._database.attempt(lambda: self._series(asked))
+        found = {job.key: job for job in map(self.former.job, self._database.attempt(lambda: self._series(asked)))}
+        return sorted(found.values(), key=lambda job: (job.label, job.collector, job.key))
+
+    def renamed(self) -> list[tuple[Job, Job]]:
+        """The stored jobs that have another name now, each with the same under that."""
+        return self._database.attempt(self._renamed)
+
+    def _renamed(self) -> list[tuple[Job, Job]]:
+        if not self.former:
+            return []
+        return [(job, self.former.job(job)) for job in self._series(None) if job.name in self.former.names]
 
     def _series(self, asked: str | None) -> list[Job]:
         if asked is None:
@@ -224,29 +237,50 @@ class Index:
         else:
             joined = "SELECT DISTINCT j.text FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN jobs j ON j.id = p.job"
             rows = self._rows(f"{joined} WHERE {WITHIN}", asked)
-        jobs = (msgspec.json.decode(row[0], type=Job) for row in rows)
-        return sorted(jobs, key=lambda job: (job.label, job.collector, job.key))
+        return [msgspec.json.decode(row[0], type=Job) for row in rows]
 
     def history(
         self, key: str, commits: Iterable[str] | None = None, *, uid: str | None = None, metric: str | None = None
     ) -> list[SeriesEntry]:
         """The summaries of one series (its job's ``key``), of all commits or of some, of all units and metrics or of one."""
         asked = None if commits is None else list(commits)
-        return self._database.attempt(lambda: entries(self._current(), key, asked, uid, metric))
+        return self._database.attempt(lambda: self._history(key, asked, uid, metric))
+
+    def _history(self, key: str, asked: list[str] | None, uid: str | None, metric: str | None) -> list[SeriesEntry]:
+        found = entries(self._current(), key, asked, uid, metric)
+        former = [job for job, present in self._renamed() if present.key == key]
+        if not former:
+            return found
+        for job in former:
+            own = entries(self._current(), job.key, asked, None, metric)
+            renamed = [entry._replace(summary=self.former.summary(job.name, entry.summary)) for entry in own]
+            found += [entry for entry in renamed if uid in (None, entry.summary.uid)]
+        turn = order(asked)
+        return sorted(found, key=lambda entry: (turn(entry.commit), entry.started))
 
     def lines(self) -> dict[int, Line]:
         """What can be followed through the history, by number: every unit and metric of every job in every environment."""
-        return self._database.attempt(lambda: lines(self._current()))
+        return self._database.attempt(lambda: self._lines()[0])
+
+    def _lines(self) -> tuple[dict[int, Line], Parts]:
+        """The lines by number, and the parts of those that began under a former name of their job."""
+        known = lines(self._current())
+        if not self.former:
+            return known, {}
+        return joined({number: self.former.line(line) for number, line in known.items()})
 
     def courses(self, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
         """The levels of some lines along commits, oldest first; no profile counts that has uncommitted changes."""
         asked = list(numbers)
-        return self._database.attempt(lambda: courses(self._current(), asked, commits))
+        return self._database.attempt(lambda: courses(self._current(), asked, commits, self._parts()))
 
     def spreads(self, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
         """The levels of all lines, or of some, along commits, oldest first, with how far executions differ."""
         asked = None if numbers is None else list(numbers)
-        return self._database.attempt(lambda: spreads(self._current(), commits, asked))
+        return self._database.attempt(lambda: spreads(self._current(), commits, asked, self._parts()))
+
+    def _parts(self) -> Parts:
+        return self._lines()[1] if self.former else {}
 
     def find(self, prefix: str) -> list[str]:
         """The paths that begin with ``prefix``, or whose commit, name or id does; damaged ones too. Less than 4 characters find nothing."""

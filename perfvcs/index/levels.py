@@ -106,6 +106,18 @@ def of_line(connection: sqlite3.Connection, line: int) -> LevelColumns:
     return LevelColumns(words[0::8], numbers[1::4], numbers[2::4], words[6::8], words[7::8])
 
 
+def together_of(columns: Sequence[LevelColumns]) -> LevelColumns:
+    """The records of several lines as those of one."""
+    whole = LevelColumns(array("I"), array("d"), array("d"), array("I"), array("I"))
+    for part in columns:
+        whole.commit.extend(part.commit)
+        whole.level.extend(part.level)
+        whole.deviation.extend(part.deviation)
+        whole.executions.extend(part.executions)
+        whole.session.extend(part.session)
+    return whole
+
+
 class LevelTable(NamedTuple):
     """One element per level of a commit, by ascending ``line``, with the commit's id in the index."""
 

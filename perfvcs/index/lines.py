@@ -16,7 +16,7 @@ from perfvcs.profile import Environment, Job
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -63,11 +63,26 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
     return found
 
 
-def courses(connection: sqlite3.Connection, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
+Parts = dict[int, list[int]]  # of a line that goes on under another name: the numbers of all its parts, its own too
+
+
+def joined(known: Mapping[int, Line]) -> tuple[dict[int, Line], Parts]:
+    """Lines without those that are the same as another one of a smaller number, and the parts of those that have several."""
+    numbers: dict[tuple[object, ...], list[int]] = {}
+    for number, line in sorted(known.items()):
+        about = (line.job.key, msgspec.json.encode(line.environment, order="deterministic"), *line[2:])
+        numbers.setdefault(about, []).append(number)
+    return {same[0]: known[same[0]] for same in numbers.values()}, {same[0]: same for same in numbers.values() if len(same) > 1}
+
+
+def courses(
+    connection: sqlite3.Connection, numbers: Iterable[int], commits: Sequence[str], parts: Parts | None = None
+) -> dict[int, Course]:
     """The courses of some lines along ``commits``, oldest first; lines that have no place there are left out.
 
     Several profiles of one commit count as their mean. Without numpy, whose import takes as long.
     """
+    parts = parts or {}
     turns = {commit: turn for turn, commit in enumerate(commits)}
     ids = dict(connection.execute("SELECT text, id FROM commits"))
     turn_of = [-1] * (max(ids.values(), default=0) + 1)
@@ -75,7 +90,8 @@ def courses(connection: sqlite3.Connection, numbers: Iterable[int], commits: Seq
         turn_of[number] = turns.get(commit, -1)
     found = {}
     for line in numbers:
-        course = _course(levels.of_line(connection, line), turn_of)
+        columns = [levels.of_line(connection, part) for part in parts.get(line, (line,))]
+        course = _course(columns[0] if len(columns) == 1 else levels.together_of(columns), turn_of)
         if course is not None:
             found[line] = course
     return found
@@ -148,7 +164,9 @@ class Spreads(NamedTuple):
     session: NDArray[np.int64]
 
 
-def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
+def spreads(
+    connection: sqlite3.Connection, commits: Sequence[str], numbers: Iterable[int] | None = None, parts: Parts | None = None
+) -> Spreads:
     """The levels of all lines, or of some, along ``commits``, oldest first, with what is needed for their intervals."""
     import numpy as np
 
@@ -157,7 +175,11 @@ def spreads(connection: sqlite3.Connection, commits: Sequence[str], numbers: Ite
     turn_of = np.full(max(ids.values(), default=0) + 1, -1)
     for commit, number in ids.items():
         turn_of[number] = turns.get(commit, -1)
-    table = levels.table(connection, numbers)
+    parts = parts or {}
+    asked = None if numbers is None else [part for number in numbers for part in parts.get(number, (number,))]
+    table = levels.table(connection, asked)
+    for number, own in parts.items():
+        table.line[np.isin(table.line, own)] = number
     place = turn_of[table.commit]
     here, usable = place >= 0, np.isfinite(table.level)
     chosen = np.flatnonzero(here & usable)

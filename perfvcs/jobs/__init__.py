@@ -12,6 +12,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from perfvcs.collector import Collector
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
@@ -109,6 +111,7 @@ def matrix(config: Config, only: Iterable[str] = ()) -> list[Cell]:
     """All cells of the configuration, or those of the jobs named, by name or label; raises BadConfig where there are none."""
     if not config.job:
         raise BadConfig(f"{FILE} has no [[job]]: add one with at least a `cmd`")
+    former_names(config)
     cells: list[Cell] = []
     for table in config.job:
         cells += _cells(config, table, MAX_CELLS - len(cells))
@@ -169,6 +172,32 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
         )
         for command, args, workload, python, member in product(*axes)
     ]  # fmt: skip
+
+
+def former_names(config: Config) -> dict[str, str]:
+    """The names of jobs by those that they had before; raises BadConfig where a name would stand for two."""
+    if not any(table.formerly for table in config.job):
+        return {}
+    tables = [(table, (table.cmd,) if isinstance(table.cmd, str) else table.cmd) for table in config.job]
+    for table, commands in tables:
+        for command in commands:
+            words(command, f"job `{table.name or command}`")  # what has no words has no name
+    present = {_name(table, command) for table, commands in tables for command in commands}
+    found: dict[str, str] = {}
+    for table, commands in tables:
+        for name, command in product(table.formerly, commands):
+            own = _name(table, command)
+            former = _name(msgspec.structs.replace(table, name=name), command) if name else ""
+            place = f"job `{own}`, formerly"
+            if not former:
+                raise BadConfig(f"{place}: an empty name is not one: leave it out")
+            if former == own:
+                raise BadConfig(f"{place}: that is its name now: leave it out")
+            if former in present:
+                raise BadConfig(f"{place}: `{former}` is a job of its own here: leave it out, or give one of them another name")
+            if found.setdefault(former, own) != own:
+                raise BadConfig(f"{place}: job `{found[former]}` says the same of `{former}`: leave it out of one of them")
+    return found
 
 
 def _executions(table: JobTable) -> tuple[int, AutoTable | None]:

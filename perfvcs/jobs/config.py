@@ -82,6 +82,7 @@ class JobTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     cmd: str | tuple[str, ...]
     name: str = ""
+    formerly: tuple[str, ...] = ()
     args: tuple[str, ...] = ("",)
     workloads: tuple[Entry, ...] | None = None
     collectors: tuple[Entry, ...] = ("time",)

@@ -40,6 +40,7 @@ class Request:
 
 
 def digest(config: Config) -> str:
-    """The SHA-256 of all that a configuration says about measuring; its rules for verdicts and pushes do not count."""
-    measuring = msgspec.structs.replace(config, check=(), check_rules="first", hook=HookTable())
+    """The SHA-256 of all that a configuration says about measuring; its rules for verdicts and pushes, and former names, do not count."""
+    jobs = tuple(msgspec.structs.replace(job, formerly=()) for job in config.job)
+    measuring = msgspec.structs.replace(config, job=jobs, check=(), check_rules="first", hook=HookTable())
     return hashlib.sha256(msgspec.json.encode(measuring, order="deterministic")).hexdigest()

@@ -66,5 +66,5 @@ def _page(repository: Repository, path: str, title: str, links: dict[str, str]) 
     from perfvcs.page import render
     from perfvcs.page.document import document
 
-    subject = Subject(title, [repository.store.read(path, at=repository.index.head)])
+    subject = Subject(title, [repository.former.profile(repository.store.read(path, at=repository.index.head))])
     return render(subject, links=links).encode(), f"{document(subject)}\n".encode()

@@ -1,0 +1,45 @@
+"""Jobs that look renamed: one is missing, another is new, and both run the same command."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.text.characters import shorten
+
+if TYPE_CHECKING:
+    from perfvcs.summary import Measured
+
+LONGEST_NAME = 60
+
+What = tuple[object, ...]
+
+
+def renamings(before: Iterable[Measured], after: Iterable[Measured]) -> list[str]:
+    """A sentence with the cure for each job that is missing where exactly one new job runs the same, and is new to it alone."""
+    old, new = _commands(before), _commands(after)
+    missing = {name: what for name, what in old.items() if name not in new}
+    added = {name: what for name, what in new.items() if name not in old}
+    pairs = [(name, other) for name, what in missing.items() for other, own in added.items() if what & own]
+    return [
+        f"`{shorten(former, LONGEST_NAME)}` is missing, and `{shorten(present, LONGEST_NAME)}` runs the same command: if it was renamed, "
+        f"write formerly = [{_quoted(former)}] into that job of perf.toml"
+        for former, present in pairs
+        if [one for one, _ in pairs].count(former) == 1 and [one for _, one in pairs].count(present) == 1
+    ]
+
+
+def _quoted(name: str) -> str:
+    return shorten(msgspec.json.encode(name).decode(), LONGEST_NAME)
+
+
+def _commands(side: Iterable[Measured]) -> dict[str, set[What]]:
+    """What the jobs of one side run, by their names."""
+    found: dict[str, set[What]] = defaultdict(set)
+    for one in side:
+        job = one.header.job
+        found[job.name].add((job.collector, job.cmd, job.args, job.workload, repr(sorted(job.params.items()))))
+    return found

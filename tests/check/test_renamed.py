@@ -1,0 +1,187 @@
+"""A job that was renamed goes on under its new name, wherever it is read; nothing that is stored changes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+from conftest import Project, Said
+
+from perfvcs.errors import UsageError
+from perfvcs.jobs import former_names, matrix
+from perfvcs.jobs.config import BadConfig, read
+from perfvcs.repository import Repository
+
+WORK = """
+import json, os
+with open(os.environ["PERFVCS_SAMPLES"], "a") as samples:
+    print(json.dumps({"uid": "inner", "wall": SECONDS}), file=samples)
+"""
+CONFIGURATION = """
+[[job]]
+name = "NAME"
+MORE
+cmd = "python3 work.py"
+executions = 5
+warmup = 0
+"""
+
+
+def configure(project: Project, name: str, more: str = "") -> None:
+    project.write("perf.toml", CONFIGURATION.replace("NAME", name).replace("MORE", more))
+
+
+def measure(project: Project, perf, seconds: str = "1.013") -> str:
+    commit = project.commit(**{"work.py": WORK.replace("SECONDS", seconds)})
+    perf("collect", "--quiet", "--committed", "HEAD")
+    return commit
+
+
+@pytest.fixture
+def renamed(project: Project, perf) -> list[str]:
+    """Two commits measured as "old name", two as "new"; perf.toml does not say so yet."""
+    configure(project, "old name")
+    commits = [measure(project, perf) for _ in range(2)]
+    configure(project, "new")
+    return [*commits, measure(project, perf), measure(project, perf, "2.027")]
+
+
+def changes(said: Said) -> dict[str, str]:
+    return {f"{row['job']}/{row['uid']}/{row['metric']}": row["word"] for row in json.loads(said.out)["changes"]}
+
+
+def test_without_it_one_is_missing_and_one_is_new_and_check_proposes_it(renamed: list[str], perf) -> None:
+    said = perf("check", "--json", renamed[0], renamed[3], code=4)
+    assert set(changes(said).values()) == {"new", "missing"}
+    note = (
+        "`old name` is missing, and `new` runs the same command: if it was renamed, write "
+        'formerly = ["old name"] into that job of perf.toml'
+    )
+    assert json.loads(said.out)["renamed"] == [note]
+    assert " ".join(note.split()) in " ".join(perf("check", renamed[0], renamed[3], code=4).out.split())
+
+
+def test_with_it_the_history_goes_on_everywhere(renamed: list[str], project: Project, perf) -> None:
+    before = subprocess.run(
+        ["git", "rev-parse", "main"], cwd=project.root / ".perf/store", capture_output=True, check=True
+    ).stdout
+    configure(project, "new", 'formerly = ["old name"]')
+    said = perf("check", "--json", renamed[0], renamed[3])
+    assert changes(said).keys() == {"new/inner/wall", "new/new/wall", "new/new/cpu", "new/new/maxrss"}
+    assert "new" not in changes(said).values()
+    assert json.loads(said.out)["renamed"] == []
+    history = json.loads(perf("history", "--json").out)
+    assert (history["series"], history["commits"]) == (4, 4)
+    trends = json.loads(perf("log", "--json").out)["trends"]
+    assert {trend["job"] for trend in trends} == {"new"}
+    assert all(None not in trend["values"] for trend in trends)
+    for what in ("new", renamed[0]):
+        perf("show", what, "--no-open", "-o", "page.json")
+        assert '"new' in (project.root / "page.json").read_text()
+        assert "old name" not in (project.root / "page.json").read_text()
+    assert perf("collect", "--missing", "--json", renamed[0]).out.count('"path"') == 0
+    assert "old name" not in perf("plan", "--json").out
+    perf("publish", str(project.root.parent / "site"))
+    pages = [path.read_text() for path in (project.root.parent / "site").rglob("*.html")]
+    assert not [page for page in pages if "old name" in page]
+    after = subprocess.run(["git", "rev-parse", "main"], cwd=project.root / ".perf/store", capture_output=True, check=True).stdout
+    assert before == after
+
+
+def test_what_was_verdict_of_neighbours_before_is_not_taken_for_one_after(renamed: list[str], project: Project, perf) -> None:
+    """They are kept by what they were computed from."""
+    span = f"{renamed[0]}..{renamed[3]}"
+    assert "missing" in perf("check", span).out
+    configure(project, "new", 'formerly = ["old name"]')
+    said = perf("check", span).out
+    assert "missing" not in said
+
+
+def test_an_acceptance_goes_on(project: Project, perf) -> None:
+    configure(project, "old name")
+    project.commit(**{"work.py": WORK.replace("SECONDS", "1.013")})
+    project.commit(**{"work.py": WORK.replace("SECONDS", "2.027")})
+    perf("collect", "--quiet", "--committed", "HEAD~1", "HEAD")
+    found = json.loads(perf("check", "--json", "HEAD~1", "HEAD", code=3).out)
+    perf("accept", next(row["id"] for row in found["changes"] if row["uid"] == "inner"), "--reason", "wanted")
+    configure(project, "new", 'formerly = ["old name"]')
+    found = json.loads(perf("check", "--json", "HEAD~1", "HEAD").out)
+    assert [row["accepted"] for row in found["changes"] if row["uid"] == "inner"] == ["wanted"]
+    assert "old name" in (project.root / "perf-accepted.toml").read_text()
+
+
+def test_both_names_on_one_commit_are_one_series(project: Project, perf) -> None:
+    """Somebody measured it again after renaming it."""
+    configure(project, "old")
+    measure(project, perf)
+    configure(project, "new", 'formerly = ["old"]')
+    perf("collect", "--quiet", "--committed", "HEAD")
+    index = Repository.find(project.root).index
+    assert {job.name for job in index.series()} == {"new"}
+    key = index.series()[0].key
+    commits = [project.git("rev-parse", "HEAD")]
+    assert len({entry.session for entry in index.history(key)}) == 2
+    assert {entry.summary.uid for entry in index.history(key, uid="new")} == {"new"}
+    numbers = index.lines()
+    assert len(numbers) == 4
+    assert [len(course.places) for course in index.courses(numbers, commits).values()] == [1] * 4
+    assert len(index.spreads(commits).line) == 8
+    assert set(index.spreads(commits, numbers).line.tolist()) == set(numbers)
+
+
+def test_processed_profiles_are_renamed_with_their_models(project: Project, perf) -> None:
+    configure(project, "old", 'postprocessors = ["outliers"]')
+    measure(project, perf)
+    configure(project, "new", 'postprocessors = ["outliers"]\nformerly = ["old"]')
+    repository = Repository.find(project.root)
+    headers = repository.index.headers()
+    (profile,) = repository.profiles(headers)
+    assert profile.job.name == "new"
+    assert set(profile.resources.names) == {"new", "inner"}
+    assert "old" not in {entry.uid for entry in profile.models}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        ({"a": ["a"]}, "job `a`, formerly: that is its name now: leave it out"),
+        ({"a": ["b"], "b": ["a"]}, "job `a`, formerly: `b` is a job of its own here"),
+        ({"a": ["b"], "b": []}, "job `a`, formerly: `b` is a job of its own here"),
+        ({"a": ["x"], "b": ["y", "x"]}, "job `b`, formerly: job `a` says the same of `x`"),
+        ({"a": [""]}, "job `a`, formerly: an empty name is not one"),
+    ],
+)
+def test_a_name_that_would_stand_for_two_jobs_is_refused(
+    project: Project, perf, jobs: dict[str, list[str]], message: str
+) -> None:
+    project.commit()
+    perf("init")
+    tables = [f"[[job]]\nname = {json.dumps(name)}\ncmd = 'true'\nformerly = {json.dumps(old)}\n" for name, old in jobs.items()]
+    project.write("perf.toml", "\n".join(tables))
+    for command in ("collect", "check", "history", "status"):
+        said = perf(command, code=2)
+        assert message in said.err
+        assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["a b: [c]", "x" * 10_000, "größer", 'quo"ted'])
+def test_unusual_former_names_are_names(name: str) -> None:
+    config = read({"job": [{"name": "new", "cmd": "true", "formerly": [name]}]})
+    assert former_names(config) == {name: "new"}
+
+
+def test_a_job_of_several_commands_is_renamed_with_all_of_them() -> None:
+    config = read({"job": [{"name": "new", "cmd": ["./sort", "./parse"], "formerly": ["old"]}]})
+    assert former_names(config) == {"old sort": "new sort", "old parse": "new parse"}
+    assert {cell.name for cell in matrix(config)} == {"new sort", "new parse"}
+
+
+def test_a_command_that_cannot_be_split_is_said_first() -> None:
+    with pytest.raises(BadConfig, match="cannot be split"):
+        former_names(read({"job": [{"name": "new", "cmd": "a 'b", "formerly": ["old"]}]}))
+
+
+def test_a_list_is_needed() -> None:
+    with pytest.raises(UsageError, match="a list"):
+        read({"job": [{"name": "new", "cmd": "a", "formerly": "old"}]})
