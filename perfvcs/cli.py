@@ -47,12 +47,13 @@ class Commands(click.Group):
         """As click does; what only Linux perf has is handed to it, and for anything else the closest name is suggested."""
         name = args[0]
         command = self.get_command(ctx, name)
+        if ctx.resilient_parsing:  # a shell completes
+            return name, command, args[1:]
         if command is not None:
             interruption.unwind()
-            if not ctx.resilient_parsing:
-                ctx.with_resource(keeper.keeping())
+            ctx.with_resource(keeper.keeping())
             return name, command, args[1:]
-        if ctx.info_name == "perf" and not ctx.resilient_parsing:
+        if ctx.info_name == "perf":
             from perfvcs import linuxperf
 
             if linuxperf.owns(args):
@@ -73,9 +74,9 @@ class Commands(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Parse; called without anything, the group shows its help."""
+        """Parse."""
         with _exit_codes():
-            return super().make_context(info_name, args or ["--help"], parent, **extra)
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
@@ -190,14 +191,21 @@ def _change_folder(ctx: click.Context, parameter: click.Parameter, folders: tupl
             raise click.UsageError(f"-C {folder}: {error.strerror}", ctx) from None
 
 
-@click.group(cls=Commands, name="perf", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, name="perf", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="perfvcs %(version)s")
 @click.option(
     "-C", "folder", metavar="DIR", multiple=True, expose_value=False, is_eager=True, callback=_change_folder,
     help="Run as if started in DIR; several are each relative to the one before.",
 )  # fmt: skip
-def group() -> None:
+@click.pass_context
+def group(context: click.Context) -> None:
     """Keep the performance history of a git repository beside its code history."""
+    if context.invoked_subcommand is None:
+        from perfvcs.commands._output import echo
+        from perfvcs.reports.here import lines
+
+        for line in lines():
+            echo(line)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._completion import jobs, revisions
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B]")
+@click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B]", shell_complete=revisions)
 @click.option("--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns.")
 @click.option("--gate", is_flag=True, help="Fail only if the whole interval lies beyond delta.")
 @click.option("--audit", is_flag=True, help="Measure TARGET against itself and report how often that raises a false alarm.")
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     help="Count comparisons as settled whose interval lies within this.",
 )
 @click.option("--method", metavar="NAME", default="auto", show_default=True, help="Method of comparison.")
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.")
+@click.option(
+    "-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.", shell_complete=jobs
+)
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exact number of pairs.")
 @click.option("--seed", type=int, help="With --measure or --audit: seed of the random order and of the blocks.")
 @click.option("--wait", is_flag=True, help="With --measure or --audit: wait until another measuring run ends.")

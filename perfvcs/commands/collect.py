@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._completion import jobs, revisions
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -23,8 +24,16 @@ class _Separated(click.Command):
 
 
 @click.command(cls=_Separated)
-@click.argument("revisions", nargs=-1, metavar="[REVISION|A..B|SESSION]... [-- COMMAND...]")
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml; may be repeated.")
+@click.argument("revisions", nargs=-1, metavar="[REVISION|A..B|SESSION]... [-- COMMAND...]", shell_complete=revisions)
+@click.option(
+    "-j",
+    "--job",
+    "jobs",
+    multiple=True,
+    metavar="NAME",
+    help="Measure only this job of perf.toml; may be repeated.",
+    shell_complete=jobs,
+)
 @click.option("-n", "--executions", type=click.IntRange(1), help="Executions of each version; overrides perf.toml.")
 @click.option("--warmup", type=click.IntRange(0), help="Warm-up executions; their results are discarded.")
 @click.option("--seed", type=int, help="Seed of the random order and of the blocks.")

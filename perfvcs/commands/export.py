@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from perfvcs.commands._completion import revisions
 from perfvcs.commands._output import echo
 from perfvcs.text.words import counted
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[REVISION|PROFILE]...")
+@click.argument("names", nargs=-1, metavar="[REVISION|PROFILE]...", shell_complete=revisions)
 @click.option("--format", "format_name", metavar="NAME", default="perfvcs", show_default=True, help="csv, perfvcs or perun.")
 @click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._completion import benchmarks, metrics
 from perfvcs.commands._output import echo
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]")
-@click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.")
+@click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]", shell_complete=benchmarks)
+@click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.", shell_complete=metrics)
 @click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="Number of steps to list.")
 @click.option("-a", "--all", "everything", is_flag=True, help="List all steps.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._completion import jobs, revisions
 from perfvcs.commands._output import echo
 
 
 @click.command()
-@click.argument("revision", default="HEAD", metavar="[REVISION]")
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job; may be repeated.")
+@click.argument("revision", default="HEAD", metavar="[REVISION]", shell_complete=revisions)
+@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job; may be repeated.", shell_complete=jobs)
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
               help="Smallest change that counts, as for check.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show all units and metrics, and the variance at each level.")

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
+from perfvcs.commands._completion import revisions
 from perfvcs.commands._output import echo
 from perfvcs.text.words import counted
 
@@ -52,7 +53,7 @@ class Members(click.Group):
 
 
 @click.group(cls=Members, invoke_without_command=True, subcommand_metavar="POSTPROCESSOR [OPTIONS]")
-@click.argument("target", metavar="REVISION|PROFILE|FILE")
+@click.argument("target", metavar="REVISION|PROFILE|FILE", shell_complete=revisions)
 @click.pass_context
 def command(ctx: click.Context, target: str) -> None:
     """Apply a postprocessor to stored profiles or to a file.

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from perfvcs.commands._completion import revisions
 from perfvcs.commands._output import echo
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
-@click.argument("revision", default="HEAD", metavar="[REVISION]")
+@click.argument("revision", default="HEAD", metavar="[REVISION]", shell_complete=revisions)
 @click.option("--title", default="", metavar="TEXT", help="Title of the site; the project's folder by default.")
 @click.option("--base-url", default="", metavar="URL", help="Address of the site, for the links in its feed.")
 @click.option(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._completion import revisions
 from perfvcs.commands._output import echo
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE|SESSION...")
+@click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE|SESSION...", shell_complete=revisions)
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be removed.")
 def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._completion import benchmarks
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ NARROWEST, WIDEST = 40, 400  # columns
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK]")
+@click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK]", shell_complete=benchmarks)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="File to write: .html, .png, .svg, .json, .txt; a table as .md, .csv, .tex.")  # fmt: skip
 @click.option("--view", metavar="NAME", help="Draw only this view.")

@@ -86,8 +86,20 @@ def test_the_listed_summary_is_the_command_s_own(name):
     assert cli._summary(cli._files()[name]) == " ".join(first.split()).rstrip(".")
 
 
-def test_without_arguments_it_shows_help():
-    assert perf().output == perf("--help").output
+def test_without_arguments_it_shows_how_things_stand_and_what_to_do(project):
+    assert "run `perf init`" in perf().output
+    perf("init")
+    assert "make the first one with `git commit`" in perf().output
+    project.commit()
+    project.configure()
+    assert "measure what is missing with `perf collect`" in perf().output
+    assert perf().output.endswith("all commands: perf --help\n")
+    assert perf().exit_code == 0
+
+
+def test_without_arguments_and_without_a_repository_it_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "is not in a git repository: run `git init`" in perf().output
     assert perf().exit_code == 0
 
 
@@ -129,7 +141,6 @@ def test_an_exit_code_can_be_given(commands):
         (["hook", "install", "pre-pull"], "see perf hook install --help"),
         (["hook", "status", "--nonsense"], "see perf hook status --help"),
         (["-C", "missing", "hook", "status"], "-C missing: No such file or directory: see perf --help"),
-        (["-C", "/dev"], "Missing command: see perf --help"),
     ],
 )
 def test_a_usage_error_is_one_line_and_two(args, message, tmp_path, monkeypatch):
