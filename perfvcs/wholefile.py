@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from mmap import mmap
 from pathlib import Path
 from threading import get_native_id
 
@@ -12,7 +13,7 @@ from threading import get_native_id
 UNKNOWN = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EPERM, errno.EMLINK, errno.ENOSYS)
 
 
-def write(path: Path, content: bytes, mode: int | None = None) -> None:
+def write(path: Path, content: bytes | mmap, mode: int | None = None) -> None:
     """Put ``content`` in the place of what is at ``path``, at once; ``mode`` are its permissions, by default those of a new file.
 
     A kill leaves the old file or the new one. A link at ``path`` is replaced, and none is followed. Raises OSError.
@@ -25,7 +26,7 @@ def write(path: Path, content: bytes, mode: int | None = None) -> None:
         os.close(folder)
 
 
-def _write_unnamed(folder: int, name: str, content: bytes, mode: int | None) -> bool:
+def _write_unnamed(folder: int, name: str, content: bytes | mmap, mode: int | None) -> bool:
     """By way of a file without a name, which goes with the process; False where there are none."""
     try:
         number = os.open(".", os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, 0o666, dir_fd=folder)
@@ -62,7 +63,7 @@ def _place(number: int, folder: int, part: str, name: str) -> bool:
                 return True
 
 
-def _write_named(folder: int, name: str, content: bytes, mode: int | None) -> None:
+def _write_named(folder: int, name: str, content: bytes | mmap, mode: int | None) -> None:
     part = f".{name[:60]}.{get_native_id()}.part"  # of this thread alone
     with contextlib.suppress(FileNotFoundError):
         os.unlink(part, dir_fd=folder)  # a killed thread of this number left it, or somebody put a link there
@@ -79,7 +80,7 @@ def _write_named(folder: int, name: str, content: bytes, mode: int | None) -> No
         raise
 
 
-def _fill(number: int, content: bytes, mode: int | None) -> None:
+def _fill(number: int, content: bytes | mmap, mode: int | None) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(number, view) :]

@@ -19,14 +19,21 @@ from perfvcs.text.words import counted
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|FOLDER|-", default="-",
               help="Destination; standard output by default.")  # fmt: skip
+@click.option("--table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write all values as one table: .csv, .jsonl, .parquet or .arrow.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Overwrite existing files.")
 def command(
-    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, *, force: bool
-) -> None:
+    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, table: Path | None, *,
+    force: bool,
+) -> None:  # fmt: skip
     """Write profiles to files: all profiles of a revision (HEAD), or single profiles by path or id.
 
-    Several profiles are written as one file each, into the folder given with -o.
+    Several profiles are written as one file each, into the folder given with -o. --table writes one file with a row per value, of
+    everything that is stored unless you name revisions or ranges A..B.
     """
+    if table is not None:
+        _table(table, names, jobs, force=force, others=(format_name, pairs, str(output)) != ("perfvcs", (), "-"))
+        return
     from perfvcs.errors import UsageError
     from perfvcs.exchange import is_folder
     from perfvcs.exchange.delivery import documents, into_file, into_folder
@@ -50,6 +57,15 @@ def command(
         return
     into_file(output, document, force=force)
     echo(f"wrote {output}")
+
+
+def _table(path: Path, names: tuple[str, ...], jobs: tuple[str, ...], *, force: bool, others: bool) -> None:
+    if others:
+        raise click.UsageError("--table names its own file and format: leave --format, --option and -o out")
+    from perfvcs.exchange.table import write
+    from perfvcs.repository import Repository
+
+    echo(f"wrote {counted(write(Repository.find(), names, jobs, path, force=force), 'value')} to {path}")
 
 
 def _print(document: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from mmap import mmap
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool
     return count
 
 
-def into_file(path: Path, document: bytes, *, force: bool) -> None:
+def into_file(path: Path, document: bytes | mmap, *, force: bool) -> None:
     """Write a file, whole or not at all.
 
     Raises UsageError where it is there already, unless ``force`` holds, and where it cannot be written.
