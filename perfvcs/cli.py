@@ -191,8 +191,20 @@ def _change_folder(ctx: click.Context, parameter: click.Parameter, folders: tupl
             raise click.UsageError(f"-C {folder}: {error.strerror}", ctx) from None
 
 
+def _show_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:  # noqa: ARG001, FBT001
+    if asked and not ctx.resilient_parsing:
+        from perfvcs.commands._output import echo
+        from perfvcs.origin import commit
+
+        known = commit()
+        echo(f"perfvcs {__version__} ({known[:10]}{known[40:]})" if known else f"perfvcs {__version__}")
+        ctx.exit()
+
+
 @click.group(cls=Commands, name="perf", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="perfvcs %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version and exit."
+)
 @click.option(
     "-C", "folder", metavar="DIR", multiple=True, expose_value=False, is_eager=True, callback=_change_folder,
     help="Run as if started in DIR; several are each relative to the one before.",

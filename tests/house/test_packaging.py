@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -9,7 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Project
+
+from perfvcs import __version__
 
 FAMILIES = ("collectors", "postprocessors", "views")
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
@@ -62,6 +65,33 @@ def test_a_wheel_from_the_sdist_has_every_file_of_the_families(sdist: Path, tmp_
     assert [str(path) for path in there if f"perfvcs/{path.relative_to(ROOT)}" not in held] == []
 
 
+def test_a_wheel_names_the_commit_that_it_was_built_from(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "checkout", links=True)
+    commit = Project(folder).commit("everything")
+    with zipfile.ZipFile(build(folder, "wheel", tmp_path / "wheel")) as wheel:
+        assert f'COMMIT = "{commit}"' in wheel.read("perfvcs/_built.py").decode()
+    with tarfile.open(build(folder, "sdist", tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    (unpacked,) = (tmp_path / "source").iterdir()
+    with zipfile.ZipFile(build(unpacked, "wheel", tmp_path / "again")) as wheel:
+        assert f'COMMIT = "{commit}"' in wheel.read("perfvcs/_built.py").decode()
+
+
+def test_what_is_built_twice_from_one_commit_is_the_same_byte_for_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_DATE", "2026-11-23T00:00:00Z")
+    found = []
+    for number, mask in enumerate((0o022, 0o077)):
+        folder = checkout(tmp_path / f"checkout-{number}", links=True)
+        Project(folder).commit("everything")
+        before = os.umask(mask)
+        try:
+            found.append([build(folder, what, tmp_path / f"{what}-{number}").read_bytes() for what in ("sdist", "wheel")])
+        finally:
+            os.umask(before)
+    assert found[0] == found[1]
+
+
 def test_a_checkout_without_links_is_refused_with_the_cure(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "checkout", links=False)
     done = subprocess.run([sys.executable, "setup.py", "--name"], cwd=folder, capture_output=True, text=True, check=False)
@@ -69,3 +99,7 @@ def test_a_checkout_without_links_is_refused_with_the_cure(tmp_path: Path) -> No
     assert done.stderr.strip() == (
         "perfvcs/collectors is a file and not a link to collectors/: check out with `git -c core.symlinks=true`, or build from the sdist"
     )
+
+
+def test_the_citation_names_the_version() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
