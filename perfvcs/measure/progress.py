@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from time import monotonic
+from typing import Any, Protocol, TextIO
 
 from perfvcs.text.characters import printable, shorten
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
+from perfvcs.text.duration import duration
 
 LONGEST_FAILURE = 2000  # characters of a failure
-WIDTH = 40  # of what stands at the bar
+WIDTH, WIDTH_OF_BAR = 34, 20  # characters of what stands at the bar, and of the bar
+CLEARED = "\r\x1b[K\x1b[?25h"  # the line is empty and the cursor visible
 
 
 class Progress(Protocol):
@@ -62,20 +61,24 @@ class Silent:
 
 
 class PlainLines:
-    """Plain lines on standard error: what is said, and every tenth of the way."""
+    """Plain lines on standard error: what is said, and every tenth of the way with the time that is left."""
 
     def __init__(self) -> None:
-        self.total, self.done = 0, 0
+        self.total, self.done, self.began = 0, 0, monotonic()
 
     def begin(self, total: int) -> None:
         """More steps are ahead."""
-        self.total, self.done = total, 0
+        self.total, self.done, self.began = total, 0, monotonic()
 
     def step(self, what: str) -> None:
         """Count; speak at every tenth of a long way."""
         self.done += 1
         if self.total >= 10 and self.done * 10 // self.total > (self.done - 1) * 10 // self.total:
-            self.say(f"{self.done * 100 // self.total:3} %  {what}")
+            self.say(f"{self.done * 100 // self.total:3} %  {what}{self._left()}")
+
+    def _left(self) -> str:
+        left = (monotonic() - self.began) / self.done * (self.total - self.done)
+        return f", about {duration(left)} left" if left >= 1 else ""
 
     def drop(self, steps: int) -> None:
         """Shorten the way."""
@@ -91,33 +94,48 @@ class PlainLines:
 
 
 class Terminal:
-    """A bar with the remaining time on standard error."""
+    """A bar with the time that is left, on standard error; it moves with the steps alone, so that it takes nothing meanwhile."""
 
-    def __init__(self, bar: Bar, doing: str) -> None:
-        self.bar, self.task, self.doing = bar, bar.add_task("preparing", total=None), doing
-        self.total = 0
+    def __init__(self, doing: str, file: TextIO | None = None) -> None:
+        self.doing, self.file = doing, file or sys.stderr
+        self.bar: Any = None
+        self._write("preparing")
 
     def begin(self, total: int) -> None:
         """Start the bar anew."""
-        self.total = total
-        self.bar.reset(self.task, total=total, description=self.doing)
+        from click import progressbar
+
+        self.clear()
+        self.bar = progressbar(
+            length=total, file=self.file, width=WIDTH_OF_BAR, show_pos=True, item_show_func=lambda what: what or self.doing,
+            bar_template="[%(bar)s]  %(info)s",
+        )  # fmt: skip
+        self.bar.render_progress()
 
     def step(self, what: str) -> None:
         """Move the bar."""
-        self.bar.update(self.task, advance=1, description=shorten(what, WIDTH))
+        self.bar.update(1, shorten(what, WIDTH))
 
     def drop(self, steps: int) -> None:
         """Shorten the bar."""
-        self.total -= steps
-        self.bar.update(self.task, total=self.total)
+        self.bar.length -= steps
+        self.bar.render_progress()
 
     def say(self, line: str) -> None:
-        """Print a line above the bar."""
-        self.bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        """Print a line in the place of the bar, which comes back below it with the next step."""
+        self._write(f"{printable(line)}\n")
 
     def fail(self, failure: str) -> None:
-        """Print it above the bar."""
+        """Print it in the same way."""
         self.say(_failed(failure))
+
+    def clear(self) -> None:
+        """Take the bar away."""
+        self._write("")
+
+    def _write(self, text: str) -> None:
+        self.file.write(f"{CLEARED}{text}")
+        self.file.flush()
 
 
 def _failed(failure: str) -> str:
@@ -133,9 +151,8 @@ def shown(*, quiet: bool = False, doing: str = "measuring") -> Iterator[Progress
     elif not sys.stderr.isatty():
         yield PlainLines()
     else:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            yield Terminal(bar, doing)
+        bar = Terminal(doing)
+        try:
+            yield bar
+        finally:
+            bar.clear()

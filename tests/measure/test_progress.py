@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import pytest
 from conftest import Project, Said
-from rich.console import Console
-from rich.progress import Progress
 
 from perfvcs.measure.progress import PlainLines, Terminal
 
@@ -77,7 +75,31 @@ def test_a_failure_obeys_no_control_characters(capsys: pytest.CaptureFixture[str
 
 
 def test_on_a_terminal_a_failure_stands_above_the_bar() -> None:
-    told = io.StringIO()
-    with Progress(console=Console(file=told, width=80)) as bar:
-        Terminal(bar, "measuring").fail("sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text")
-    assert told.getvalue().startswith("failed: sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text\n")
+    class OnTerminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = OnTerminal()
+    bar = Terminal("measuring", shown)
+    bar.begin(3)
+    bar.step("sort")
+    bar.fail("sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text")
+    bar.step("parse")
+    bar.clear()
+    lines = [line.rpartition("\r")[2].removeprefix("\x1b[K\x1b[?25h") for line in shown.getvalue().split("\n")]
+    assert lines == ["failed: sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text", ""]
+    assert "2/3  parse" in shown.getvalue()
+
+
+def test_without_a_terminal_the_time_that_is_left_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([0.0, 0.0, *(30.0 * number for number in range(1, 11))])
+    monkeypatch.setattr("perfvcs.measure.progress.monotonic", lambda: next(times))
+    lines = PlainLines()
+    lines.begin(10)
+    for _ in range(10):
+        lines.step("sort")
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == " 10 %  sort, about 4 min 30 s left"
+    assert said[-1] == "100 %  sort"
