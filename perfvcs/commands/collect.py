@@ -10,7 +10,9 @@ from perfvcs.commands._completion import jobs, revisions
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
+    from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.request import Request
+    from perfvcs.repository import Repository
 
 
 class _Separated(click.Command):
@@ -44,11 +46,12 @@ class _Separated(click.Command):
 @click.option("--committed", is_flag=True, help="Measure HEAD as committed, without the changes in the working tree.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or SESSION.")
 @click.option("--wait", is_flag=True, help="Wait until another measuring run ends, instead of failing.")
+@click.option("--push", "pushes", is_flag=True, help="Push the profiles to the remote afterwards, as `perf push` does.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was stored as JSON.")
 @click.option("--announced", type=int, hidden=True, help="The open file in which the hook after a commit has announced this run.")
 def command(
-    revisions: tuple[str, ...], *, goes_on: bool, quiet: bool, as_json: bool, announced: int | None, **asked: object
+    revisions: tuple[str, ...], *, goes_on: bool, pushes: bool, quiet: bool, as_json: bool, announced: int | None, **asked: object
 ) -> None:
     """Measure the job matrix on revisions and store the profiles.
 
@@ -84,7 +87,25 @@ def command(
     elif not quiet:
         for line in stored(outcome):
             echo(line)
+    if pushes or (announced is not None and config.hook.push):
+        _push(repository, outcome, quiet=quiet or as_json)
     outcome.raise_failures()
+
+
+def _push(repository: Repository, outcome: CampaignOutcome, *, quiet: bool) -> None:
+    """Push; that it fails is the error of the command unless measuring failed, too."""
+    from perfvcs.errors import PerfError
+    from perfvcs.exchange.sharing import push_to
+
+    try:
+        pushed = push_to(repository)
+    except PerfError as error:
+        if not outcome.failures:
+            raise
+        echo(f"perf: {error}", err=True)
+    else:
+        if not quiet:
+            echo("\n".join(pushed.lines()))
 
 
 def _session(names: tuple[str, ...], request: Request) -> str:

@@ -11,6 +11,7 @@ from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Project
+    from perfvcs.repository import Repository
 
 NAMED = 20  # dropped entries that are named
 LONGEST_MESSAGE = 300
@@ -19,7 +20,8 @@ LONGEST_MESSAGE = 300
 @click.command()
 @click.option("--adopt", is_flag=True, help="Check a .perf that was made elsewhere, or by an older version, and use it.")
 @click.option("--store", metavar="DIR", help="Keep the profiles in this folder, on another disk say, and link .perf to it.")
-def command(*, adopt: bool, store: str | None) -> None:
+@click.option("--pull/--no-pull", "pulls", default=True, help="Take over profiles that the project's remote has; the default.")
+def command(*, adopt: bool, store: str | None, pulls: bool) -> None:
     """Make .perf/ and a commented perf.toml that fits the project.
 
     A .perf that was not made here is never used unasked: --adopt keeps its whole profiles and drops everything that could lead
@@ -39,7 +41,22 @@ def command(*, adopt: bool, store: str | None) -> None:
     new = not gate.made(project)
     repository = Repository.find(create=True)
     echo(f"{'made' if new else 'found'} {repository.home} (git ignores it through .git/info/exclude)")
+    if new and pulls:
+        _pull(repository)
     _configure(project)
+
+
+def _pull(repository: Repository) -> None:
+    """Take over what the remote has; that it cannot be asked now is no reason to fail."""
+    from perfvcs.errors import PerfError
+    from perfvcs.exchange.sharing import pull_if_any
+
+    try:
+        if (pulled := pull_if_any(repository)) is not None:
+            echo("\n".join(pulled.lines()))
+            pulled.raise_refused()
+    except PerfError as error:
+        echo(f"note: {error}", err=True)
 
 
 def _adopt(project: Project) -> None:

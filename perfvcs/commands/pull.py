@@ -21,17 +21,11 @@ def command(remote: str | None, *, last: int | None, since: str | None, dry_run:
     Whatever comes is checked first. What is not a profile at its place is refused and named (exit code 12), the rest is taken. Nothing that
     was measured here is replaced.
     """
-    from perfvcs.exchange.mirror import Mirror
-    from perfvcs.exchange.pull import pull
-    from perfvcs.exchange.selection import Selection
-    from perfvcs.git.remote import Remote
+    from perfvcs.exchange.sharing import pull_from
     from perfvcs.repository import Repository
 
     repository = Repository.find(create=True)
-    there = Remote.find(repository.project, remote)
-    only = Selection.of(repository.project, last, since)
-    with Mirror.opened(repository.home, repository.store) as mirror:
-        pulled = pull(mirror, repository.store, there, only, dry=dry_run)
+    pulled = pull_from(repository, remote, last, since, dry=dry_run)
     if not quiet:
         echo("\n".join(pulled.lines(dry=dry_run)))
     pulled.raise_refused()

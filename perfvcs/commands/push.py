@@ -17,14 +17,10 @@ def command(remote: str | None, *, dry_run: bool, quiet: bool) -> None:
     They go to refs/perf/profiles of the project's own remote: the one named, or that of the current branch. Nothing there is ever replaced.
     Removals go too: what `perf rm` took out disappears for everybody.
     """
-    from perfvcs.exchange.mirror import Mirror
-    from perfvcs.exchange.push import push
-    from perfvcs.git.remote import Remote
+    from perfvcs.exchange.sharing import push_to
     from perfvcs.repository import Repository
 
     repository = Repository.find()
-    there = Remote.find(repository.project, remote, push=True)
-    with Mirror.opened(repository.home, repository.store) as mirror:
-        pushed = push(mirror, repository.store, there, dry=dry_run)
+    pushed = push_to(repository, remote, dry=dry_run)
     if not quiet:
         echo("\n".join(pushed.lines(dry=dry_run)))

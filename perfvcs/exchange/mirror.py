@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from perfvcs.descriptors import entries, make_folder, remove
 from perfvcs.errors import PerfError
 from perfvcs.exchange.difference import Difference
 from perfvcs.git.bare import Bare, Fault, GitFailed
-from perfvcs.git.remote import NAME, Remote
+from perfvcs.git.remote import NAME, Remote, RemoteFailed
 from perfvcs.git.stream import Import, blob_id
 from perfvcs.lock import hold
 from perfvcs.store import EMPTY_TREE, FORMAT, Store
@@ -33,6 +34,10 @@ CONFIG = f"""\
 	promisor = true
 	partialclonefilter = blob:limit={SMALL}
 """.encode()
+KEPT = ("refs/known/", "refs/lost/")
+UNUSABLE = re.compile(
+    "promisor remote|unable to read|is corrupt|(invalid|bad) object|missing"
+)  # what git says of a damaged repository
 NEWEST_FORMAT = 99  # versions of the store that are looked for, to say which one a remote has
 
 
@@ -69,11 +74,14 @@ class Mirror:
                 mirror._sweep()
 
     @classmethod
+    def exists(cls, home: Path) -> bool:
+        """Whether any remote was ever seen."""
+        return (home / FOLDER / "known").is_dir()
+
+    @classmethod
     def seen(cls, home: Path, store: Store, remote: Remote) -> Difference | None:
         """How a remote differed when it was last seen; None where it never was. Nothing is asked of it, and nothing waited for."""
         mirror = cls((home / FOLDER).absolute(), store)
-        if not (home / FOLDER / "known").is_dir():
-            return None
         with suppress(GitFailed):
             tip = mirror.last(remote)
             head = store.head()
@@ -90,10 +98,14 @@ class Mirror:
             self._make(self._known)
         if (known / "config").read_bytes() != CONFIG:
             wholefile.write(known / "config", CONFIG)
-        # each commit that was seen is as far as we look back
-        listed = self._known.run("for-each-ref", "--format=%(objectname)", "refs/known", "refs/lost").decode()
-        if listed:
-            wholefile.write(known / "shallow", "".join(f"{one}\n" for one in sorted(set(listed.split()))).encode())
+        listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode().splitlines()
+        seen = [line.split() for line in listed]
+        for _, reference in seen:
+            if not reference.startswith(KEPT):
+                self._known.run("update-ref", "-d", reference)
+        # each commit that is kept is as far as we look back
+        shallow = sorted({commit for commit, reference in seen if reference.startswith(KEPT)})
+        wholefile.write(known / "shallow", "".join(f"{commit}\n" for commit in shallow).encode())
 
     def _sweep(self) -> None:
         """Remove what one exchange needs, and what git's killed processes leave; nobody else is here."""
@@ -120,9 +132,21 @@ class Mirror:
 
     def fetch(self, remote: Remote) -> str | None:
         """The commit that a remote has now, with what it lists; None where it has none. Raises RemoteFailed, OtherFormat."""
+        try:
+            found = self._fetched(remote)
+        except RemoteFailed as error:
+            if self.last(remote) is None or not UNUSABLE.search(str(error)):
+                raise
+            remove(self._known.path)
+            self._make(self._known)
+            found = self._fetched(remote)
+        return self._tip(remote) if found else None
+
+    def _fetched(self, remote: Remote) -> bool:
         whole = remote.is_bundle
-        if not remote.fetch(self._known, f"+{REFERENCE}:refs/incoming/tip", filtered=not whole, depth=not whole):
-            return None
+        return remote.fetch(self._known, f"+{REFERENCE}:refs/incoming/tip", filtered=not whole, depth=not whole)
+
+    def _tip(self, remote: Remote) -> str:
         tip = self._resolved("refs/incoming/tip")
         found = self._known.run("ls-tree", "-z", "--full-tree", tip or EMPTY_TREE, "format").decode().split()
         if tip is None or found[:3] != ["100644", "blob", blob_id(FORMAT)]:
@@ -198,7 +222,7 @@ class Mirror:
 
 
 def _number(remote: Remote) -> str:
-    return hashlib.sha256(remote.address.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return hashlib.sha256(remote.known_as.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _reference(remote: Remote) -> str:

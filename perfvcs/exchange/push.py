@@ -36,7 +36,8 @@ class Pushed:
         """For people; ``dry``: of what would be done."""
         went = [counted(self.profiles, "profile")] if self.profiles else []
         went += [counted(self.removals, "removal")] if self.removals else []
-        done = f"{'would push' if dry else 'pushed'} {' and '.join(went)} to {self.remote}"
+        others = f" ({self.tries} tries: others pushed meanwhile)" if self.tries > 1 else ""
+        done = f"{'would push' if dry else 'pushed'} {' and '.join(went)} to {self.remote}{others}"
         return [*lost_lines(self.remote, self.lost), done if went else f"nothing to push: {self.remote} has everything"]
 
 

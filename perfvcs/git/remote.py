@@ -64,10 +64,14 @@ class NoRemote(UsageError):
 
 @dataclass(frozen=True)
 class Remote:
-    """Another repository: its name for people, its address, and the settings by which git reaches it, as ``key=value`` pairs."""
+    """Another repository: its name for people, its address, and the settings by which git reaches it, as keys and values.
+
+    ``known_as`` is the address that the project has for it, the same for fetching and pushing.
+    """
 
     name: str
     address: str
+    known_as: str
     folder: Path
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
@@ -91,12 +95,13 @@ class Remote:
                 for key, value in settings
                 if re.fullmatch(rf"remote\.{re.escape(wanted)}\.(proxy|proxyauthmethod|uploadpack|receivepack)", key)
             )
-            return cls(wanted, address, project.root, (*reaching, *own))
+            first = next(value for key, value in settings if key == f"remote.{wanted}.url")
+            return cls(wanted, address, first, project.root, (*reaching, *own))
         if not re.search(r"[/:]", wanted) and not Path(wanted).exists():
             known = f"there are {', '.join(names)}" if names else "there is none"
             raise NoRemote(f"`{wanted}` is not a remote of this repository ({known}), nor an address: see `git remote -v`")
-        shown = CREDENTIALS.sub("", wanted)
-        return cls(shown, str(Path(wanted).absolute()) if Path(wanted).exists() else wanted, project.root, reaching)
+        address = str(Path(wanted).absolute()) if Path(wanted).exists() else wanted
+        return cls(CREDENTIALS.sub("", wanted), address, address, project.root, reaching)
 
     @property
     def is_bundle(self) -> bool:

@@ -54,9 +54,10 @@ class DirtyTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class HookTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """``[hook]``: how long a push waits for the measurement of what it brings."""
+    """``[hook]``: how long a push waits for the measurement of what it brings; whether what a hook measured is pushed."""
 
     wait: str | int | float = "5min"
+    push: bool = False
 
     @property
     def seconds(self) -> float:

@@ -24,6 +24,7 @@ from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
+    from perfvcs.exchange.sharing import Standing
     from perfvcs.index.verdicts import LastVerdict
     from perfvcs.measure.announcement import Running
     from perfvcs.measure.journal import SessionHeader
@@ -59,6 +60,7 @@ class Status:
     problem: str
     unfinished: Sequence[SessionHeader] = ()
     running: Sequence[Running] = ()
+    remote: Standing | None = None
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
@@ -91,6 +93,8 @@ class Status:
         yield f"the store holds {counted(self.profiles, 'profile')}"
         if self.damaged:
             yield f"{self.damaged} damaged: see `perf fsck`"
+        if self.remote and (line := self.remote.line()):
+            yield line
 
     def _measuring(self) -> Iterator[str]:
         """What is being measured just now, and how far it is."""
@@ -124,6 +128,7 @@ class Status:
         found = {
             "commit": self.commit, "title": self.title, "dirty": self.dirty, "jobs": jobs, "verdict": self.verdict,
             "profiles": self.profiles, "damaged": self.damaged, "problem": self.problem, "unfinished": unfinished,
+            "remote": self.remote,
             "running": self.running,
         }  # fmt: skip
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
@@ -131,6 +136,8 @@ class Status:
 
 def status_of(repository: Repository) -> Status:
     """The standing of HEAD: the jobs of perf.toml, and those measured without it."""
+    from perfvcs.exchange.sharing import standing
+
     project, index = repository.project, repository.index
     state = repository.state("HEAD")
     measured = repository.measured(state)
@@ -161,4 +168,5 @@ def status_of(repository: Repository) -> Status:
         problem,
         unfinished(repository.home),
         running(repository.home),
+        standing(repository),
     )

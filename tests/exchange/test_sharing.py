@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -248,7 +250,7 @@ def test_somebody_who_was_faster_is_not_overwritten(ada: Clone, bob: Clone, forg
 
     monkeypatch.setattr(push.Mirror, "write", overtaken)
     monkeypatch.setattr(push, "LONGEST_WAIT", 0)
-    assert ada.perf("push").out == "pushed 1 profile to origin\n"
+    assert ada.perf("push").out == "pushed 1 profile to origin (2 tries: others pushed meanwhile)\n"
     assert listed(forge) == {*hers, *his}
     assert int(Bare(forge).run("rev-list", "--count", REFERENCE)) == 2
 
@@ -264,6 +266,76 @@ def test_a_reference_that_somebody_forced_is_reported_and_loses_nothing(ada: Clo
     assert kept.split() == [before]
     ada.perf("push")
     assert listed(forge) == {*hers, *his}
+
+
+def test_an_exchange_that_was_not_finished_does_not_stop_the_next(ada: Clone, bob: Clone) -> None:
+    for seed in (1, 2, 3):
+        ada.measure(seed)
+        ada.perf("push")
+        bob.perf("pull", "-n")  # what it has fetched is not remembered
+    assert bob.perf("pull").out == "pulled 3 profiles from origin\n"
+
+
+def test_status_says_what_is_not_pushed_and_not_pulled(ada: Clone, bob: Clone) -> None:
+    old, *_ = ada.measure(1, 2, revision="HEAD~1")
+    assert "origin" not in ada.perf("status").out
+    ada.perf("push")
+    assert "origin" not in ada.perf("status").out
+    ada.measure(3, 4, 5)
+    ada.perf("rm", old)
+    assert "origin: not pushed: 3 profiles and 1 removal (perf push)\n" in ada.perf("status").out
+    ada.perf("push")
+    bob.measure(6)
+    bob.perf("pull", "--last", "1")
+    assert "origin: not pushed: 1 profile (perf push), not pulled: 1 profile (perf pull)\n" in bob.perf("status").out
+    found = json.loads(bob.perf("status", "--json").out)["remote"]
+    assert found == {"remote": "origin", "unpushed": 1, "removals": 0, "unpulled": 1}
+
+
+def test_init_in_a_clone_pulls_what_there_is(ada: Clone, clone: Callable[[str], Clone]) -> None:
+    paths = ada.measure(1)
+    assert "pulled" not in ada.perf("init").out
+    ada.perf("push")
+    bob = clone("bob")
+    assert "pulled 1 profile from origin\n" in bob.perf("init").out
+    assert bob.paths() == set(paths)
+    assert "pulled" not in bob.perf("init").out
+    eve = clone("eve")
+    assert "pulled" not in eve.perf("init", "--no-pull").out
+    assert eve.paths() == set()
+
+
+def test_init_works_where_the_remote_does_not(clone: Callable[[str], Clone], forge: Path) -> None:
+    bob = clone("bob")
+    forge.rename(forge.with_name("moved"))
+    said = bob.perf("init")
+    assert said.err.startswith("note: origin is not a git repository")
+    assert "wrote perf.toml" in said.out
+
+
+def test_collect_pushes_where_that_is_asked(ada: Clone, forge: Path) -> None:
+    said = ada.perf("collect", "--push", "-n1", "--", "true")
+    assert said.out.endswith("pushed 1 profile to origin\n")
+    assert len(listed(forge)) == 1
+    forge.rename(forge.with_name("moved"))
+    said = ada.perf("collect", "--push", "-n1", "--", "echo", code=1)
+    assert "stored" in said.out
+    assert "origin is not a git repository" in said.err
+    said = ada.perf("collect", "--push", "-n1", "--", "false", code=5)
+    assert "origin is not a git repository" in said.err
+
+
+def test_the_hook_after_a_commit_pushes_where_perf_toml_says_so(ada: Clone, forge: Path) -> None:
+    ada.perf("init")
+    ada.project.configure('cmd = "true"', top="hook.push = true")
+    ada.perf("hook", "install", "post-commit")
+    ada.project.commit("measured and pushed")
+    log = ada.project.root / ".perf/log/post-commit.log"
+    until = time.monotonic() + 60
+    while "pushed 2 profiles to origin" not in (log.read_text() if log.exists() else ""):
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.1)
+    assert len(listed(forge)) == 2
 
 
 # -- what somebody else may have put there -------------------------------------------------------------------------------------------

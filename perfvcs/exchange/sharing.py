@@ -1,0 +1,78 @@
+"""Push and pull as commands ask for them, and how this store and its remote stand to each other."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.errors import UsageError
+from perfvcs.exchange.mirror import REFERENCE, Mirror
+from perfvcs.exchange.pull import Pulled, pull
+from perfvcs.exchange.push import Pushed, push
+from perfvcs.exchange.selection import Selection
+from perfvcs.git.remote import NoRemote, Remote
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+
+PATIENCE = 20.0  # seconds in which a remote must say whether it has profiles
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How many profiles and removals a remote did not have, and how many profiles were not here, when it was seen last."""
+
+    remote: str
+    unpushed: int
+    removals: int
+    unpulled: int
+
+    def line(self) -> str:
+        """In a sentence; empty where both have the same."""
+        ours = [counted(self.unpushed, "profile")] if self.unpushed else []
+        ours += [counted(self.removals, "removal")] if self.removals else []
+        parts = [f"not pushed: {' and '.join(ours)} (perf push)"] if ours else []
+        parts += [f"not pulled: {counted(self.unpulled, 'profile')} (perf pull)"] if self.unpulled else []
+        return f"{self.remote}: {', '.join(parts)}" if parts else ""
+
+
+def push_to(repository: Repository, name: str | None = None, *, dry: bool = False) -> Pushed:
+    """Push to a remote by its name or address, or to the usual one; raises NoRemote, and what ``push`` does."""
+    remote = Remote.find(repository.project, name, push=True)
+    with Mirror.opened(repository.home, repository.store) as mirror:
+        return push(mirror, repository.store, remote, dry=dry)
+
+
+def pull_from(
+    repository: Repository, name: str | None = None, last: int | None = None, since: str | None = None, *, dry: bool = False
+) -> Pulled:
+    """Pull from a remote by its name or address, or from the usual one; raises NoRemote, UsageError, and what ``pull`` does."""
+    remote = Remote.find(repository.project, name)
+    selection = Selection.of(repository.project, last, since)
+    with Mirror.opened(repository.home, repository.store) as mirror:
+        return pull(mirror, repository.store, remote, selection, dry=dry)
+
+
+def pull_if_any(repository: Repository) -> Pulled | None:
+    """Pull from the usual remote; None where there is none, or nothing there. Nobody is asked for a password. Raises what ``pull`` does."""
+    try:
+        remote = Remote.find(repository.project)
+    except NoRemote:
+        return None
+    return pull_from(repository) if remote.has(REFERENCE, PATIENCE) else None
+
+
+def standing(repository: Repository) -> Standing | None:
+    """How the usual remote stands to this store, as it was seen last; None where it never was. Nothing is asked of it."""
+    if not Mirror.exists(repository.home):
+        return None
+    with suppress(UsageError):  # no remote, or too many
+        remote = Remote.find(repository.project)
+        if (found := Mirror.seen(repository.home, repository.store, remote)) is not None:
+            unpushed = sum(found.removals.get(path, (None, None))[0] is None for path in found.here)
+            unpulled = sum(found.removals.get(path, (None, None))[1] is None for path in found.there)
+            removals = sum(their is None for their, our in found.removals.values() if our)
+            return Standing(remote.name, unpushed, removals, unpulled)
+    return None
