@@ -2,7 +2,7 @@
 # make demo-curves  the same of a skip list in Python and C++, every call against its size
 # make test    lint, types and every test; with ARGS only pytest with these: make test ARGS='-k store'
 # make coverage  the branches of the rooms that judge, in the process of their own tests; with ARGS=--all of everything, in all processes (slow)
-# make site    make a site with a search of docs/, in build/docs
+# make site    make a site with a search of docs/, in build/docs, and the manual page of all commands, in build/man
 # make docs    the same, after running the commands of every document and recording those that take seconds, which `make test` compares
 # make lint    ruff and mypy only
 # make fresh   demo and test on a minimal Debian 12 that is built for it and removed again (needs root and debootstrap)
@@ -66,7 +66,8 @@ coverage: .venv-test/installed
 	  $(VERDICT)
 
 site: .venv-test/installed
-	@$(IN_TEST) sphinx -q -n -W --keep-going -b html docs build/docs && echo "open build/docs/index.html"
+	@$(IN_TEST) sphinx -q -n -W --keep-going -b html docs build/docs && $(IN_TEST) sphinx -q -b man docs build/man && \
+	  echo "open build/docs/index.html, or man -l build/man/perfvcs.1"
 
 docs: .venv-test/installed
 	@PERFVCS_DOCUMENTS=run $(PYTEST) -n $(WORKERS) -k shows_what_happens tests/house/test_docs.py

@@ -13,6 +13,7 @@ version = release = __version__
 extensions = ["myst_parser"]
 exclude_patterns = ["recorded"]
 myst_heading_anchors = 4
+man_pages = [("cli", "perfvcs", "performance history beside git", [author], 1)]
 html_theme = "furo"
 html_title = "perfvcs"
 html_copy_source = False

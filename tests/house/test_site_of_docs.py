@@ -37,3 +37,21 @@ def test_every_document_is_a_page_in_the_contents(site: Path) -> None:
 
 def test_the_search_finds_a_word_of_a_document(site: Path) -> None:
     assert "degrad" in (site / "searchindex.js").read_text()  # the stem
+
+
+def test_all_commands_are_a_manual_page(site: Path) -> None:
+    folder = site.parent
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-d",
+        str(folder / "doctrees"),
+        "-b",
+        "man",
+        str(ROOT / "docs"),
+        str(folder / "man"),
+    ]
+    subprocess.run(command, check=True)
+    assert "perf check" in (folder / "man" / "perfvcs.1").read_text()
