@@ -25,6 +25,12 @@ class _Separated(click.Command):
         return super().parse_args(ctx, args[:place])
 
 
+def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:  # noqa: ARG001
+    from perfvcs.jobs.config import seconds
+
+    return None if text is None else seconds(text, "--budget")
+
+
 @click.command(cls=_Separated)
 @click.argument("revisions", nargs=-1, metavar="[REVISION|A..B|SESSION]... [-- COMMAND...]", shell_complete=revisions)
 @click.option(
@@ -45,6 +51,9 @@ class _Separated(click.Command):
 @click.option("--missing", is_flag=True, help="Skip revisions that already have profiles of all jobs.")
 @click.option("--committed", is_flag=True, help="Measure HEAD as committed, without the changes in the working tree.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or SESSION.")
+@click.option(
+    "--budget", metavar="TIME", callback=_seconds, help="Measure for at most so long, such as 10min, where it settles most."
+)
 @click.option("--wait", is_flag=True, help="Wait until another measuring run ends, instead of failing.")
 @click.option("--push", "pushes", is_flag=True, help="Push the profiles to the remote afterwards, as `perf push` does.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")

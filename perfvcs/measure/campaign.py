@@ -14,6 +14,7 @@ from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import Config, DirtyTable
 from perfvcs.measure.announcement import announced
+from perfvcs.measure.budget import Budget, Pace, run
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
@@ -23,11 +24,13 @@ from perfvcs.measure.sites import Sites
 from perfvcs.measure.turns import ORDER
 from perfvcs.measure.unfinished import choose, intact, unfinished
 from perfvcs.measure.virtualenv import prune
+from perfvcs.plan.forecast import forecast
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository, State
-from perfvcs.text.characters import escaped
+from perfvcs.text.characters import escaped, shorten
 
 PYTHONS = 20  # virtual environments that are kept
+NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
 TOGETHER = 8  # versions of one session; more would stretch a block until its pairs see different weather
 
 
@@ -135,22 +138,32 @@ def _measure(
     """Run the session of a header, and those that wait behind it."""
     outcome = CampaignOutcome()
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
+    budget = None if header.request.budget is None else Budget(header.request.budget)
     while True:
         found = versions(repository, header.versions, committed=header.request.committed)
         sites = _sites(repository, config, cells, found)
         with closing(Journal(repository.home, header)) as journal:
             if outcome.paths:
                 journal.begin()  # the rest of a range is worth continuing, even before any of it is measured
-            with Session(sites, progress, header.identity, journal) as session, _kept(repository, session, outcome):
-                session.begin(blocks)
-                session.warm_up(blocks)
-                session.run(blocks)
+            with (
+                Session(
+                    sites, progress, header.identity, journal, pace=_pace(repository, cells, header), budget=budget
+                ) as session,
+                _kept(repository, session, outcome),
+            ):
+                run(session, blocks)
             journal.forget()
         if not header.waiting:
             return outcome
         group, *waiting = header.waiting
         following = asdict(Identity.new(header.request.seed)) | {"versions": group, "waiting": waiting}
         header = structs.replace(header, **following)
+
+
+def _pace(repository: Repository, cells: Sequence[Cell], header: SessionHeader) -> Pace:
+    """What a turn of each cell is expected to take, by what is stored up to HEAD."""
+    found = forecast(repository, cells, repository.project.head or header.versions[-1].commit)
+    return Pace({number: None if one is None else one * len(header.versions) for number, one in enumerate(found)})
 
 
 def _sites(repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
@@ -256,5 +269,8 @@ def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) ->
     prune(repository.home / "python", PYTHONS)
     outcome.profiles += profiles
     outcome.failures += session.failures
+    if missing := session.unmeasured():
+        names = shorten(", ".join(missing[:NAMED]), NAMES) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
+        outcome.warnings.append(f"the budget ended before {names} had a complete block: nothing of it is stored")
     outcome.warnings += [line for line in session.warnings if line not in outcome.warnings]
     outcome.seeds.append(session.identity.seed)

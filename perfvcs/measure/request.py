@@ -16,6 +16,7 @@ class Request:
     """What the caller asks of a campaign beyond perf.toml; None leaves perf.toml's word.
 
     ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring.
+    ``budget``: the seconds that all of it may take.
     """
 
     jobs: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class Request:
     wait: bool = False
     committed: bool = False
     settled: tuple[str, ...] = ()
+    budget: float | None = None
 
     def apply(self, config: Config) -> tuple[list[Cell], Config]:
         """The cells to measure and the configuration with the knobs asked for."""

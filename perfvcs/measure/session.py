@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from types import TracebackType
@@ -18,6 +19,7 @@ from perfvcs.environment import noise
 from perfvcs.environment.noise import Noise
 from perfvcs.errors import PerfError
 from perfvcs.measure.blocks import Blocks
+from perfvcs.measure.budget import Budget, Pace
 from perfvcs.measure.journal import Block, Identity, Journal, Lost, moment
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.recording import JobRecording
@@ -26,8 +28,10 @@ from perfvcs.measure.site import Version
 from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.measure.turns import draw, turns
 from perfvcs.profile import Collected, Design, Profile
+from perfvcs.summary import Measured
 from perfvcs.text.words import counted, named, plural
 
+SHORTEST = 0.001  # seconds of a time-out
 WARM_UP = -1  # the block of executions whose results are dropped
 
 
@@ -67,7 +71,11 @@ class Session:
     interrupted: complete blocks count. A ``journal`` notes them, and what it has from before the session was continued counts too.
     """
 
-    def __init__(self, sites: Sites, progress: Progress, identity: Identity, journal: Journal | None = None) -> None:
+    def __init__(
+        self, sites: Sites, progress: Progress, identity: Identity, journal: Journal | None = None, *,
+        pace: Pace | None = None, budget: Budget | None = None,
+    ) -> None:  # fmt: skip
+        self.pace, self.budget = pace or Pace({}), budget
         self.sites, self.progress, self.identity, self.journal = sites, progress, identity, journal
         self.cells, self.versions = sites.cells, sites.versions
         self.names = named([(cell.label, cell.collector_name) for cell in self.cells])
@@ -141,16 +149,22 @@ class Session:
         """Run the warm-up executions of the cells that have blocks to run, and drop what they measured."""
         for number, cell in enumerate(self.cells):
             for _ in range(cell.warmup if self._ahead(number, blocks) else 0):
-                for binary in range(cell.binaries):
+                for binary in range(cell.binaries if self._fits(number) else 0):
                     self._turn(number, self._versions(number), WARM_UP, binary)
 
     def begin(self, blocks: Mapping[int, int]) -> None:
         """Show how many executions ``warm_up`` and ``run`` with that many blocks per cell number are."""
         self._left.clear()
-        for number, position in self._alive:
-            if ahead := len(self._ahead(number, blocks)):
-                self._left[number, position] = ahead + self.cells[number].warmup * self.cells[number].binaries
+        for number, ahead in self.turns_ahead(blocks).items():
+            self._left |= dict.fromkeys(((number, position) for position in self._versions(number)), ahead)
         self.progress.begin(self._left.total())
+
+    def turns_ahead(self, blocks: Mapping[int, int]) -> dict[int, int]:
+        """How many turns of each cell ``warm_up`` and ``run`` with that many blocks are."""
+        ahead = {number: len(self._ahead(number, blocks)) for number in blocks if self._versions(number)}
+        return {
+            number: turns + self.cells[number].warmup * self.cells[number].binaries for number, turns in ahead.items() if turns
+        }
 
     def _ahead(self, number: int, blocks: Mapping[int, int]) -> set[int]:
         return self.blocks.missing(number, range(self._begun, self._begun + blocks.get(number, 0)))
@@ -162,9 +176,47 @@ class Session:
         for block in range(begin, self._begun):
             alive = [self._versions(number) for number in range(len(self.cells))]
             for number, positions in turns(self.identity.seed, block, alive):
-                if block in ahead.get(number, ()):
+                if block in ahead.get(number, ()) and self._fits(number):
                     binary = block % self.cells[number].binaries
                     self._complete(number, block, binary, self._turn(number, positions, block, binary))
+
+    def more(self, number: int) -> bool:
+        """Run the next block of one cell; whether it was complete."""
+        block = next(block for block in count() if self.blocks.missing(number, [block]))
+        positions = dict(turns(self.identity.seed, block, [self._versions(other) for other in range(len(self.cells))]))[number]
+        before = self.count(number)
+        if positions and self._fits(number):
+            binary = block % self.cells[number].binaries
+            self._complete(number, block, binary, self._turn(number, positions, block, binary))
+        return self.count(number) > before
+
+    def count(self, number: int) -> int:
+        """How many blocks of a cell are complete."""
+        return max((len(self.blocks.of(number, position)) for position in self._versions(number)), default=0)
+
+    def units(self, number: int) -> int:
+        """How many units a cell has, by its first block."""
+        return max((len(set(self.blocks.of(number, one)[0].seen[one].uid)) for one in self._versions(number)), default=0)
+
+    def measured(self, number: int) -> list[Measured]:
+        """What a cell gave so far, by version."""
+        now, state = datetime.now(UTC), noise.snapshot()
+        return [
+            Measured.of(self._raw(number, position, self.blocks.recording(number, position), now, state))
+            for position in self._versions(number)
+        ]
+
+    def unmeasured(self) -> list[str]:
+        """The cells that have no complete block, though they were not given up: the budget ended before."""
+        return [self.names[number] for number in range(len(self.cells)) if self._versions(number) and not self.count(number)]
+
+    def _fits(self, number: int) -> bool:
+        """Whether a turn of a cell fits into the budget."""
+        return self.budget is None or self.budget.allows(self.pace.of(number))
+
+    def _is_over(self) -> bool:
+        """Whether the budget is spent."""
+        return self.budget is not None and not self.budget.left
 
     def _versions(self, number: int) -> list[int]:
         """The versions on which a cell was not given up."""
@@ -175,6 +227,7 @@ class Session:
 
         Before the last repetition of an execution that fails, the seed is given up, and all begin again with another one.
         """
+        began = time.monotonic()
         failures: defaultdict[int, list[str]] = defaultdict(list)
         stepped: set[int] = set()
         for attempt in count():
@@ -192,9 +245,13 @@ class Session:
                     break
             else:
                 break
+            if self._is_over():
+                return Turned(seed, tried, {}, {})
         for position in seen:
             if failures[position]:
                 self.progress.say(f"repeated: {self.names[number]} on {self.versions[position].name}: {failures[position][-1]}")
+        if seen:
+            self.pace.note(number, time.monotonic() - began)
         return Turned(seed, tried, seen, {position: len(failures[position]) for position in seen})
 
     def _complete(self, number: int, block: int, binary: int, turned: Turned) -> None:
@@ -228,6 +285,8 @@ class Session:
                 if error.exit_code != CollectFailed.exit_code:
                     raise
                 failures.append(str(error))
+                if self._is_over():  # which has ended it, or it failed just then
+                    return None
                 if len(failures) > cell.retries or not isinstance(error, CollectError) or error.lasting:
                     often = f" (failed {len(failures)} times in a row)" if len(failures) > 1 else ""
                     self._give_up(number, position, str(error) + often + self._kept_aside(number, position, binary, error))
@@ -247,7 +306,10 @@ class Session:
         scratch = self.scratch / str(self._runs)
         scratch.mkdir()
         try:
-            return self.cells[number].collector.collect(self.sites.run(number, position, binary, scratch, seed))
+            run = self.sites.run(number, position, binary, scratch, seed)
+            if self.budget is not None:
+                run = replace(run, timeout=max(SHORTEST, min(run.timeout, self.budget.left)))
+            return self.cells[number].collector.collect(run)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 

@@ -1,0 +1,133 @@
+"""A bound on the time of a session, and how it is spent: first on jobs that settle most, then on what is still open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+from perfvcs.plan.needs import needs
+from perfvcs.text.duration import duration
+
+if TYPE_CHECKING:
+    from perfvcs.measure.session import Session
+
+FEWEST = 5  # executions that a verdict needs
+SHORTEST = 1e-3  # seconds of a turn
+WORTH_SAYING = 20.0  # seconds
+RECENT = 0.5  # weight of the newest turn in what the next one is expected to take
+
+
+@dataclass
+class Pace:
+    """The seconds that a turn of each job takes (by its number): as they were ``expected``, then as they are seen."""
+
+    expected: Mapping[int, float | None]
+    seen: dict[int, float] = field(default_factory=dict)
+
+    def note(self, number: int, seconds: float) -> None:
+        """A turn of a job took so long."""
+        before = self.seen.get(number, seconds)
+        self.seen[number] = before + RECENT * (seconds - before)
+
+    def of(self, number: int) -> float | None:
+        """What its next turn will take; None where that is not known."""
+        return self.seen.get(number, self.expected.get(number))
+
+    def total(self, turns: Mapping[int, int]) -> float | None:
+        """What so many turns of each job will take; None where that is not known of one of them."""
+        each = [(self.of(number), count) for number, count in turns.items() if count]
+        return None if any(seconds is None for seconds, _ in each) else sum((seconds or 0.0) * count for seconds, count in each)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Time that ends: ``seconds`` from ``began`` on, of the monotonic clock."""
+
+    seconds: float
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left; never below 0."""
+        return max(0.0, self.began + self.seconds - time.monotonic())
+
+    def allows(self, seconds: float | None) -> bool:
+        """Whether something that takes so long fits; what is not known may begin as long as anything is left."""
+        return self.left > (seconds or 0.0)
+
+
+def run(session: Session, most: Mapping[int, int]) -> None:
+    """Run at most so many blocks of each job; says how long that takes, as soon as it is known."""
+    session.begin(most)
+    said = _say(session, session.turns_ahead(most), "by what is stored")
+    session.warm_up(most)
+    session.run(dict.fromkeys(most, 1))
+    rest = {number: count - 1 for number, count in most.items()}
+    if not said:
+        _say(session, {number: count for number, count in rest.items() if session.count(number)}, "by the first block")
+    if session.budget is None:
+        session.run(rest)
+    else:
+        spend(session, most)
+
+
+def _say(session: Session, turns: Mapping[int, int], source: str) -> bool:
+    """Say how long so many turns take, where that is known; whether it was."""
+    seconds = session.pace.total(turns)
+    if seconds is None:
+        return False
+    budget = f"; the budget has {duration(session.budget.left)}" if session.budget else ""
+    short = session.budget is not None and not session.budget.allows(seconds)
+    if seconds >= (1 if short else WORTH_SAYING):
+        session.progress.say(f"this takes about {duration(seconds)} ({source}){budget}")
+    return True
+
+
+def spend(session: Session, most: Mapping[int, int]) -> None:
+    """Run at most so many blocks of each job, as far as the session's budget allows; each has had one, which shows what it costs.
+
+    The jobs with the most units for their time get the blocks that a verdict needs, as many of them
+    as fit; the rest goes, block by block, to the job whose next units are settled in the least time, in the end to those with the fewest.
+    """
+    for number in _by_units(session, most):
+        for _ in range(min(FEWEST, most[number]) - session.count(number)):
+            if not _whole(session, number, min(FEWEST, most[number])) or not session.more(number):
+                break
+    open_for: dict[int, list[int]] = {}
+    while (chosen := _best(session, most, open_for)) is not None:
+        if not session.more(chosen):
+            most = {other: count for other, count in most.items() if other != chosen}
+        open_for.pop(chosen, None)
+
+
+def _by_units(session: Session, most: Mapping[int, int]) -> list[int]:
+    """The jobs that gave something, those with the most units per second first."""
+    known = [number for number in most if session.count(number)]
+    return sorted(known, key=lambda number: -session.units(number) / max(session.pace.of(number) or 0.0, SHORTEST))
+
+
+def _whole(session: Session, number: int, count: int) -> bool:
+    """Whether all blocks up to ``count`` fit: some of them settle nothing."""
+    seconds = session.pace.of(number) or 0.0
+    return session.budget is None or session.budget.allows(seconds * (count - session.count(number)))
+
+
+def _best(session: Session, most: Mapping[int, int], open_for: dict[int, list[int]]) -> int | None:
+    """The job to go on with; None where no block of any fits."""
+    best: int | None = None
+    rank = (-inf, -inf)
+    for number, count in most.items():
+        done, seconds = session.count(number), session.pace.of(number) or 0.0
+        if not 0 < done < count or (session.budget is not None and not session.budget.allows(seconds)):
+            continue
+        if number not in open_for:
+            open_for[number] = sorted(needs(session.measured(number)))
+        within = [wanted for wanted in open_for[number] if wanted <= count - done]
+        rates = ((place + 1) / (max(1, wanted) * max(seconds, SHORTEST)) for place, wanted in enumerate(within))
+        now = (max(rates, default=0.0), -done)
+        if now > rank:
+            best, rank = number, now
+    return best
