@@ -47,7 +47,7 @@ def command(*, adopt: bool, store: str | None, pulls: bool) -> None:
 
 
 def _pull(repository: Repository) -> None:
-    """Take over what the remote has; that it cannot be asked now is no reason to fail."""
+    """Take over what the remote has; that it cannot be asked now is not a reason to fail."""
     from perfvcs.errors import PerfError
     from perfvcs.exchange.sharing import pull_if_any
 

@@ -39,7 +39,7 @@ fi
 """
 
 _POST_COMMIT_KEPT = """\
-is_kept && { call_kept "$@" || status=$?; }  # git ignores its status, so a bad one is no reason not to measure
+is_kept && { call_kept "$@" || status=$?; }  # git ignores its status, so a bad one is not a reason not to measure
 """
 
 # A clone never has git's own folder, so that a .perf which came with one does not even start Python.

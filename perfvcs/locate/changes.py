@@ -36,7 +36,7 @@ class FileChange:
     """What happened to one file.
 
     ``functions``: the qualified names of those that changed, came or went. ``statements``: those outside of functions that differ.
-    ``why``: the reason why anything may notice it, for what is no source, or cannot be read; empty otherwise.
+    ``why``: the reason why anything may notice it, for what is not a source, or cannot be read; empty otherwise.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Files that are no sources: which of them no benchmark can notice, and why the others must be taken seriously."""
+"""Files that are not sources: which of them no benchmark can notice, and why the others must be taken seriously."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _TOOLS = frozenset({
 
 
 def why(path: str) -> str:
-    """Why a file that is no source may change any benchmark, in a few words; empty where none can notice it.
+    """Why a file that is not a source may change any benchmark, in a few words; empty where none can notice it.
 
     Documents count as unnoticed; whoever knows the sources asks whether one of them names the document.
     """

@@ -118,7 +118,7 @@ class Announcement:
 
     def _note(self, **changes: object) -> None:
         self._running = msgspec.structs.replace(self._running, **changes)
-        with suppress(OSError):  # a full disk is no reason not to measure
+        with suppress(OSError):  # a full disk is not a reason not to measure
             self._write()
 
     def _write(self) -> None:

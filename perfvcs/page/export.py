@@ -31,7 +31,7 @@ def ending(path: Path) -> str:
     if found not in ENDINGS and other:
         return PAGE
     if found not in ENDINGS:
-        what = f"`{found:.20}` is no ending that `perf show` writes" if found else f"{path.name:.80} has no ending"
+        what = f"`{found:.20}` is not an ending that `perf show` writes" if found else f"{path.name:.80} has no ending"
         raise UsageError(f"{what}{nearest(found, ENDINGS)}")
     return found
 

@@ -63,7 +63,7 @@ def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, pri
 
 
 def e_q_values(e: ArrayLike) -> NDArray[np.float64]:
-    """The rate of false discoveries at which e-BH keeps each comparison, shape (comparisons,); a NaN is no comparison and stays NaN.
+    """The rate of false discoveries at which e-BH keeps each comparison, shape (comparisons,); a NaN is not a comparison and stays NaN.
 
     Those with q <= .05 hold at most 5 % false discoveries on average, however the comparisons depend on each other: e-BH keeps the k
     largest with k e_(k) >= n / q, which is Benjamini and Hochberg's rule on 1/e. ``ValueError`` for a negative one.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def q_values(p: ArrayLike) -> NDArray[np.float64]:
-    """Benjamini and Hochberg's adjusted p-values, shape (comparisons,); a NaN is no comparison and stays NaN.
+    """Benjamini and Hochberg's adjusted p-values, shape (comparisons,); a NaN is not a comparison and stays NaN.
 
     Those with q <= .05 hold at most 5 % false discoveries on average. Source: Benjamini, Hochberg 1995, the step-up rule.
     """

@@ -190,7 +190,7 @@ def test_json_has_the_profiles_as_they_are_stored_and_the_report(perf: Perf, tmp
 @pytest.mark.parametrize(
     ("arguments", "cure"),
     [
-        (("-o", "page.pgn"), "`.pgn` is no ending that `perf show` writes; did you mean `.png`?"),
+        (("-o", "page.pgn"), "`.pgn` is not an ending that `perf show` writes; did you mean `.png`?"),
         (("-o", "page"), "page has no ending; there are: .html"),
         (("-o", "."), ". is a folder: name a file in it, such as page.html"),
         (("-o", "file.txt/page.html"), "cannot write"),

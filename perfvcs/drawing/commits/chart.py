@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LINE = 52  # characters of a title that a telephone has room for
 REASON = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
-LEAST_SPAN = 0.02  # share of the middle value that an axis spans at least: noise of a percent is no mountain
+LEAST_SPAN = 0.02  # share of the middle value that an axis spans at least: noise of a percent is not a mountain
 ROOM = 0.75  # of the range of the centres, which intervals may take on either side
 
 

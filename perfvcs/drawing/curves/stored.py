@@ -78,7 +78,7 @@ def _smooth(entry: CurveEntry) -> StoredCurve:
 
     x, y = (np.asarray(column, dtype=np.float64) for column in entry.points)
     if not 0 < len(x) == len(y) <= MOST_POINTS or not (np.diff(x) >= 0).all():
-        raise ValueError("these are no points of a curve")
+        raise ValueError("these are not points of a curve")
     values = ((name, getattr(entry, name, UNSET)) for name in DETAILS)
     told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not UNSET]
     details = ", ".join([*told, *_explained(entry)])
@@ -90,7 +90,7 @@ def _checked(entry: RegressionEntry) -> RegressionEntry:
     from perfvcs.statistics.regression.models import LINEARISED, MODELS, parameters
 
     if entry.model not in MODELS + LINEARISED or len(entry.coefficients) != parameters(entry.model):
-        raise ValueError("this is no model")
+        raise ValueError("this is not a model")
     return entry
 
 

@@ -28,7 +28,7 @@ def measurements(sides: list[HeatSide], by: By, most: tuple[int, int]) -> Iterat
 
 
 def _unit(unit: DrawnUnit, by: By) -> DrawnUnit:
-    """What is drawn on one sheet: over sizes these are no part of it."""
+    """What is drawn on one sheet: over sizes these are not part of it."""
     return unit._replace(size=None) if by == "size" else unit
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CHANCE = 0.01  # of a false step per series, shared among its places
 SMALLEST = 0.005
-SPIKE = 5  # values that are no level of their own between two others
+SPIKE = 5  # values that are not a level of their own between two others
 CLIP = 1.0  # standard deviations that a value may lie outside both levels
 DENSITY = 0.7978845608028654  # twice that of the normal distribution at 0
 

@@ -30,7 +30,7 @@ MEDIAN = 1.57  # variance of a median, times that of the mean
 LEAST_SCALE = 0.3  # of the spread of values about their level: what the deviations' scale is at least
 SURE = 2.5  # standard deviations within which nothing is outside
 ROUNDS = 8
-ONCE = 1  # a single value that was as far away is no pattern
+ONCE = 1  # a single value that was as far away is not a pattern
 
 Word = Literal["usual", "suspected", "changed"]
 

@@ -51,7 +51,7 @@ class SwitchingStretch:
 def switching(
     segments: Segments, places: Sequence[int], inflation: float, settled: frozenset[int] = frozenset()
 ) -> tuple[list[int], SwitchingStretch | None]:
-    """The steps of a series that are no moves between recurring levels, and the newest stretch of such moves; steps at ``settled`` stay.
+    """The steps of a series that are not moves between recurring levels, and the newest stretch of such moves; steps at ``settled`` stay.
 
     A stretch switches where it takes less to say of each value at which of its levels it is (n times the entropy of their shares) than
     where each move is and how high it goes (1.5 ln n): between two equally common levels of 800 values moves are steps from some 14

@@ -71,8 +71,8 @@ def drawn_in(x: ArrayLike, y: ArrayLike, share: float = SHARE) -> Floats:
 
     A call that was interrupted takes ten or a thousand times as long. Of 64 or more values at neighbouring sizes, in shares of the curve
     through the medians, those beyond the quartiles by three quartile ranges (Tukey 1977) are set to that fence, but at most ``share`` at
-    either end: what happens more often is no accident. Fewer values than that, those of a curve that is not above 0, and fewer than 256 at
-    sizes from one to more than its eightfold stay as they are: such are no neighbours.
+    either end: what happens more often is not an accident. Fewer values than that, those of a curve that is not above 0, and fewer than
+    256 at sizes from one to more than its eightfold stay as they are: such are not neighbours.
 
     On a busy machine interruptions come by the clock: a call that takes ten times as long is hit ten times as often, and O(n^2) looks like
     O(n^3) from where they are more than ``SHARE``. ``BUSY`` is for what asks for nothing but the shape.

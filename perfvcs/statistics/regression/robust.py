@@ -26,7 +26,7 @@ FEWEST_SIZES = 8  # sizes, or none of them counts as far from the others
 MANY = 32  # sizes, from which on twice as many neighbours are asked
 FAR = 5.0  # robust standard deviations
 APART = 1.3  # and this many times the value, or one over it, that is expected
-LARGEST_SHARE = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is no accident
+LARGEST_SHARE = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is not an accident
 ROUNDS = 3
 ROWS = 1 << 14  # at once
 
