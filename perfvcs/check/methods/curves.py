@@ -52,8 +52,9 @@ class Curves(Method):
     intervals of all three lie within ``delta``, unless the step of what is compared is more than a quarter of it. Below five executions a
     side, where all is well but those intervals, and where the sides were measured apart without a history, a change is only
     ``suspected``; with a history, the variance between sessions is added, and an effect of three standard errors that is not a change,
-    since so few of these are known, is ``suspected``. Then, and below five executions, the three are tested one by one at a third of the level
-    each. A single execution a side is suspected where ``statistics.regression.kind`` tells its rows apart. Ten times as much, or a tenth,
+    since so few of these are known, is ``suspected``. Then, and below five executions, the three are tested one by one at a third of
+    the level each. A single execution a side is suspected where ``statistics.regression.kind`` tells its rows apart. Ten times as much,
+    or a tenth,
     at the largest sizes, the smallest or all is a change however few executions there are (``check.curves.multiple``). The effect is that
     at the largest sizes, if the curve changed there, else at the smallest, else over all. The kind of error comes from the means at each
     size, its coefficient and interval from the executions. Where a value is 0 or below, shares of the common curve's distance from 0 take
