@@ -21,18 +21,25 @@ from perfvcs.text.words import counted
               help="Destination; standard output by default.")  # fmt: skip
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write all values as one table: .csv, .jsonl, .parquet or .arrow.")  # fmt: skip
+@click.option("--bundle", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write profiles for a job that may push; `perf import` reads the file.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Overwrite existing files.")
 def command(
-    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, table: Path | None, *,
-    force: bool,
+    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, table: Path | None,
+    bundle: Path | None, *, force: bool,
 ) -> None:  # fmt: skip
     """Write profiles to files: all profiles of a revision (HEAD), or single profiles by path or id.
 
     Several profiles are written as one file each, into the folder given with -o. --table writes one file with a row per value, of
-    everything that is stored unless you name revisions or ranges A..B.
+    everything that is stored unless you name revisions or ranges A..B. --bundle writes what was not pushed, unless you name revisions.
     """
-    if table is not None:
-        _table(table, names, jobs, force=force, others=(format_name, pairs, str(output)) != ("perfvcs", (), "-"))
+    if table is not None or bundle is not None:
+        alone = (format_name, pairs, str(output)) == ("perfvcs", (), "-") and (table is None or bundle is None)
+        if not alone:
+            raise click.UsageError(
+                "--table and --bundle name their own file and format: leave the other, --format, --option and -o out"
+            )
+        _one_file(table, bundle, names, jobs, force=force)
         return
     from perfvcs.errors import UsageError
     from perfvcs.exchange import is_folder
@@ -59,13 +66,18 @@ def command(
     echo(f"wrote {output}")
 
 
-def _table(path: Path, names: tuple[str, ...], jobs: tuple[str, ...], *, force: bool, others: bool) -> None:
-    if others:
-        raise click.UsageError("--table names its own file and format: leave --format, --option and -o out")
-    from perfvcs.exchange.table import write
+def _one_file(table: Path | None, bundle: Path | None, names: tuple[str, ...], jobs: tuple[str, ...], *, force: bool) -> None:
     from perfvcs.repository import Repository
 
-    echo(f"wrote {counted(write(Repository.find(), names, jobs, path, force=force), 'value')} to {path}")
+    repository = Repository.find()
+    if table is not None:
+        from perfvcs.exchange.table import write
+
+        echo(f"wrote {counted(write(repository, names, jobs, table, force=force), 'value')} to {table}")
+    if bundle is not None:
+        from perfvcs.exchange.bundle import write as bundled
+
+        echo(f"wrote {counted(bundled(repository, names, jobs, bundle, force=force), 'profile')} to {bundle}")
 
 
 def _print(document: bytes) -> None:

@@ -33,7 +33,9 @@ def command(
     better.rate=higher); see docs/exchange.md.
     """
     from perfvcs.exchange import is_folder
+    from perfvcs.exchange.bundle import is_bundle
     from perfvcs.exchange.intake import STDIN, Intake
+    from perfvcs.exchange.sharing import pull_from
     from perfvcs.formats import parse_options
     from perfvcs.measure.progress import shown
     from perfvcs.repository import Repository
@@ -44,6 +46,18 @@ def command(
     if STDIN in files and not format_name:
         raise click.UsageError("- needs --format: standard input has no name to guess it by")
     repository = Repository.find(create=True)
+    bundles = [file for file in files if file != STDIN and is_bundle(file)]
+    for bundle in bundles:
+        if revisions or name or format_name or in_turns:
+            raise click.UsageError(f"{bundle} is a bundle, whose profiles are what they are: import it without options")
+    for bundle in bundles:
+        pulled = pull_from(repository, str(bundle.absolute()))
+        if not quiet:
+            echo("\n".join(pulled.lines()))
+        pulled.raise_refused()
+    files = tuple(file for file in files if file not in bundles)
+    if not files:
+        return
     options = parse_options(format_name, pairs) if format_name else {}
     commits = [repository.project.resolve(revision) for revision in revisions]
     intake = Intake(repository, commits, format_name, options, name, in_turns)

@@ -38,7 +38,7 @@ def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"{folder} is a file: name a folder for several profiles") from None
     except OSError as error:
-        raise _unwritable(folder, error) from None
+        raise unwritable(folder, error) from None
     count = 0
     for name, document in files:
         into_file(folder / name, document, force=force)
@@ -59,10 +59,11 @@ def into_file(path: Path, document: bytes | mmap, *, force: bool) -> None:
             raise UsageError(f"{path} is there already: --force overwrites it")
         wholefile.write(path, document)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
+def unwritable(path: Path, error: OSError) -> UsageError:
+    """The error about a file that cannot be written; raises OSError where the disk is full, which no other name would cure."""
     if error.errno in NO_SPACE:  # no wrong name
         raise OSError(error.errno, error.strerror, str(path)) from None
     return UsageError(f"cannot write {shorten(str(path), 200)}: {error.strerror or error}: choose another -o")

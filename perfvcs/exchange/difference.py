@@ -6,17 +6,11 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from perfvcs.errors import PerfError
 from perfvcs.store.document import PROFILE_PATH
 from perfvcs.store.removal import profile_of
 
-MOST_FILES = 500_000  # by which a remote may differ: five times the largest store that was measured
 PLAIN = "100644"
 KINDS = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
-
-
-class TooMuch(PerfError):
-    """A remote has more files than anybody should take over."""
 
 
 @dataclass
@@ -32,18 +26,13 @@ class Difference:
     strange: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, fields: Iterable[bytes], remote: str) -> Difference:
-        """What ``git diff-tree`` prints of a remote's tree and ours; raises TooMuch."""
+    def read(cls, fields: Iterable[bytes]) -> Difference:
+        """What ``git diff-tree`` prints of a remote's tree and ours."""
         found = cls()
         waiting = iter(fields)
-        for number, properties in enumerate(waiting):
-            if number >= MOST_FILES:
-                raise TooMuch(
-                    f"{remote} differs in more than {MOST_FILES:,} files: that is not taken over; see what was pushed there"
-                )
+        for properties in waiting:
             old_mode, new_mode, old, new, _ = properties.decode().removeprefix(":").split(" ")
-            path = os.fsdecode(next(waiting))
-            found._sort(path, (old_mode, old), (new_mode, new))
+            found._sort(os.fsdecode(next(waiting)), (old_mode, old), (new_mode, new))
         return found
 
     def _sort(self, path: str, there: tuple[str, str], here: tuple[str, str]) -> None:

@@ -38,6 +38,7 @@ KEPT = ("refs/known/", "refs/lost/")
 UNUSABLE = re.compile(
     "promisor remote|unable to read|is corrupt|(invalid|bad) object|missing"
 )  # what git says of a damaged repository
+MOST_FILES = 500_000  # that a remote may list: five times the largest store that was measured
 NEWEST_FORMAT = 99  # versions of the store that are looked for, to say which one a remote has
 
 
@@ -45,6 +46,10 @@ class OtherFormat(PerfError):
     """What a remote has is not a store, or one of another version."""
 
     exit_code = 12
+
+
+class TooMuch(PerfError):
+    """A remote has more files than anybody should take over."""
 
 
 class Mirror:
@@ -85,7 +90,7 @@ class Mirror:
         with suppress(GitFailed):
             tip = mirror.last(remote)
             head = store.head()
-            return mirror.difference(remote, tip, head) if tip and head else None
+            return mirror.difference(tip, head) if tip and head else None
         return None
 
     def _prepare(self) -> None:
@@ -140,6 +145,8 @@ class Mirror:
             remove(self._known.path)
             self._make(self._known)
             found = self._fetched(remote)
+        if not found and remote.is_bundle:
+            raise OtherFormat(f"{remote.name} is a bundle without profiles: `perf export --bundle FILE` writes one with them")
         return self._tip(remote) if found else None
 
     def _fetched(self, remote: Remote) -> bool:
@@ -154,7 +161,18 @@ class Mirror:
             if len(found) > 2 and found[2] in versions:
                 raise OtherFormat(f"{remote.name} has profiles of format perfvcs-store/{versions[found[2]]}: update perfvcs")
             raise OtherFormat(f"what {remote.name} has at {REFERENCE} is not a store of perfvcs: see who pushed it")
+        if tip != self.last(remote):
+            self._count(remote, tip)
         return tip
+
+    def _count(self, remote: Remote, tip: str) -> None:
+        """Raise TooMuch where a commit lists more than it may: of equal folders within folders, a few trees can list any number."""
+        with closing(self.reading.fields("ls-tree", "-r", "-z", "--name-only", "--full-tree", tip)) as listed:
+            for number, _ in enumerate(listed):
+                if number >= MOST_FILES:
+                    raise TooMuch(
+                        f"{remote.name} lists more than {MOST_FILES:,} files: nothing was taken over; see who pushed them"
+                    )
 
     def lost(self, remote: Remote, tip: str | None) -> int:
         """How many profiles a remote had when it was last seen and has no more, though nobody removed them.
@@ -164,7 +182,7 @@ class Mirror:
         last = self.last(remote)
         if last is None or last == tip:
             return 0
-        gone = self.difference(remote, last, tip).there
+        gone = self.difference(last, tip).there
         excused = {path for _, _, path in self.reading.listing(tip, f"{REMOVED}/")} if tip and gone else set()
         count = sum(place_of(path) not in excused for path in gone)
         if count:
@@ -175,10 +193,10 @@ class Mirror:
         """Keep what was seen."""
         self._known.run("update-ref", _reference(remote), tip)
 
-    def difference(self, remote: Remote, there: str | None, here: str | None) -> Difference:
-        """How a remote's commit differs from one of the store, or from another of the remote's; None has nothing. Raises TooMuch."""
+    def difference(self, there: str | None, here: str | None) -> Difference:
+        """How a remote's commit differs from one of the store, or from another of the remote's; None has nothing."""
         sides = [commit or EMPTY_TREE for commit in (there, here)]
-        return Difference.read(self.reading.fields("diff-tree", "-r", "-z", "--no-renames", *sides, "--"), remote.name)
+        return Difference.read(self.reading.fields("diff-tree", "-r", "-z", "--no-renames", *sides, "--"))
 
     def documents(self, remote: Remote, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes | Fault]]:
         """What a remote has at these paths, fetched now unless it is here; what cannot be read is a Fault. Raises RemoteFailed."""
@@ -207,15 +225,27 @@ class Mirror:
             stream.finish()
         return self._resolved(branch) or ""
 
-    def push(self, remote: Remote, commit: str) -> bool:
-        """Whether the remote has a commit from now on; False where somebody was faster. Raises RemoteFailed."""
-        return remote.push(self._known, commit, REFERENCE)
+    def push(self, remote: Remote, commit: str, *, instead_of: str | None = None) -> bool:
+        """Whether the remote has a commit from now on; False where somebody was faster. Raises RemoteFailed.
+
+        ``instead_of``: the commit whose place it takes without following it.
+        """
+        return remote.push(self._known, commit, REFERENCE, expected=instead_of)
+
+    def squashed(self, tip: str, who: str, message: str) -> str:
+        """A commit with what another one lists, and without a history."""
+        name, _, mail = who.removesuffix(">").partition(" <")
+        person = ("-c", f"user.name={name}", "-c", f"user.email={mail}")
+        return self._known.run(*person, "commit-tree", f"{tip}^{{tree}}", "-m", message).decode().strip()
+
+    def bundle(self, path: Path, blobs: Mapping[str, str], who: str, when: int, message: str) -> None:
+        """Write a file from which these profiles can be fetched; raises GitFailed."""
+        self._known.run("update-ref", REFERENCE, self.write(None, blobs, who, when, message))
+        self._known.run("bundle", "create", "--quiet", str(path), REFERENCE)
 
     def gc(self) -> None:
         """Pack what was seen; where that cannot be done, forget it."""
         try:
-            for kept in ("refs/incoming/tip", "refs/outgoing/tip"):
-                self._known.run("update-ref", "-d", kept)
             self._known.run("gc", "--quiet", "--prune=now")
         except GitFailed:
             remove(self._known.path)

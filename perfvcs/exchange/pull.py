@@ -17,7 +17,7 @@ from perfvcs.store.document import Damaged, verified
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
-NAMED = 5  # refused paths in a message
+NAMED = 3  # refused paths in a message
 
 
 class Refused(PerfError):
@@ -71,7 +71,7 @@ def pull(mirror: Mirror, store: Store, remote: Remote, selection: Selection, *, 
         if tip is None:
             return pulled
         head = store.head()
-        found = mirror.difference(remote, tip, head)
+        found = mirror.difference(tip, head)
         removals = Removals.of(mirror, remote, found, head)
         pulled.refused |= {**found.strange, **removals.broken}
         wanted = {path: blob for path, blob in found.there.items() if not removals.out(path)}

@@ -13,6 +13,7 @@ from perfvcs.exchange.pull import Pulled, pull
 from perfvcs.exchange.push import Pushed, push
 from perfvcs.exchange.selection import Selection
 from perfvcs.git.remote import NoRemote, Remote
+from perfvcs.store.document import PROFILE_PATH
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -62,6 +63,41 @@ def pull_if_any(repository: Repository) -> Pulled | None:
     except NoRemote:
         return None
     return pull_from(repository) if remote.has(REFERENCE, PATIENCE) else None
+
+
+def squash(repository: Repository, name: str | None = None) -> str:
+    """Give a remote's profiles a history of one commit, unless somebody pushes meanwhile; what came of it, in a sentence.
+
+    Who has seen the earlier history goes on as before: an exchange compares what is there, not how it came there. Raises RemoteFailed.
+    """
+    remote = Remote.find(repository.project, name, push=True)
+    with Mirror.opened(repository.home, repository.store) as mirror:
+        tip = mirror.fetch(remote)
+        if tip is None:
+            return f"{remote.name} has no profiles yet"
+        commit = mirror.squashed(tip, repository.store.who, "Begin the history anew, with the same profiles")
+        if not mirror.push(remote, commit, instead_of=tip):
+            return f"somebody pushed to {remote.name} meanwhile: nothing was changed, try again"
+        mirror.remember(remote, commit)
+    return f"the history of {remote.name}'s profiles is one commit now"
+
+
+def pack(repository: Repository) -> None:
+    """Pack what is known of remotes."""
+    if Mirror.exists(repository.home):
+        with Mirror.opened(repository.home, repository.store) as mirror:
+            mirror.gc()
+
+
+def unpushed(repository: Repository) -> dict[str, str]:
+    """The profiles that the usual remote was never seen to have, with their blobs by their paths; all where none was ever seen."""
+    store, found = repository.store, None
+    if Mirror.exists(repository.home):
+        with suppress(UsageError):
+            found = Mirror.seen(repository.home, store, Remote.find(repository.project))
+    if found is None:
+        return {entry.path: entry.new for entry in store.entries() if entry.new and PROFILE_PATH.fullmatch(entry.path)}
+    return found.here
 
 
 def standing(repository: Repository) -> Standing | None:

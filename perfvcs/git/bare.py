@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -64,7 +64,7 @@ class Bare:
                 raise GitFailed(f"{complaint(process, stderr)}\n{output[:CHUNK].decode(errors='replace')}")
         return output
 
-    def fields(self, *args: str) -> Iterator[bytes]:
+    def fields(self, *args: str) -> Generator[bytes, None, None]:
         """The NUL-terminated fields that a git command prints, streamed."""
         with scratch() as stderr:
             process = self.start(*args, stdin=subprocess.DEVNULL, stderr=stderr)

@@ -29,6 +29,7 @@ MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any 
 MOST_SECONDS = 600  # of a processor, that one fetch may take
 LONGEST_REASON = 200
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))  # bytes a second, and for how long they may be fewer
 CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.bigFileThreshold=16m")
 QUIET = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
 FASTER = re.compile(
@@ -49,7 +50,8 @@ FAILURES = (  # what git says -> the end of the sentence about a remote, with th
     (r"dubious ownership", "belongs to another user: if you trust it, see safe.directory in `git help config`"),
     (r"not appear to be a git repository|not found|does not exist|not a git repository|No such file|strange (host|path)name",
      "is not a git repository ({said}): see `git remote -v`"),
-    (r"Could not resolve|Connection|timed out|unable to access|No route|hung up|unable to connect|Could not read from remote|reset",
+    (r"Could not resolve|Connection|timed out|unable to access|No route|hung up|unable to connect|Could not read from remote|reset"
+     r"|expected flush|disconnect|protocol error|bad line length",
      "cannot be reached, or broke off ({said}): nothing was changed, try again"),
 )  # fmt: skip
 
@@ -144,7 +146,7 @@ class Remote:
         self, at: Bare | None, words: list[str], *, data: str = "", bounded: bool = False, within: float | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run git on a repository of ours, or on none, with the right to reach others."""
-        settings = (*self.settings, (f"remote.{NAME}.url", self.address))
+        settings = (*PATIENT, *self.settings, (f"remote.{NAME}.url", self.address))
         where = [f"--git-dir={at.path}"] if at is not None else []
         extra = at.variables if at is not None else {}
         with scratch() as asked, scratch() as said:

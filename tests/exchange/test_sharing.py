@@ -14,7 +14,8 @@ import pytest
 from conftest import Project, Said
 from samples import noisy, sample_profile
 
-from perfvcs.exchange import difference, push
+from perfvcs.exchange import mirror, push
+from perfvcs.exchange.mirror import Mirror
 from perfvcs.git import remote
 from perfvcs.git.bare import Bare
 from perfvcs.git.stream import Import
@@ -103,6 +104,14 @@ def planted(forge: Path, files: dict[str, bytes], *, format_mark: bytes = FORMAT
         changes = first | {path: stream.blob(content) for path, content in files.items()}
         stream.commit(on, "Eve <eve@example.org>", 1_790_000_000, "mine", changes)
         stream.finish()
+
+
+def declining(forge: Path) -> None:
+    """Let a bare repository take nothing more."""
+    hook = forge / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
+    hook.chmod(0o755)
 
 
 def tip(forge: Path) -> str:
@@ -338,6 +347,89 @@ def test_the_hook_after_a_commit_pushes_where_perf_toml_says_so(ada: Clone, forg
     assert len(listed(forge)) == 2
 
 
+def test_a_squash_leaves_one_commit_and_nobody_notices(ada: Clone, bob: Clone, forge: Path) -> None:
+    first, *_ = ada.measure(1)
+    ada.perf("push")
+    bob.measure(2)
+    bob.perf("push")
+    bob.perf("pull")
+    bob.perf("rm", first)
+    bob.perf("push")
+    assert ada.perf("gc", "--squash").out == "the history of origin's profiles is one commit now\n"
+    assert Bare(forge).run("rev-list", "--count", REFERENCE) == b"1\n"
+    bob.measure(3)
+    assert bob.perf("push").out == "pushed 1 profile to origin\n"
+    assert Bare(forge).run("rev-list", "--count", REFERENCE) == b"2\n"
+    ada.perf("pull")
+    assert ada.paths() == bob.paths()
+    assert first not in ada.paths()
+
+
+def test_a_squash_gives_way_to_a_push_and_to_a_remote_that_keeps_its_history(
+    ada: Clone, bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hers, his = ada.measure(1), bob.measure(2)
+    ada.perf("push")
+    squashed = Mirror.squashed
+
+    def overtaken(*words: object) -> str:
+        bob.perf("push")
+        return squashed(*words)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as raced:
+        raced.setattr(Mirror, "squashed", overtaken)
+        assert "nothing was changed" in ada.perf("gc", "--squash", "origin").out
+    assert listed(forge) == {*hers, *his}
+    declining(forge)
+    assert "origin refused" in ada.perf("gc", "--squash", code=1).err
+    assert Bare(forge).run("rev-list", "--count", REFERENCE) == b"2\n"
+
+
+def test_gc_keeps_what_is_known_of_remotes(ada: Clone) -> None:
+    ada.measure(1)
+    ada.perf("push")
+    ada.measure(2)
+    ada.perf("gc")
+    assert "origin: not pushed: 1 profile (perf push)\n" in ada.perf("status").out
+    assert ada.perf("push").out == "pushed 1 profile to origin\n"
+
+
+def test_a_job_that_may_not_push_hands_over_a_bundle(ada: Clone, bob: Clone, forge: Path, tmp_path: Path) -> None:
+    old = ada.measure(1)
+    ada.perf("push")
+    bob.perf("pull")
+    new = bob.measure(2, 3)
+    bundle = tmp_path / "new.bundle"
+    assert bob.perf("export", "--bundle", str(bundle)).out == f"wrote 2 profiles to {bundle}\n"
+    assert bob.perf("export", "--bundle", str(bundle), code=2).err.endswith("--force overwrites it\n")
+    assert ada.perf("import", str(bundle)).out == f"pulled 2 profiles from {bundle}\n"
+    assert ada.paths() == {*old, *new}
+    ada.perf("push")
+    assert listed(forge) == {*old, *new}
+    bob.perf("pull")
+    assert "the remote has everything" in bob.perf("export", "--bundle", str(tmp_path / "none"), code=2).err
+    assert bob.perf("export", "--force", "--bundle", str(bundle), "HEAD").out == f"wrote 3 profiles to {bundle}\n"
+    assert not list(tmp_path.glob(".*part"))
+
+
+def test_a_bundle_of_somebody_else_is_checked(ada: Clone, bob: Clone, forge: Path, tmp_path: Path) -> None:
+    good = ada.measure(1)
+    ada.perf("push")
+    planted(forge, {"README": b"x"}, on=tip(forge))
+    bundle = tmp_path / "mixed.bundle"
+    Bare(forge).run("bundle", "create", "--quiet", str(bundle), REFERENCE)
+    assert "refused 1 file" in bob.perf("import", str(bundle), code=12).err
+    assert bob.paths() == set(good)
+    for name, content in (("cut", bundle.read_bytes()[:-100]), ("empty", bundle.read_bytes()[:16]), ("noise", os.urandom(500))):
+        broken = tmp_path / f"{name}.bundle"
+        broken.write_bytes(content)
+        said = bob.perf("import", str(broken), code=None)
+        assert said.code, name
+        assert said.err.count("\n") == 1
+    assert "without options" in bob.perf("import", "--name", "x", str(bundle), code=2).err
+    assert bob.paths() == set(good)
+
+
 # -- what somebody else may have put there -------------------------------------------------------------------------------------------
 
 
@@ -416,9 +508,23 @@ def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(ada: Clone, bob: Cl
 def test_more_files_than_anybody_has_are_refused(ada: Clone, bob: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     ada.measure(*range(20))
     ada.perf("push")
-    monkeypatch.setattr(difference, "MOST_FILES", 10)
-    assert "differs in more than 10 files" in bob.perf("pull", code=1).err
+    monkeypatch.setattr(mirror, "MOST_FILES", 10)
+    assert "lists more than 10 files" in bob.perf("pull", code=1).err
     assert bob.paths() == set()
+
+
+def test_a_few_folders_that_list_any_number_of_files_are_refused(ada: Clone, forge: Path) -> None:
+    ada.measure(1)
+    git = Bare(forge.absolute())
+    blob, mark = (git.run("hash-object", "-w", "--stdin", data=data).decode().strip() for data in (b"x", FORMAT))
+    inner = raw_tree(git, *(("100644", f"f{number}", blob) for number in range(10)))
+    for _ in range(10):
+        inner = raw_tree(git, *(("40000", f"d{number}", inner) for number in range(10)))
+    tree = raw_tree(git, ("40000", "8c", inner), ("100644", "format", mark))
+    commit = git.run("-c", "user.name=Eve", "-c", "user.email=e@e", "commit-tree", tree, "-m", "x").decode().strip()
+    git.run("update-ref", REFERENCE, commit)
+    for word in ("pull", "push"):
+        assert "lists more than 500,000 files" in ada.perf(word, code=1).err
 
 
 def test_more_bytes_than_anybody_has_are_refused(bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -519,10 +625,7 @@ def test_a_remote_that_may_not_be_written_names_the_way_out(ada: Clone, forge: P
 
 def test_a_remote_that_declines_is_not_asked_again(ada: Clone, forge: Path) -> None:
     ada.measure(1)
-    hook = forge / "hooks/pre-receive"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
-    hook.chmod(0o755)
+    declining(forge)
     said = ada.perf("push", code=1)
     assert "origin refused" in said.err
     assert "perf export --bundle" in said.err
