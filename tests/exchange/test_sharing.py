@@ -450,9 +450,27 @@ def test_what_is_not_a_profile_at_its_place_is_refused_and_the_rest_taken(ada: C
     assert said.out == "pulled 1 profile from origin\n"
     assert said.err.startswith("perf: refused 5 files of origin: ")
     assert said.err.count("\n") == 1
-    assert "content does not match its name" in said.err
+    assert "; and 2 more; all else was taken" in said.err
     assert bob.paths() == set(good)
     assert "all whole" in bob.perf("fsck").out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("time-sort-000000000000.json", b"{}", "its content does not match its name"),
+        ("time-sort-44136fa355b3.json", b"{}", "format"),
+        ("time-sort-0263829989b6.json", b"\xff" * 10_000, "its content does not match its name"),
+    ],
+)
+def test_a_document_that_is_not_the_profile_of_its_name_is_refused(
+    bob: Clone, forge: Path, name: str, content: bytes, reason: str
+) -> None:
+    planted(forge, {f"8c/8c7f6a1d0e5b4c3f2a1908172635445362718090/{name}": content})
+    said = bob.perf("pull", code=12)
+    assert reason in said.err
+    assert said.err.count("\n") == 1
+    assert bob.paths() == set()
 
 
 def test_nobody_can_replace_a_profile_that_is_here(ada: Clone, forge: Path) -> None:
