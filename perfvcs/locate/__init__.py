@@ -1,1 +1,1 @@
-"""From a verdict to its cause: which commit, and which benchmarks a change can touch."""
+"""From a verdict to its cause: which commit, which benchmarks a change can touch, and which function."""

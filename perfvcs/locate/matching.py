@@ -1,0 +1,135 @@
+"""Two call trees as one: the same call path of both sides is one node, moved and renamed functions included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from perfvcs.locate.calltree import CallTree, inclusive
+
+ALIKE = 0.5  # the share of common names below two functions from which on they are taken for one that was renamed
+MOST_LEFT = 30  # functions below one caller that are compared with each other
+FEWEST_BELOW = 2  # names below a function that can tell it from others
+
+
+@dataclass(frozen=True)
+class MatchedTree:
+    """Two trees as one, with a cost and a number of calls for each side; both are 0 for a node that a side does not have.
+
+    ``names`` are those of the second side where it has the node.
+    """
+
+    names: list[str]
+    parents: list[int]
+    own: tuple[list[float], list[float]]
+    calls: tuple[list[float], list[float]]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def inclusive(self) -> tuple[list[float], list[float]]:
+        """The cost of each node with all below it, for each side."""
+        return inclusive(self.own[0], self.parents), inclusive(self.own[1], self.parents)
+
+    @property
+    def difference(self) -> float:
+        """What the second side costs more."""
+        return float(sum(self.own[1]) - sum(self.own[0]))
+
+    def path(self, node: int) -> list[str]:
+        """The names on the way to a node, root first, without the root."""
+        found = []
+        while node > 0:
+            found.append(self.names[node])
+            node = self.parents[node]
+        return found[::-1]
+
+
+def match(a: CallTree, b: CallTree, renamed: Mapping[str, str] | None = None) -> MatchedTree:
+    """Match two trees from their roots; ``renamed`` has the new names of functions whose bodies tell so.
+
+    Below a caller, functions of the same name are one, then those of the same name in another file, then those that call the same.
+    """
+    renamed = renamed or {}
+    below = _children(a), _children(b)
+    found = MatchedTree([], [], ([], []), ([], []))
+    waiting = [(0, 0, -1)]
+    while waiting:
+        first, second, parent = waiting.pop()
+        number = len(found)
+        found.names.append(b.names[second] if second >= 0 else a.names[first])
+        found.parents.append(parent)
+        for side, (tree, node) in enumerate(((a, first), (b, second))):
+            found.own[side].append(tree.own[node] if node >= 0 else 0.0)
+            found.calls[side].append(tree.calls[node] if node >= 0 else 0.0)
+        left, right = (below[0][first] if first >= 0 else []), (below[1][second] if second >= 0 else [])
+        waiting += [(x, y, number) for x, y in _pairs(a, b, left, right, below, renamed)]
+    return found
+
+
+def _children(tree: CallTree) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in tree.names]
+    for node in range(1, len(tree)):
+        found[tree.parents[node]].append(node)
+    return found
+
+
+def _pairs(
+    a: CallTree, b: CallTree, left: list[int], right: list[int], below: tuple[list[list[int]], list[list[int]]],
+    renamed: Mapping[str, str],
+) -> list[tuple[int, int]]:  # fmt: skip
+    """Pairs of children, -1 for one that has none on the other side."""
+    if not left or not right:
+        return [*((x, -1) for x in left), *((-1, y) for y in right)]
+    names = {b.names[y]: y for y in right}
+    pairs, lost = [], []
+    for x in left:
+        name = a.names[x]
+        partner = names.pop(renamed.get(name, name), None)
+        if partner is None:
+            lost.append(x)
+        else:
+            pairs.append((x, partner))
+    if not lost or not names:
+        return [*pairs, *((x, -1) for x in lost), *((-1, y) for y in names.values())]
+    more = _alike(a, b, lost, list(names.values()), below)
+    taken = {y for _, y in more}
+    known = {x for x, _ in more}
+    rest = [(x, -1) for x in lost if x not in known] + [(-1, y) for y in names.values() if y not in taken]
+    return pairs + more + rest
+
+
+def _alike(
+    a: CallTree, b: CallTree, left: list[int], right: list[int], below: tuple[list[list[int]], list[list[int]]]
+) -> list[tuple[int, int]]:
+    """Functions without a namesake that are probably the same: only the file is another one, or what they call is alike."""
+    if len(left) > MOST_LEFT or len(right) > MOST_LEFT:
+        left, right = _heaviest(a, left), _heaviest(b, right)
+    sets = {("a", x): _names_below(a, x, below[0]) for x in left} | {("b", y): _names_below(b, y, below[1]) for y in right}
+    scores = []
+    for x, y in product(left, right):
+        first, second = a.names[x].partition(" (")[0], b.names[y].partition(" (")[0]
+        if first == second:
+            scores.append((2.0, x, y))
+            continue
+        one, other = sets["a", x], sets["b", y]
+        share = len(one & other) / len(one | other) if one | other else 0.0
+        if share >= ALIKE and min(len(one), len(other)) >= FEWEST_BELOW:
+            scores.append((share, x, y))
+    found: list[tuple[int, int]] = []
+    taken: set[tuple[str, int]] = set()
+    for _, x, y in sorted(scores, key=lambda score: (-score[0], score[1], score[2])):
+        if ("a", x) not in taken and ("b", y) not in taken:
+            taken |= {("a", x), ("b", y)}
+            found.append((x, y))
+    return found
+
+
+def _heaviest(tree: CallTree, nodes: list[int]) -> list[int]:
+    return sorted(nodes, key=lambda node: -tree.own[node])[:MOST_LEFT]
+
+
+def _names_below(tree: CallTree, node: int, below: list[list[int]]) -> set[str]:
+    """The names at most two levels below a node."""
+    return {tree.names[child] for one in [node, *below[node]] for child in below[one]}
