@@ -52,7 +52,7 @@ def contributions(tree: MatchedTree, owner: Callable[[str], str | None] | None =
     ``owner`` names what answers for a function: a function that it knows nothing of (None), such as one of a library, is answered for by
     its nearest caller that it knows.
     """
-    answers = _answers(tree, owner)
+    answers, own = _answers(tree, owner)
     found: dict[str, Contribution] = {}
     whole = tree.inclusive()
     calls = tree.calls
@@ -74,7 +74,7 @@ def contributions(tree: MatchedTree, owner: Callable[[str], str | None] | None =
         if one is None:
             found[answers[node]] = one = Contribution(answers[node])
         before, after = calls[0][node], calls[1][node]
-        if tree.names[node] == answers[node]:
+        if own[node]:
             one.calls = one.calls[0] + before, one.calls[1] + after
         if not (before and after):
             continue
@@ -88,16 +88,16 @@ def contributions(tree: MatchedTree, owner: Callable[[str], str | None] | None =
     return found
 
 
-def _answers(tree: MatchedTree, owner: Callable[[str], str | None] | None) -> list[str]:
-    """The function that answers for each node."""
+def _answers(tree: MatchedTree, owner: Callable[[str], str | None] | None) -> tuple[list[str], list[bool]]:
+    """The function that answers for each node, and whether the node is a call of that function itself, not of one inside it."""
     if owner is None:
-        return tree.names
+        return tree.names, [True] * len(tree)
     known = {name: owner(name) for name in set(tree.names)}
     found: list[str] = []
     for node, name in enumerate(tree.names):
         answer = known[name]
         found.append(answer if answer is not None else found[tree.parents[node]] if node else name)
-    return found
+    return found, [known[name] is not None and "<" not in name for name in tree.names]
 
 
 def deepest(tree: MatchedTree) -> int:

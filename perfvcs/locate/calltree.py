@@ -40,8 +40,8 @@ def normal(name: str) -> str:
 class CallTree:
     """Call paths as a tree, node 0 its root; a node's parent has a smaller number.
 
-    ``own`` is what a node cost in itself, ``calls`` how often its parent entered it (1 where that is not known). No name is twice on a
-    path: what a function does inside a call of itself belongs to its outermost call.
+    ``own`` is what a node cost in itself, ``calls`` how often its parent entered it (1 where that is not known). What a function does
+    inside a call of itself belongs to its outermost call.
     """
 
     names: list[str]
@@ -62,13 +62,16 @@ class CallTree:
         return inclusive(self.own, self.parents)
 
     @classmethod
-    def of_paths(cls, paths: Iterable[tuple[Sequence[str], float, float]]) -> CallTree:
-        """The tree of paths (names, root first; the cost of the last one itself; how often it was entered from there, 0: not known)."""
+    def of_paths(cls, paths: Iterable[tuple[Sequence[str], float, float]], *, collapsed: bool = False) -> CallTree:
+        """The tree of paths (names, root first; the cost of the last one itself; how often it was entered from there, 0: not known).
+
+        ``collapsed``: whoever recorded the paths left recursion out, and a name that is twice on one has two nodes.
+        """
         names, parents, own, calls = [ROOT], [-1], [0.0], [1.0]
         below: list[dict[str, int]] = [{}]
         for path, cost, entered in paths:
             node, outer = 0, 0
-            recursive = len(set(path)) < len(path)
+            recursive = not collapsed and len(set(path)) < len(path)
             for name in path:
                 outer = node
                 found = below[node].get(name)
@@ -111,9 +114,12 @@ class CallTree:
         entered = list(compress(known, has_stack)) if known is not None else [None] * len(column)
         traces = compress(rows.trace, has_stack)
         tree = cls.of_paths(
-            ([frames[place] for place in stacks.stacks[trace]], value, count or 0.0)
-            for trace, value, count in zip(traces, column, entered, strict=True)
-            if value is not None
+            (
+                ([frames[place] for place in stacks.stacks[trace]], value, count or 0.0)
+                for trace, value, count in zip(traces, column, entered, strict=True)
+                if value is not None
+            ),
+            collapsed=known is not None,
         )
         return tree if known is not None else _with_calls(tree, profile)
 

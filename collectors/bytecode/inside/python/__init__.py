@@ -1,0 +1,1 @@
+"""What counts inside measured Python interpreters, with nothing but the standard library."""

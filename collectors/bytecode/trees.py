@@ -1,0 +1,133 @@
+"""Executes a Python program that counts by itself, and reads what its interpreters wrote."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import executed
+from perfvcs.collectors._shared.extension import extension
+from perfvcs.collectors._shared.frames import python
+from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.collectors.bytecode import inside
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.launcher.execution import name_command
+
+PREFIX = "PERFVCS_BYTECODE"
+LARGEST_FILE = 1 << 28  # bytes
+MAX_FILES = 10_000
+
+
+class ThreadCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tree of one thread, as columns with an entry per node; ``again`` counts calls inside a call of the same node."""
+
+    frames: list[int]
+    parents: list[int]
+    entered: list[int]
+    again: list[int]
+    amounts: list[int]
+
+
+class ProcessCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one process wrote: names with their files (in ``<>``: modules of C functions), and a tree per thread."""
+
+    frames: list[tuple[str, str]]
+    trees: list[ThreadCalls]
+
+
+@dataclass
+class Counted:
+    """The calls of all processes and threads as one tree; node 0 is the interpreter itself, a parent has a smaller number."""
+
+    names: list[str] = field(default_factory=lambda: [""])
+    parents: list[int] = field(default_factory=lambda: [-1])
+    amounts: list[int] = field(default_factory=lambda: [0])
+    entered: list[int] = field(default_factory=lambda: [1])
+    again: list[int] = field(default_factory=lambda: [0])
+    warnings: list[str] = field(default_factory=list)
+    compiled: bool = False
+
+    def add(self, names: list[str], tree: ThreadCalls) -> None:
+        """One thread more; ``names`` are those of the process' frames. Raises ValueError where the tree makes no sense."""
+        columns = tree.frames, tree.parents, tree.entered, tree.again, tree.amounts
+        if len({len(column) for column in columns}) > 1 or not tree.parents or min(map(min, columns[2:4])) < 0:
+            raise ValueError
+        place = [0] * len(tree.parents)
+        self.amounts[0] += max(0, tree.amounts[0])
+        for node in range(1, len(place)):
+            parent = tree.parents[node]
+            if not 0 <= parent < node or not 0 <= tree.frames[node] < len(names):
+                raise ValueError
+            key = place[parent], names[tree.frames[node]]
+            number = self._places.get(key)
+            if number is None:
+                number = self._places[key] = len(self.names)
+                self.names.append(key[1])
+                self.parents.append(key[0])
+                for column in (self.amounts, self.entered, self.again):
+                    column.append(0)
+            place[node] = number
+            self.amounts[number] += max(0, tree.amounts[node])  # times are less what asking the clock takes
+            self.entered[number] += tree.entered[node]
+            self.again[number] += tree.again[node]
+
+    def __post_init__(self) -> None:
+        self._places: dict[tuple[int, str], int] = {}
+
+
+def record(run: Run, meter: str) -> Counted:
+    """Execute once and count; raises CollectError."""
+    folder = run.scratch / "bytecode"
+    folder.mkdir()
+    path = os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH"))))
+    modules, _ = extension(run, inside.FOLDER / "counts.c")
+    asked = {PREFIX: str(folder), f"{PREFIX}_METER": meter} | {f"{PREFIX}_MODULE": f"{tag}:{module}" for tag, module in modules}
+    execution = executed(run, env={"PYTHONHASHSEED": "0", **run.env, "PYTHONPATH": path, **asked})
+    files, began = sorted(folder.glob("counts-*.json")), len(list(folder.glob("began-*")))
+    if len(files) > MAX_FILES:
+        raise CollectError(f"{name_command(run.argv)} started over {MAX_FILES:,} interpreters: give it less to do")
+    if not files:
+        raise CollectError(
+            f"{name_command(run.argv)} started no Python that counts: leave out the options -I, -E and -S, do not clear PYTHONPATH, and "
+            "let it end by itself",
+            lasting=True,
+        )
+    found = Counted(compiled=bool(modules))
+    for file in files:
+        _read(file, found, str(run.cwd))
+    if began > len(files):
+        found.warnings.append(
+            f"{began - len(files)} of {began} processes of {name_command(run.argv)} ended without the usual end of Python (os._exit, "
+            "signals; workers of multiprocessing do) and are not counted: let one process do the work"
+        )
+    if execution.leftover:
+        found.warnings.append(f"{name_command(run.argv)} left processes running, which were stopped and not counted")
+    return found
+
+
+def _read(path: Path, found: Counted, cwd: str) -> None:
+    content = read_at_most(path, LARGEST_FILE)
+    if len(content) > LARGEST_FILE:
+        raise CollectError(f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do")
+    try:
+        process = msgspec.json.decode(content, type=ProcessCalls)
+        names = [_frame(name, file, cwd) for name, file in process.frames]
+        for tree in process.trees:
+            found.add(names, tree)
+    except (*UNDECODABLE, ValueError):
+        raise CollectError(f"{path.name} is not what perfvcs wrote: the program must leave it alone") from None
+
+
+def _frame(name: str, file: str, cwd: str) -> str:
+    """A function's name in a profile: with its file, or for C with its module.
+
+    >>> _frame("list.append", "<builtins>", "/home/me"), _frame("Heap.push", "/home/me/heap.py", "/home/me")
+    ('list.append (builtins)', 'Heap.push (heap.py)')
+    """
+    if file.startswith("<") and not file.startswith(("<frozen", "<string", "<stdin")):
+        return python(name, file[1:-1] or "?", cwd)
+    return python(name, file, cwd)

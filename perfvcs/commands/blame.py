@@ -1,0 +1,54 @@
+"""``perf blame``."""
+
+from __future__ import annotations
+
+import click
+
+from perfvcs.commands._output import echo
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[A] [B] [BENCHMARK]")
+@click.option("-m", "--metric", type=click.Choice(["auto", "instructions", "bytecodes", "cpu"]), default="auto", show_default=True,
+              help="What the difference is shown and proved by.")  # fmt: skip
+@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
+              help="The smallest difference that counts, and how near a proof must come.")  # fmt: skip
+@click.option("--budget", metavar="MINUTES", type=click.FloatRange(0), default=30.0, show_default=True,
+              help="Try no further suspect after that long.")  # fmt: skip
+@click.option("--no-proof", is_flag=True, help="Only rank the suspects.")
+@click.option("--stored", is_flag=True, help="Show the newest result for this pair, without measuring.")
+@click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the hunks, other suspects, and all trials.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print it as SARIF.")
+def command(
+    names: tuple[str, ...], metric: str, delta: float, budget: float, *, no_proof: bool, stored: bool, wait: bool, verbose: bool,
+    quiet: bool, as_json: bool, as_sarif: bool,
+) -> None:  # fmt: skip
+    """Name the function and the hunk that made a benchmark slower or faster from A to B, and prove it.
+
+    A is B's parent and B is HEAD unless named, BENCHMARK the job that changed most. Both versions are counted, function by function;
+    then the change of the most suspect function is taken back, and that version is measured, too.
+    """
+    from perfvcs.locate.blame import BlameRequest, blame
+    from perfvcs.locate.blames import asked, load, store
+    from perfvcs.measure.progress import shown
+    from perfvcs.reports.blame import json, lines, sarif
+    from perfvcs.repository import Repository
+
+    if as_json and as_sarif:
+        raise click.UsageError("--json and --sarif exclude each other")
+    repository = Repository.find(create=not stored)
+    a, b, benchmark = asked(repository, names)
+    if stored:
+        found = load(repository, a, b, benchmark)
+    else:
+        from perfvcs.jobs.config import load as configuration
+        from perfvcs.rules import FILE
+
+        request = BlameRequest(a, b, benchmark, metric, delta / 100, budget * 60, prove=not no_proof, wait=wait)  # type: ignore[arg-type]
+        with shown(quiet=quiet or as_json or as_sarif) as progress:
+            found = blame(repository, configuration(repository.project.root / FILE), request, progress)
+        store(repository, found)
+    echo(json(found) if as_json else sarif(found) if as_sarif else "\n".join(lines(found, verbose=verbose)))

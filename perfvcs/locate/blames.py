@@ -1,0 +1,86 @@
+"""Results of `perf blame` that are kept: the newest per pair of revisions and benchmark, in ``.perf/blames``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from perfvcs import wholefile
+from perfvcs.descriptors import NotPlain, entries, make_folder
+from perfvcs.errors import UsageError
+from perfvcs.foreign import UNDECODABLE, content
+from perfvcs.git.project import UnknownRevision
+from perfvcs.locate.blame import NothingToBlame
+from perfvcs.locate.finding import Blame
+from perfvcs.repository import Repository
+
+FOLDER = "blames"
+LARGEST = 1 << 24  # bytes of a result
+
+
+def asked(repository: Repository, names: Sequence[str]) -> tuple[str, str, str]:
+    """The revisions and the benchmark that the words of a command are: ``[A] [B] [BENCHMARK]``, or ``A..B``.
+
+    What is not a revision is the benchmark. Raises UsageError.
+    """
+    words, project = list(names), repository.project
+    revisions: list[str] = []
+    if words and ".." in words[0]:
+        before, _, after = words.pop(0).partition("..")
+        revisions = [before or "HEAD", after or "HEAD"]
+    while words and len(revisions) < 2:
+        try:
+            project.resolve(words[0])
+        except UnknownRevision:
+            if len(words) > 1:
+                raise
+            break
+        revisions.append(words.pop(0))
+    if len(words) > 1:
+        raise UsageError(f"`{words[1]}` is too much: name at most two revisions and one benchmark")
+    b = revisions[-1] if revisions else "HEAD"
+    if len(revisions) == 2:
+        return revisions[0], b, words[0] if words else ""
+    details = project.describe([project.resolve(b)]).get(project.resolve(b))
+    if details is None or not details.parents:
+        raise NothingToBlame(f"{b} has no parent: name the revision to compare it with")
+    return details.parents[0], b, words[0] if words else ""
+
+
+def store(repository: Repository, found: Blame) -> None:
+    """Keep a result in the place of an older one for the same pair and benchmark."""
+    folder = make_folder(repository.home / FOLDER)
+    wholefile.write(folder / _name(found.baseline, found.target, found.job), msgspec.json.encode(found))
+
+
+def load(repository: Repository, a: str, b: str, benchmark: str = "") -> Blame:
+    """The newest result for a pair; raises UsageError where there is none."""
+    before, after = repository.project.resolve(a), repository.project.resolve(b)
+    found = [one for one in of_pair(repository, before, after) if benchmark in ("", one.job, one.job.split(" ")[0])]
+    if not found:
+        raise UsageError(f"nothing is known of {before[:10]} -> {after[:10]}: run `perf blame {a} {b}`")
+    return max(found, key=lambda one: one.made)
+
+
+def of_pair(repository: Repository, a: str, b: str) -> list[Blame]:
+    """All results for two commits, by their full ids; what cannot be read is left out, since it can be made again."""
+    folder = repository.home / FOLDER
+    try:
+        names = [name for name in entries(folder) if name.startswith(f"{a[:16]}-{b[:16]}-")]
+    except (NotPlain, OSError):
+        return []
+    found = []
+    for name in sorted(names):
+        try:
+            one = msgspec.json.decode(content(folder / name, LARGEST), type=Blame)
+        except (*UNDECODABLE, OSError):
+            continue
+        if (one.baseline, one.target) == (a, b):
+            found.append(one)
+    return found
+
+
+def _name(a: str, b: str, job: str) -> str:
+    return f"{a[:16]}-{b[:16]}-{hashlib.sha256(job.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.json"

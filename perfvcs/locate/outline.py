@@ -1,0 +1,244 @@
+"""The functions of a source file with their lines: what a frame of a call tree and a hunk of a diff are about."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MODULE = "<module>"
+PYTHON = frozenset({"py", "pyi", "pyw"})
+NATIVE = frozenset({"c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"})
+LARGEST = 4 << 20  # characters of a source that is read
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# what is not code: comments, strings, characters, preprocessor lines
+_NOISE = re.compile(
+    r"//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z)"
+    r'|R"([^ ()\\\n]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\''
+    r"|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*",
+    re.DOTALL | re.MULTILINE,
+)
+_NAME = re.compile(r"((?:[\w~]+(?:<[^<>;{}]*>)?\s*::\s*)*(?:operator\s*(?:\(\)|[^\s(]{1,3}|\w+)|~?\w+))\s*\(")
+_SCOPE = re.compile(
+    r"\b(?:namespace|class|struct|union|enum(?:\s+class)?)\b\s*(?:\[\[.*?\]\]\s*)?((?:\w+\s*::\s*)*\w+)?[^;(){}=]*$"
+)
+_NOT_FUNCTIONS = frozenset(
+    {"if", "for", "while", "switch", "catch", "return", "sizeof", "defined", "alignas", "noexcept", "decltype"}
+)
+
+
+class Definition(NamedTuple):
+    """A function: its lines from ``first`` to ``last``, counted from 1; ``digest`` is the same where only comments and layout differ.
+
+    ``name`` is the qualified name; a function inside a function is part of it.
+    """
+
+    name: str
+    first: int
+    last: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The functions of one file in the order of their lines; what stands outside of them belongs to ``<module>``."""
+
+    language: str
+    definitions: tuple[Definition, ...]
+    outside: str = ""
+
+    def at(self, line: int) -> str:
+        """The function to which a line belongs."""
+        return next((one.name for one in self.definitions if one.first <= line <= one.last), MODULE)
+
+    def named(self, name: str) -> list[Definition]:
+        """All definitions of a name, which may be several: a property and its setter, or one for each platform."""
+        return [one for one in self.definitions if one.name == name]
+
+    def digests(self) -> dict[str, str]:
+        """By name what tells whether a function changed."""
+        found: dict[str, str] = {}
+        for one in self.definitions:
+            found[one.name] = found.get(one.name, "") + one.digest
+        return found | {MODULE: self.outside}
+
+
+def language(path: str) -> str:
+    """``python``, ``c`` (C++ too), or empty for a file that has no functions that we know."""
+    suffix = path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""
+    return "python" if suffix in PYTHON else "c" if suffix in NATIVE else ""
+
+
+def outline(path: str, source: str) -> Outline | None:
+    """The functions of a file; None where its language is not known or it cannot be read."""
+    kind = language(path)
+    if not kind or len(source) > LARGEST:
+        return None
+    return _python(source) if kind == "python" else _native(source)
+
+
+def unit(frame: str) -> tuple[str, str]:
+    """The function and the file that a frame of a call tree is in; a function inside another one is part of that.
+
+    >>> unit("recurse.<locals>.wrap (sqlparse/utils.py)"), unit("<listcomp> (a.py)"), unit("push(int) (sort)")
+    (('recurse', 'sqlparse/utils.py'), ('<module>', 'a.py'), ('push(int)', 'sort'))
+    """
+    name, _, rest = frame.rpartition(" (")
+    if not rest.endswith(")"):
+        return frame, ""
+    outer = name.partition(".<locals>")[0]
+    if outer.startswith("<") and not outer.startswith("<lambda>.") and rest.endswith(".py)"):
+        return MODULE, rest[:-1]
+    return re.sub(r"\.<(?:lambda|listcomp|genexpr|dictcomp|setcomp)>$", "", outer), rest[:-1]
+
+
+def plain(name: str) -> str:
+    """The name of a function of C++ without arguments and templates, as its definition may have it.
+
+    >>> plain("void Sort<int, std::less<int>>::run(int, char const*) const"), plain("insert'2")
+    ('Sort::run', 'insert')
+    """
+    kept, depth = [], 0
+    for character in (
+        name.replace("operator()", "operator\1").replace("operator<<", "operator\2").replace("operator<", "operator\3")
+    ):
+        depth += character == "<"
+        if not depth:
+            kept.append(character)
+        depth -= character == ">" and depth > 0
+    text = "".join(kept).partition("(")[0].strip().rpartition(" ")[2].partition("'")[0]
+    return text.replace("\1", "()").replace("\2", "<<").replace("\3", "<").lstrip("*&")
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _python(source: str) -> Outline | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+        definitions = tuple(_definitions(tree.body, ""))
+        outside = _digest("".join(ast.dump(node) for node in _outside(tree.body)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return Outline("python", definitions, outside)
+
+
+def _definitions(body: list[ast.stmt], scope: str) -> Iterator[Definition]:
+    for node in body:
+        if isinstance(node, FUNCTIONS):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            yield Definition(scope + node.name, first, node.end_lineno or node.lineno, _digest(_dumped(node)))
+        elif isinstance(node, ast.ClassDef):
+            yield from _definitions(node.body, f"{scope}{node.name}.")
+        else:
+            for inner in _blocks(node):
+                yield from _definitions(inner, scope)
+
+
+def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The statements inside a statement that is neither a function nor a class."""
+    for name in ("body", "orelse", "finalbody"):
+        found = getattr(node, name, None)
+        if isinstance(found, list):
+            yield found
+    for handler in getattr(node, "handlers", ()):
+        yield handler.body
+
+
+def _dumped(node: ast.AST) -> str:
+    """A function without its docstring."""
+    body = node.body  # type: ignore[attr-defined]
+    first = body[0] if body else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        node.body = body[1:]  # type: ignore[attr-defined]
+        try:
+            return ast.dump(node)
+        finally:
+            node.body = body  # type: ignore[attr-defined]
+    return ast.dump(node)
+
+
+def _outside(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """What is executed outside of functions: the statements of the module and of classes."""
+    for node in body:
+        if isinstance(node, FUNCTIONS) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            continue
+        if isinstance(node, ast.ClassDef):
+            yield ast.Name(node.name)
+            yield from (*node.bases, *node.keywords, *node.decorator_list)
+            yield from _outside(node.body)
+        else:
+            yield node
+
+
+def _native(source: str) -> Outline:
+    """The functions of C or C++ by their braces: no compiler has to be able to read the file."""
+    text = _NOISE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+    definitions: list[Definition] = []
+    scopes: list[str | None] = []  # of the open braces outside of functions; None where it has no name
+    start, outside = 0, []
+    for mark in re.finditer(r"[{};]", text):
+        if mark.start() < start:
+            continue
+        head = text[start : mark.start()]
+        if mark[0] == "{":
+            name = _function_name(head)
+            end = _closing(text, mark.end()) if name else None
+            if name and end is not None:
+                first = text.count("\n", 0, start + len(head) - len(head.lstrip())) + 1
+                whole = "::".join([*(scope for scope in scopes if scope), name])
+                last = text.count("\n", 0, end) + 1
+                # strings and numbers count, too: they are taken from the source itself
+                definitions.append(
+                    Definition(whole, first, last, _digest(" ".join(_without_comments(source[start:end]).split())))
+                )
+                start = end
+                continue
+            found = _SCOPE.search(head)
+            if found is None and "=" in head:  # an initialiser
+                end = _closing(text, mark.end())
+                outside.append(text[start : end or mark.end()])
+                start = end or mark.end()
+                continue
+            scopes.append(re.sub(r"\s+", "", found[1]) if found and found[1] and "enum" not in found[0] else None)
+        elif mark[0] == "}" and scopes:
+            scopes.pop()
+        outside.append(head)
+        start = mark.end()
+    preprocessor = re.findall(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", source, re.MULTILINE)
+    words = " ".join(" ".join([*outside, *preprocessor]).split())
+    return Outline("c", tuple(definitions), _digest(words))
+
+
+def _without_comments(source: str) -> str:
+    return _NOISE.sub(lambda found: " " if found[0].startswith(("//", "/*")) else found[0], source)
+
+
+def _function_name(head: str) -> str:
+    """The function whose body begins behind ``head``; empty where it is not one."""
+    head = head.rpartition("}")[2]
+    if ")" not in head or re.search(r"(?<![=!<>])=(?![=])", re.sub(r"operator\s*\S{1,3}|\([^()]*\)", "", head)):
+        return ""
+    head = re.sub(r"\b(?:__attribute__|__declspec|noexcept|throw|requires|decltype)\s*\((?:[^()]|\([^()]*\))*\)", " ", head)
+    for found in _NAME.finditer(head):
+        name = re.sub(r"\s+", "", found[1])
+        if name.rpartition("::")[2] not in _NOT_FUNCTIONS:
+            return re.sub(r"<[^<>]*>", "", name) if "operator" not in name else name
+    return ""
+
+
+def _closing(text: str, start: int) -> int | None:
+    """The place behind the brace that closes the one before ``start``."""
+    depth = 1
+    for mark in re.finditer(r"[{}]", text[start:]):
+        depth += 1 if mark[0] == "{" else -1
+        if not depth:
+            return start + mark.end()
+    return None

@@ -1,0 +1,104 @@
+"""What an experiment proves: the level of a version without a change, between those of the two versions that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+ENOUGH = 0.2  # the share of the effect by which the auxiliary version may miss the level, whatever delta is
+LEAST = 0.1  # a smaller share of the effect is not a contribution
+LEVEL = 0.95  # of the intervals
+
+Word = Literal["proved", "contributes", "not proved", "open"]
+
+
+class Levels(msgspec.Struct, frozen=True):
+    """Values of the versions a, b and auxiliary, one per execution; of a deterministic metric one is enough."""
+
+    a: list[float]
+    b: list[float]
+    auxiliary: list[float] = []
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is nothing to average."""
+        return len(self.a) == 1
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """The outcome: ``share`` of the effect that is gone without the change, with its interval, and the verdict.
+
+    ``open``: more executions would decide it.
+    """
+
+    word: Word
+    share: float
+    low: float
+    high: float
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """The relative difference of two versions, and its interval; ``real``: it is neither chance nor below delta."""
+
+    value: float
+    low: float
+    high: float
+    real: bool
+
+
+def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool) -> Effect:
+    """The difference of b from a, relative to a; values of one place in both lists are of one block.
+
+    >>> effect([100], [112], 0.01, exact=True)
+    Effect(value=0.12, low=0.12, high=0.12, real=True)
+    """
+    value, low, high = _interval([y / x - 1 for x, y in zip(a, b, strict=True)], exact=exact)
+    return Effect(value, low, high, abs(value) >= delta and (low > 0 or high < 0))
+
+
+def judge(levels: Levels, delta: float) -> Experiment:
+    """Whether the version without the change has the level of a.
+
+    ``proved``: it has, within ``delta`` and within a fifth of the effect. ``contributes``: a part of the effect, or more than all of it,
+    is gone. An interval that allows both is ``open``, unless values are exact.
+
+    >>> judge(Levels([100], [112], [100.1]), 0.01).word, judge(Levels([100], [112], [106]), 0.01).word
+    ('proved', 'contributes')
+    >>> judge(Levels([100], [112], [112]), 0.01).word
+    'not proved'
+    """
+    whole = sum(y / x - 1 for x, y in zip(levels.a, levels.b, strict=True)) / len(levels.a)
+    rest, low, high = _interval([z / x - 1 for x, z in zip(levels.a, levels.auxiliary, strict=True)], exact=levels.exact)
+    if not whole:
+        return Experiment("not proved", 0.0, 0.0, 0.0)
+    shares = sorted((1 - low / whole, 1 - high / whole))
+    share = 1 - rest / whole
+    near = min(delta / abs(whole), ENOUGH) if delta else ENOUGH
+    if levels.exact:
+        word: Word = "proved" if abs(1 - share) <= near else "contributes" if share >= LEAST else "not proved"
+    elif shares[0] >= 1 - ENOUGH and shares[1] <= 1 + ENOUGH:
+        word = "proved"
+    elif shares[1] < LEAST:
+        word = "not proved"
+    elif shares[0] >= LEAST and (shares[1] < 1 - ENOUGH or shares[0] > 1 + ENOUGH):
+        word = "contributes"
+    else:
+        word = "open"
+    return Experiment(word, share, *shares)
+
+
+def _interval(values: Sequence[float], *, exact: bool) -> tuple[float, float, float]:
+    """The mean of values, and the interval that holds it by Student's t."""
+    mean = sum(values) / len(values)
+    if exact:
+        return mean, mean, mean
+    if len(values) < 2:
+        return mean, float("-inf"), float("inf")
+    from statistics import stdev
+
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * stdev(values) / len(values) ** 0.5
+    return mean, mean - half, mean + half

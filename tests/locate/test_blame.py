@@ -1,0 +1,229 @@
+"""`perf blame` on real repositories: the function and the hunk that made a benchmark slower, and the proof."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+CONFIG = """
+[[job]]
+name = "work"
+cmd = "python run.py"
+collectors = ["time"]
+timeout = "60s"
+"""
+RUN = "import library\nprint(sum(library.total(number) for number in range(300)))\n"
+LIBRARY = '''
+"""A library."""
+
+SCALE = 3
+
+
+def total(count):
+    """The sum of scaled numbers."""
+    found = 0
+    for number in numbers(count):
+        found += scaled(number)
+    return found
+
+
+def numbers(count):
+    return list(range(count % 40))
+
+
+def scaled(number):
+    return number * SCALE
+
+
+def unused(number):
+    return number
+'''
+
+
+@pytest.fixture
+def library(project):
+    project.write("perf.toml", CONFIG)
+    project.commit("first", **{"run.py": RUN, "library.py": LIBRARY})
+    return project
+
+
+def changed(project, *pairs):
+    """Commit the library with some of its text replaced."""
+    text = LIBRARY
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    return project.commit("change", **{"library.py": text})
+
+
+def blamed(perf, *args):
+    return json.loads(perf("blame", "--metric", "bytecodes", "-q", "--json", *args).out)
+
+
+SLOWER = ("    return number * SCALE\n", "    found = 0\n    for _ in range(SCALE):\n        found += number\n    return found\n")
+
+
+def test_the_function_that_became_dearer_is_named_with_its_hunk_and_proved(library, perf):
+    changed(library, SLOWER, ("return number\n", "return number  # as it is\n"))
+    said = perf("blame", "--metric", "bytecodes", "-q").out.splitlines()
+    assert "bytecodes" in said[0] and "work: +" in said[0]
+    assert said[1].startswith("cause: scaled (library.py): each call costs more, called ")
+    assert said[2] == "hunk:  library.py:20-23 (-1 +4)"
+    assert said[-1].startswith("proof: proved: ")
+
+
+def test_a_caller_that_calls_more_often_is_named(library, perf):
+    changed(library, ("found += scaled(number)", "found += max(scaled(number), scaled(number), scaled(number))"))
+    found = blamed(perf)
+    assert found["verdict"] == "proved"
+    assert (found["suspects"][0]["name"], found["suspects"][0]["callee"]) == ("total", "scaled (library.py)")
+
+
+def test_data_that_a_changed_function_makes_larger_is_traced_to_it(library, perf):
+    changed(library, ("count % 40", "count % 70"))
+    found = blamed(perf)
+    assert found["verdict"] == "proved"
+    assert found["trials"][-1]["name"] == "numbers"
+
+
+def test_a_constant_outside_of_functions_is_blamed(library, perf):
+    text = LIBRARY.replace(SLOWER[0], SLOWER[1])
+    library.commit("loop", **{"library.py": text})
+    library.commit("more", **{"library.py": text.replace("SCALE = 3", "SCALE = 9")})
+    found = blamed(perf)
+    assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "<module>")
+    assert perf("blame", "--stored").out.splitlines()[1].startswith("cause: the code outside of functions of library.py")
+
+
+def test_what_a_hunk_needs_is_taken_back_with_it(library, perf):
+    """The old function needs what the new version took away."""
+    first = LIBRARY.replace("number * SCALE", "_times(number)") + "\n\ndef _times(number):\n    return number * SCALE\n"
+    library.commit("a helper", **{"library.py": first})
+    changed(library, SLOWER)
+    found = blamed(perf)
+    assert found["verdict"] == "proved"
+    assert found["trials"][0]["besides"] == "with the code outside of functions"
+
+
+def test_versions_that_do_not_differ_have_nothing_to_blame(library, perf):
+    changed(library, ("return number * SCALE", "return SCALE * number"))
+    said = perf("blame", "--metric", "bytecodes", "-q").out
+    assert "nothing to blame: the two differ by less than 1.0 %" in said
+    assert blamed(perf)["suspects"] == []
+
+
+def test_comments_and_layout_are_not_blamed(library, perf):
+    """The benchmark's work is elsewhere: only a data file differs."""
+    library.commit(
+        "read it",
+        **{
+            "library.py": LIBRARY.replace("SCALE = 3", "SCALE = 3\nDATA = open('data.txt').read()").replace(
+                "count % 40", "count % len(DATA)"
+            )
+        },
+    )
+    library.commit("data", **{"data.txt": "x" * 40})
+    library.commit("more", **{"data.txt": "x" * 90, "library.py": (library.root / "library.py").read_text() + "# the end\n"})
+    said = perf("blame", "--metric", "bytecodes", "-q").out
+    assert "not the code: no source that is measured differs in more than comments and layout" in said
+
+
+GENERATOR = """def numbers(count):
+    for number in sorted(range(count % 40), key=lambda one: -one):
+        yield number"""
+ASYNC = """    import asyncio
+
+    async def one(number):
+        return scaled(number) + sum(abs(x) for x in range(20))
+
+    loop = asyncio.new_event_loop()
+    return sum(loop.run_until_complete(one(number)) for number in numbers(count))"""
+LOOP = """    found = 0
+    for number in numbers(count):
+        found += scaled(number)
+    return found"""
+DECORATOR = """def doubled(function):
+    def wrapper(number):
+        return max(function(number), function(number))
+
+    return wrapper
+
+
+@doubled
+def scaled"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [("def numbers(count):\n    return list(range(count % 40))", GENERATOR, "numbers"), (LOOP, ASYNC, "total")],
+    ids=["generators", "async"],
+)
+def test_generators_and_async_functions_belong_to_their_functions(library, perf, old, new, name):
+    changed(library, (old, new))
+    found = blamed(perf)
+    assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", name)
+
+
+def test_a_new_decorator_is_taken_back_with_the_function_that_it_decorates(library, perf):
+    changed(library, ("def scaled", DECORATOR))
+    found = blamed(perf)
+    assert (found["verdict"], found["trials"][-1]["besides"]) == ("proved", "with the whole file")
+    assert found["trials"][-1]["name"] in ("scaled", "doubled")
+
+
+def test_sarif_points_to_the_lines(library, perf):
+    changed(library, SLOWER)
+    log = json.loads(perf("blame", "--metric", "bytecodes", "-q", "--sarif").out)
+    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "library.py"}, "region": {"startLine": 20, "endLine": 23}}
+
+
+def test_the_index_the_branches_and_the_working_tree_stay_as_they_are(library, perf):
+    changed(library, SLOWER)
+    before = library.git("for-each-ref"), library.git("status", "--porcelain"), library.git("stash", "list")
+    assert blamed(perf)["verdict"] == "proved"
+    assert (library.git("for-each-ref"), library.git("status", "--porcelain"), library.git("stash", "list")) == before
+    assert not list((library.root / ".perf" / "worktrees").glob("*"))
+
+
+def test_binary_and_generated_files_are_left_out(library, perf):
+    binary, generated = b"\x00\x01" * 99, "x = 1\n" * 300_000
+    (library.root / "blob.py").write_bytes(binary)
+    library.write("generated.py", generated)
+    changed(library, SLOWER)
+    found = blamed(perf)
+    assert (found["verdict"], found["changed"]) == ("proved", 1)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["HEAD", "HEAD"], 4, "HEAD and HEAD are the same commit: name two different ones"),
+        (["HEAD~1", "HEAD", "wrok"], 2, "there is no benchmark `wrok` in perf.toml; did you mean `work`?"),
+        (["nowhere", "HEAD"], 2, "`nowhere` is not a revision here"),
+        (["HEAD~1", "HEAD", "work", "more"], 2, "`more` is too much: name at most two revisions and one benchmark"),
+        (["HEAD~1"], 4, "HEAD~1 has no parent: name the revision to compare it with"),
+        (["--stored"], 2, "nothing is known of "),
+        (["--json", "--sarif"], 2, "--json and --sarif exclude each other"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(library, perf, args, code, message):
+    changed(library, SLOWER)
+    perf("init")
+    said = perf("blame", *args, code=code)
+    assert message in said.err and len(said.err.splitlines()) == 1
+
+
+def test_a_benchmark_that_only_the_new_version_has_is_named(library, perf):
+    library.commit("second", **{"other.py": RUN})
+    library.write("perf.toml", CONFIG + CONFIG.replace("work", "other").replace("run.py", "other.py"))
+    said = perf("blame", "HEAD~1", "HEAD", "other", "-q", "--metric", "bytecodes", code=5)
+    assert "cannot be measured" in said.err and "other.py" in said.err
+
+
+def test_of_several_benchmarks_one_has_to_be_named_or_measured(library, perf):
+    library.write("perf.toml", CONFIG + CONFIG.replace("work", "other"))
+    changed(library, SLOWER)
+    said = perf("blame", code=2)
+    assert "no stored verdict says which benchmark changed: name one" in said.err and "(other, work)" in said.err

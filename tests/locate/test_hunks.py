@@ -1,0 +1,182 @@
+"""What changed between two commits, function by function, and versions with parts of it taken back."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfvcs.git.project import Project as Git
+from perfvcs.locate import auxiliary
+from perfvcs.locate.hunks import difference
+from perfvcs.locate.outline import outline, plain, unit
+
+BEFORE = """import os
+
+LIMIT = 3
+
+
+def first(a):
+    return a + 1
+
+
+class Box:
+    size = 2
+
+    @property
+    def full(self):
+        return self.size > LIMIT
+
+
+def last(b):
+    # nothing
+    return b
+"""
+C = """
+#include <stdio.h>
+#define SIZE 3 /* { */
+
+namespace list {
+template <typename T> struct Node { T value; Node *next; int length() const { return 1 + (next ? next->length() : 0); } };
+}
+
+static const char *names[] = {"a{", "b"};
+
+enum kind { ONE, TWO };
+
+int list_size(struct list *list)
+{
+    int size = 0;
+    for (; list; list = list->next) { size++; } // }
+    return size;
+}
+
+Sorted::Sorted(int size) : size_(size), data_{nullptr} {
+    resize(size);
+}
+
+bool operator<(const Key &a, const Key &b) { return a.n < b.n; }
+"""
+
+
+def compared(project, **after):
+    project.commit("after", **{name.replace("_", "."): text for name, text in after.items()})
+    git = Git.find(project.root)
+    return git, difference(git, git.resolve("HEAD~1"), git.resolve("HEAD"))
+
+
+@pytest.fixture
+def before(project):
+    project.commit("before", **{"a.py": BEFORE})
+    return project
+
+
+def test_units_are_functions_methods_and_the_rest(before):
+    text = (
+        BEFORE.replace("a + 1", "a + 2")
+        .replace("> LIMIT", ">= LIMIT")
+        .replace("LIMIT = 3", "LIMIT = 4")
+        .replace("nothing", "no-op")
+    )
+    _, found = compared(before, a_py=text)
+    assert sorted(found.units) == ["a.py:<module>", "a.py:Box.full", "a.py:first", "a.py:last"]
+    assert sorted(one.name for one in found.meaning) == ["<module>", "Box.full", "first"]
+
+
+def test_a_hunk_that_adds_several_functions_is_cut_between_them(before):
+    text = BEFORE.replace("def last", "def new(c):\n    return c\n\n\n@new\ndef last")
+    _, found = compared(before, a_py=text)
+    assert {key: [hunk.new for hunk in one.hunks] for key, one in found.units.items()} == {
+        "a.py:new": [(18, 4)],
+        "a.py:last": [(22, 1)],
+    }
+
+
+def test_taking_everything_back_gives_the_old_text(before):
+    text = "# top\n" + BEFORE.replace("a + 1", "a + 2").replace("    size = 2\n", "").replace("return b\n", "return b, b")
+    git, found = compared(before, a_py=text)
+    change = found.files["a.py"]
+    assert change.without(change.hunks) == BEFORE
+    assert change.without([]) == text
+    made = auxiliary.commit(git, before.root, git.resolve("HEAD"), auxiliary.reverted(found, {"a.py": change.hunks}))
+    assert git.tree(made) == git.tree(git.resolve("HEAD~1"))
+
+
+def test_one_unit_taken_back_leaves_the_others(before):
+    text = BEFORE.replace("a + 1", "a + 2").replace("return b", "return b + b")
+    _, found = compared(before, a_py=text)
+    texts = auxiliary.reverted(found, {"a.py": found.units["a.py:first"].hunks})
+    assert texts == {"a.py": text.replace("a + 2", "a + 1")}
+
+
+def test_the_same_content_is_the_same_commit(before):
+    git, _ = compared(before, a_py=BEFORE + "x = 1\n")
+    head = git.resolve("HEAD")
+    assert auxiliary.commit(git, before.root, head, {"a.py": BEFORE}) == auxiliary.commit(
+        git, before.root, head, {"a.py": BEFORE}
+    )
+
+
+def test_renamed_functions_and_files_are_recognised(before):
+    moved = BEFORE.replace("def first(a)", "def opening(a)").replace("a + 1", "a + 1 + len(str(a)) * LIMIT")
+    before.git("mv", "a.py", "b.py")
+    _, found = compared(
+        before, b_py=moved.replace("return a", "\n".join("    a += 1" for _ in range(1)).strip() + "\n    return a")
+    )
+    assert found.files["b.py"].old_path == "a.py"
+
+
+def test_binary_files_deleted_files_and_names_with_spaces_are_no_trouble(before):
+    (before.root / "blob.c").write_bytes(b"\0\1\2")
+    before.write("with space\tand tab.py", "x = 1\n")
+    before.git("rm", "-q", "a.py")
+    _, found = compared(before)
+    assert found.others == ["blob.c"]
+    assert "with space\tand tab.py" in found.files
+
+
+def test_ten_thousand_files_are_bounded(before):
+    for number in range(1000):
+        before.write(f"many/m{number}.py", f"x = {number}\n")
+    _, found = compared(before)
+    assert (len(found.files), found.left_out) == (400, 600)
+
+
+def test_functions_of_c_are_found_by_their_braces():
+    found = outline("a.cpp", C)
+    assert [one.name for one in found.definitions] == ["list::Node::length", "list_size", "Sorted::Sorted", "operator<"]
+    size = found.named("list_size")[0]
+    assert (size.first, size.last) == (13, 18)
+
+
+def test_comments_and_layout_do_not_change_a_function_of_c():
+    first = {one.name: one.digest for one in outline("a.cpp", C).definitions}
+    second = {one.name: one.digest for one in outline("a.cpp", C.replace("size++; } // }", "size++;   } /* all */")).definitions}
+    assert first == second
+    assert first != {one.name: one.digest for one in outline("a.cpp", C.replace("size++", "size += 2")).definitions}
+
+
+@pytest.mark.parametrize(
+    ("frame", "found"),
+    [
+        ("Box.full (a.py)", ("Box.full", "a.py")),
+        ("make.<locals>.inner.<locals>.<genexpr> (a.py)", ("make", "a.py")),
+        ("<module> (a.py)", ("<module>", "a.py")),
+        ("<lambda> (a.py)", ("<module>", "a.py")),
+        ("Box.<lambda> (a.py)", ("Box", "a.py")),
+        ("insert (sort)", ("insert", "sort")),
+    ],
+)
+def test_a_frame_is_in_a_function(frame, found):
+    assert unit(frame) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("SkipList<int>::insert(int const&)", "SkipList::insert"),
+        ("std::vector<int, std::allocator<int>>::size() const", "std::vector::size"),
+        ("operator<(Key const&, Key const&)", "operator<"),
+        ("main", "main"),
+    ],
+)
+def test_a_name_of_c_plus_plus_loses_its_arguments(name, found):
+    assert plain(name) == found
