@@ -141,7 +141,7 @@ def _measure(
     budget = None if header.request.budget is None else Budget(header.request.budget)
     while True:
         found = versions(repository, header.versions, committed=header.request.committed)
-        sites = _sites(repository, config, cells, found)
+        sites = sites_of(repository, config, cells, found)
         with closing(Journal(repository.home, header)) as journal:
             if outcome.paths:
                 journal.begin()  # the rest of a range is worth continuing, even before any of it is measured
@@ -149,7 +149,7 @@ def _measure(
                 Session(
                     sites, progress, header.identity, journal, pace=_pace(repository, cells, header), budget=budget
                 ) as session,
-                _kept(repository, session, outcome),
+                kept(repository, session, outcome),
             ):
                 run(session, blocks)
             journal.forget()
@@ -166,14 +166,14 @@ def _pace(repository: Repository, cells: Sequence[Cell], header: SessionHeader) 
     return Pace({number: None if one is None else one * len(header.versions) for number, one in enumerate(found)})
 
 
-def _sites(repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
+def sites_of(repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
     """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command without perf.toml too."""
     config = structs.replace(config, dirty=DirtyTable(repository.changes.ignore))
     return Sites(repository.project, repository.home, config, cells, versions, knobs(config))
 
 
 @contextmanager
-def _kept(repository: Repository, session: Session, outcome: CampaignOutcome) -> Iterator[None]:
+def kept(repository: Repository, session: Session, outcome: CampaignOutcome) -> Iterator[None]:
     """Store what the session gave; where it is interrupted, what is complete."""
     try:
         yield
@@ -231,8 +231,8 @@ def settle(
     commits = [state.commit for state in pair if state.dirty is None]
     with announced(repository.home, commits, progress) as seen, repository.measuring(wait=request.wait):
         both = versions(repository, pair)
-        sites = _sites(repository, config, cells, both)
-        with Session(sites, seen, Identity.new(request.seed)) as session, _kept(repository, session, outcome):
+        sites = sites_of(repository, config, cells, both)
+        with Session(sites, seen, Identity.new(request.seed)) as session, kept(repository, session, outcome):
             pending, done, history = set(range(len(cells))), 0, repository.history(pair[1])
             most = dict.fromkeys(pending, looks[-1])
             session.begin(most)
@@ -241,11 +241,18 @@ def settle(
                 session.run(dict.fromkeys(pending, pairs - done))
                 done = pairs
                 for number in list(pending) if pairs < looks[-1] else ():
-                    sides = session.sides(number)
+                    sides = session.so_far(number)
                     if (
                         sides is None
                         or interim(
-                            *sides, pairs=pairs, most=looks[-1], delta=delta, within=within, rules=config.rules, history=history
+                            [sides[0]],
+                            [sides[1]],
+                            pairs=pairs,
+                            most=looks[-1],
+                            delta=delta,
+                            within=within,
+                            rules=config.rules,
+                            history=history,
                         ).pairs
                         is None
                     ):

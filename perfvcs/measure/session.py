@@ -368,15 +368,13 @@ class Session:
             rest = " and measure the rest" if self.journal.header.waiting else ""
             yield f"everything{' of this session' if rest else ''} was measured; to store it{rest}: {self.journal.header.continued}"
 
-    def sides(self, number: int) -> tuple[list[Profile], list[Profile]] | None:
-        """What two versions of one cell gave so far; None when one of them was given up."""
-        if not {(number, 0), (number, 1)} <= self._alive:
+    def so_far(self, number: int) -> list[Profile] | None:
+        """What each version of one cell gave so far, in their order; None when one of them was given up."""
+        positions = range(len(self.versions))
+        if not self._alive.issuperset((number, position) for position in positions):
             return None
         now, state = datetime.now(UTC), noise.snapshot()
-        first, second = (
-            [self._raw(number, position, self.blocks.recording(number, position), now, state)] for position in (0, 1)
-        )
-        return first, second
+        return [self._raw(number, position, self.blocks.recording(number, position), now, state) for position in positions]
 
     def _profile(self, number: int, position: int, ended: datetime, after: Noise) -> Profile:
         profile = self._raw(number, position, self.blocks.recording(number, position), ended, after)

@@ -1,0 +1,69 @@
+"""``perf bisect``."""
+
+from __future__ import annotations
+
+import click
+
+from perfvcs.commands._output import echo
+
+
+@click.command()
+@click.argument("good", default="")
+@click.argument("bad", default="")
+@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.")
+@click.option("-u", "--unit", default="", metavar="NAME", help="Only this unit of a job: a test, or a function.")
+@click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.")
+@click.option("--improvement", is_flag=True, help="Look for the commit that made it better.")
+@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1",
+              help="The smallest difference of the ends that counts.")  # fmt: skip
+@click.option("--budget", metavar="TIME", default="", help="Stop after this time, such as 30min, with what is known by then.")
+@click.option("--merged", is_flag=True, help="Where a merge is the cause, look for it in what was merged.")
+@click.option("--dry-run", is_flag=True, help="Measure nothing: list the commits by what they change.")
+@click.option("--fresh", is_flag=True, help="Begin anew, whatever was measured for the same ends before.")
+@click.option("--seed", type=int, help="Fixes the random order of the executions, and the seeds of blocks.")
+@click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the commits that are named, and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    good: str, bad: str, *, jobs: tuple[str, ...], unit: str, metric: str, improvement: bool, delta: float | None, budget: str,
+    merged: bool, dry_run: bool, fresh: bool, seed: int | None, wait: bool, quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Find the commit after GOOD that made BAD (HEAD) slower.
+
+    Measures GOOD, a commit between and BAD in turns, until one commit explains their difference. Without GOOD it begins before the newest
+    step of `perf history`, else at the newest ancestor that is known to be better. What was begun goes on where it ended.
+
+    Exit status 4: the ends do not differ, or several commits remain in question.
+    """
+    from perfvcs.jobs.config import load, seconds
+    from perfvcs.locate.bisection import Asked, bisect, prepare
+    from perfvcs.locate.ends import Wanted
+    from perfvcs.measure.progress import shown
+    from perfvcs.measure.request import Request
+    from perfvcs.reports.bisect import lines
+    from perfvcs.reports.bisect_document import json
+    from perfvcs.reports.suspects import suspected
+    from perfvcs.repository import Repository
+    from perfvcs.rules import FILE
+
+    repository = Repository.find(create=True)
+    config = load(repository.project.root / FILE)
+    asked = Asked(
+        good, bad, Wanted(jobs, unit, metric, improvement), seconds(budget, "--budget") if budget else None,
+        None if delta is None else delta / 100, fresh, merged,
+    )  # fmt: skip
+    if dry_run:
+        found, _ = prepare(repository, config, asked)
+        echo(json(found) if as_json else "\n".join(suspected(repository, found)))
+        return
+    with shown(quiet=quiet or as_json, doing="bisecting") as progress:
+        found = bisect(repository, config, asked, Request(jobs=jobs, seed=seed, wait=wait), progress)
+    if as_json:
+        echo(json(found))
+    elif quiet:
+        named = found.outcome.decision.named if found.outcome else ()
+        for place in sorted(named):
+            echo(found.span.commits[place])
+    else:
+        echo("\n".join(lines(repository, found)))
+    click.get_current_context().exit(found.status)

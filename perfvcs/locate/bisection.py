@@ -1,0 +1,268 @@
+"""`perf bisect` from its ends to its result: what to follow, what is suspect, and the search."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.locate.ends import Wanted, default_ends, others, require_metric, target_of, worst
+from perfvcs.locate.saved import Measuring, SavedBisections, Target
+from perfvcs.locate.span import branch, span
+from perfvcs.locate.suspicion import suspects
+from perfvcs.repository import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.check.change import Change, Report
+    from perfvcs.jobs import Cell
+    from perfvcs.jobs.config import Config
+    from perfvcs.locate.saved import Begun
+    from perfvcs.locate.search import Outcome
+    from perfvcs.locate.span import Span
+    from perfvcs.locate.suspicion import Suspect
+    from perfvcs.measure.progress import Progress
+    from perfvcs.measure.request import Request
+    from perfvcs.repository import Repository
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller asks for: the ends (empty: the default ones), the target, and the ``budget`` in seconds."""
+
+    good: str = ""
+    bad: str = ""
+    wanted: Wanted = field(default_factory=Wanted)
+    budget: float | None = None
+    delta: float | None = None
+    afresh: bool = False
+    merged: bool = False
+
+
+@dataclass
+class Bisection:
+    """A span with what is known of it: the target (None: nothing was measured that changed), suspects, and the outcome of measuring.
+
+    ``report`` is the verdict on the ends from which the target was chosen, if it was, among ``judged``; ``also`` changed beside it.
+    ``within`` is the bisection of what a merge brought.
+    """
+
+    span: Span
+    target: Target | None
+    suspects: list[Suspect] | None
+    improvement: bool = False
+    begun: Begun | None = None
+    outcome: Outcome | None = None
+    report: Report | None = None
+    judged: list[Change] = field(default_factory=list)
+    also: list[Change] = field(default_factory=list)
+    within: Bisection | None = None
+
+    @property
+    def why(self) -> str:
+        """How it ended; ``equal`` or ``unproved`` too where the ends' verdict names nothing to follow."""
+        if self.outcome is not None:
+            return self.outcome.why
+        changes = self.judged
+        return "equal" if changes and all(change.word == "same" for change in changes) else "unproved"
+
+    def shares(self) -> list[float]:
+        """Each commit's share of the prior, by what it changes; the first is that after the good one."""
+        from perfvcs.locate.priors import Prior
+
+        touched = None if self.suspects is None else [one.touches for one in self.suspects]
+        found: list[float] = Prior(self.span.last, touched).weights(0.0).tolist()
+        return found
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 where commits are named, 4 otherwise."""
+        return 0 if self.why == "found" else 4
+
+
+def prepare(repository: Repository, config: Config, asked: Asked) -> tuple[Bisection, SavedBisections]:
+    """The span, the target as far as stored profiles tell it, and the suspects; nothing is measured."""
+    saved = SavedBisections(repository.home)
+    good, bad, begun = _ends(repository, asked, saved)
+    found = span(repository.project, good, bad)
+    target = begun.target if begun else None
+    report = None
+    if target is None:
+        report = _stored(repository, found)
+        chosen = worst(_fitting(report, asked.wanted), improvement=asked.wanted.improvement) if report else None
+        if chosen is not None:
+            target = _as_target(chosen, asked.wanted)
+    return Bisection(
+        found, target, suspects(repository, found, target, config.overlay), asked.wanted.improvement, begun, report=report
+    ), saved
+
+
+def bisect(repository: Repository, config: Config, asked: Asked, request: Request, progress: Progress) -> Bisection:
+    """Measure until it is known which commit made the difference; raises UsageError, CannotMeasure and what measuring raises."""
+    from perfvcs.locate.search import Search, measuring
+
+    cells, config = request.apply(config)
+    found, saved = prepare(repository, config, asked)
+    chosen = _chosen(repository, config, found, cells, asked, request, progress)
+    if chosen is None:
+        return found
+    cell, found.target = chosen
+    if found.begun is None or asked.afresh:
+        found.begun = saved.begin(found.span.good, found.span.bad, found.target, afresh=asked.afresh)
+        if found.report is not None and (session := _session(repository, found)) and session not in found.begun.sessions:
+            found.begun.sessions.insert(0, session)
+            found.begun.built = list(dict.fromkeys([found.span.good, found.span.bad, *found.begun.built]))
+    found.suspects = suspects(repository, found.span, found.target, config.overlay)
+    search = Search(
+        repository, config, cell, found.span, found.begun, saved, progress, found.suspects,
+        least=0.01 if asked.delta is None else asked.delta, seed=request.seed,
+    )  # fmt: skip
+    with measuring(repository, progress, wait=request.wait) as seen:
+        search.progress = seen
+        found.outcome = search.run(asked.budget)
+    if asked.merged:
+        found.within = _within(repository, config, found, asked, request, progress)
+    return found
+
+
+def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> tuple[str, str, Begun | None]:
+    """Both ends as full ids, and the bisection between them that was begun and fits what is asked for."""
+    project = repository.project
+    if (
+        not asked.good
+        and not asked.bad
+        and not asked.afresh
+        and (newest := saved.unfinished())
+        and _fits(newest.target, asked.wanted)
+    ):
+        return newest.good, newest.bad, newest
+    if asked.good:
+        good, bad = project.resolve(asked.good), project.resolve(asked.bad or "HEAD")
+    else:
+        good, bad = default_ends(repository, asked.wanted, asked.bad or "HEAD")
+    alike = [one for one in saved.all if (one.good, one.bad) == (good, bad) and _fits(one.target, asked.wanted)]
+    return good, bad, alike[-1] if alike and not asked.afresh else None
+
+
+def _fits(target: Target, wanted: Wanted) -> bool:
+    return (
+        (not wanted.jobs or target.job in wanted.jobs or target.job.partition(" ")[0] in wanted.jobs)
+        and wanted.unit in ("", target.uid)
+        and wanted.metric in ("", target.metric)
+        and wanted.improvement == target.improvement
+    )
+
+
+def _stored(repository: Repository, found: Span) -> Report | None:
+    """The verdict on the ends from what is stored."""
+    with suppress(NothingToCompare):
+        return repository.compare(State(found.good), State(found.bad))
+    return None
+
+
+def _fitting(report: Report, wanted: Wanted, labels: set[str] | None = None) -> list[Change]:
+    return [
+        change
+        for change in report.comparisons
+        if (labels is None or change.job in labels)
+        and (not wanted.jobs or {change.job, change.job.partition(" ")[0]} & set(wanted.jobs))
+        and wanted.unit in ("", change.uid)
+        and wanted.metric in ("", change.metric)
+    ]
+
+
+def _as_target(change: Change, wanted: Wanted) -> Target:
+    return Target(change.job, "", change.uid, change.size, change.metric, change.unit, change.better, wanted.improvement)
+
+
+def _chosen(
+    repository: Repository,
+    config: Config,
+    found: Bisection,
+    cells: Sequence[Cell],
+    asked: Asked,
+    request: Request,
+    progress: Progress,
+) -> tuple[Cell, Target] | None:
+    """The cell and the target: those that were followed before, that stored profiles name, or else that measuring both ends shows."""
+    if found.begun is not None:
+        target = found.begun.target
+        for cell in cells:
+            if (cell.label, cell.collector_name) == (target.job, target.collector):
+                return cell, target
+        found.begun = None
+    wanted, labels = asked.wanted, {cell.label for cell in cells}
+    improvement = wanted.improvement
+    chosen = worst(_fitting(found.report, wanted, labels), improvement=improvement) if found.report else None
+    if chosen is None or not chosen.paired:
+        few = bool(wanted.metric) and len(cells) == 1
+        found.report = _settled(repository, config, found.span, asked, request, progress, few=few)
+        require_metric(found.report.comparisons, wanted)
+        fitting = _fitting(found.report, wanted, labels)
+        found.judged = fitting
+        chosen = fitting[0] if few and len(fitting) == 1 else worst(fitting, improvement=improvement)
+    if chosen is None:
+        return None
+    assert found.report is not None
+    found.also = others(found.report, chosen, improvement=improvement)
+    return target_of(chosen, cells, improvement=improvement)
+
+
+def _settled(
+    repository: Repository, config: Config, between: Span, asked: Asked, request: Request, progress: Progress, *, few: bool
+) -> Report:  # fmt: skip
+    """The verdict on the ends, measured in turns for that; a ``few`` pairs do where what to follow is known."""
+    from dataclasses import replace
+
+    from perfvcs.locate.decision import FIRST_PAIRS
+    from perfvcs.locate.search import CURE, CannotMeasure
+    from perfvcs.measure.campaign import settle
+
+    ends = State(between.good), State(between.bad)
+    progress.say(f"measuring {between.good[:10]} and {between.bad[:10]} in turns: is there a difference?")
+    request = replace(request, executions=FIRST_PAIRS) if few else request
+    outcome, session = settle(repository, config, ends, request, progress, asked.delta)
+    try:
+        return repository.compare(*ends, delta=asked.delta, session=session)
+    except NothingToCompare:
+        if not outcome.failures:
+            raise
+        names = " and ".join(dict.fromkeys(failure.version for failure in outcome.failures))
+        raise CannotMeasure(f"{names} cannot be measured (see above): {CURE}") from None
+
+
+def _session(repository: Repository, found: Bisection) -> Measuring | None:
+    """The newest session in which the ends alone were measured in turns: its pairs count."""
+    assert found.target is not None
+    ends = [found.span.good, found.span.bad]
+    for one in reversed(repository.index.measured(ends)):
+        header = one.header
+        alike = (header.job.label, header.job.collector) == (found.target.job, found.target.collector)
+        if alike and header.design.versions == ends and header.dirty is None:
+            return Measuring(header.collected.session, "pair")
+    return None
+
+
+def _within(
+    repository: Repository, config: Config, found: Bisection, asked: Asked, request: Request, progress: Progress
+) -> Bisection | None:
+    """The bisection of what a merge brought, where a single merge is named."""
+    from dataclasses import replace
+
+    assert found.outcome is not None and found.target is not None
+    named = [found.span.commits[place] for place in found.outcome.decision.named]
+    if len(named) != 1 or named[0] not in found.span.merges or not (ends := branch(repository.project, named[0])):
+        return None
+    progress.say(f"{named[0][:10]} is a merge: bisecting what it brought")
+    wanted = replace(asked.wanted, jobs=(found.target.job,), unit=found.target.uid, metric=found.target.metric)
+    again = replace(asked, good=ends[0], bad=ends[1], wanted=wanted)
+    return bisect(repository, config, again, replace(request, jobs=(found.target.job,)), progress)
+
+
+def describe_target(target: Target) -> str:
+    """The benchmark's name for people."""
+    from perfvcs.check.text import labelled
+
+    return labelled(target.job, target.uid, target.size)

@@ -1,0 +1,164 @@
+"""What a bisection does next, and when it ends: pure functions of what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from perfvcs.locate.posterior import believe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.locate.evidence import Evidence
+    from perfvcs.locate.posterior import Belief
+
+    Weights = Callable[[float], NDArray[np.float64]]  # of the difference of the ends: the commits' shares of the prior
+
+FIRST_PAIRS = 3  # of the ends, before anything else is built
+LIKELY = 2.0  # standard errors: from this difference on a candidate is measured along with the ends
+PROOF = 100.0  # the evidence that proves a difference, with at most 1 % of false alarms however often one looks
+MOST_PAIRS = 120
+PRESUMED = 0.7  # the probability at which a commit is compared with its parent
+CERTAIN = 0.99
+CONFIRMING = 3  # pairs of a commit and its parent at a time
+MOST_STEPS = 60  # pairs of a commit and its parent
+OTHERS = 0.04  # expected jumps beside those named, below which the search ends
+WORTHLESS = 0.003  # a variance, of which 1/4 is the most where one jump is open
+NEEDED = 0.2  # what being the likeliest commit or its parent adds to a candidate's worth
+BUILT = 0.2  # of the best new candidate's worth: what is built already is measured rather
+
+
+@dataclass(frozen=True)
+class Step:
+    """The next thing to do: ``pair`` measures both ends, ``block`` these with a ``commit``, ``confirm`` a commit and its parent.
+
+    ``ended``: nothing more; ``why`` says that the commit is found, that the ends are equal, that no difference is shown, that the good one
+    is the worse, that several commits remain that cannot be told apart, or that too much was measured.
+    """
+
+    what: Literal["pair", "block", "confirm", "ended"]
+    commit: int = 0
+    pairs: int = 1
+    why: Literal["", "found", "equal", "unproved", "reversed", "range", "worn out"] = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The next ``step`` and what it rests on: the ``evidence`` that the ends differ, its interval for their difference, and the belief
+    about the commits as soon as there is one. ``named`` are the commits that are certain and confirmed, the likeliest first.
+    """
+
+    step: Step
+    evidence: float
+    interval: tuple[float, float]
+    belief: Belief | None = None
+    named: tuple[int, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether the ends differ."""
+        return self.evidence >= PROOF
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a bisection is content: ``least`` is the smallest difference of the ends that counts, as its values are (see ``Evidence``)."""
+
+    least: float = 0.01
+    most_pairs: int = MOST_PAIRS
+    most_blocks: int = 400
+
+
+def decide(found: Evidence, weights: Weights, rules: Rules | None = None) -> Decision:
+    """What to do next; ``weights`` gives the prior by the difference of the ends that was measured so far."""
+    rules = rules or Rules()
+    if not found.pairs or (not found.exact and len(found.pairs) < FIRST_PAIRS):
+        return Decision(Step("pair"), 1.0, (float("-inf"), float("inf")))
+    evidence, low, high = proof(found)
+    decision = partial(Decision, evidence=evidence, interval=(low, high))
+    if -rules.least < low and high < rules.least:
+        return decision(Step("ended", why="equal"))
+    proved, summary = evidence >= PROOF, found.summary()
+    if proved and summary.effect < 0:
+        return decision(Step("ended", why="reversed"))
+    if not proved and len(found.pairs) >= rules.most_pairs:
+        return decision(Step("ended", why="unproved"))
+    if not proved and summary.effect**2 < LIKELY**2 * 2 * summary.variance / summary.pairs:
+        return decision(Step("pair"))
+    belief = believe(summary, weights(summary.effect))
+    named = _named(found, belief)
+    decision = partial(decision, belief=belief, named=named)
+    step = _next(found, belief, named, summary.variance)
+    if not proved and step.what in ("confirm", "ended"):
+        return decision(Step("pair"))
+    if step.what == "block" and len(found.pairs) >= rules.most_blocks:
+        step = Step("ended", why="worn out")
+    return decision(step)
+
+
+def proof(found: Evidence) -> tuple[float, float, float]:
+    """The evidence that the ends differ, and the interval of their difference that holds however often one looks."""
+    from perfvcs.statistics.evalues import t_mixture
+
+    if found.exact:
+        return (PROOF if found.pairs[-1] else 1.0), found.pairs[-1], found.pairs[-1]
+    seen = t_mixture([[0.0] * len(found.pairs)], [found.pairs], confidence=CERTAIN)
+    return float(seen.e[0]), float(seen.low[0]), float(seen.high[0])
+
+
+def _named(found: Evidence, belief: Belief) -> tuple[int, ...]:
+    """The commits that are certain, and confirmed unless there is no other."""
+    certain = [place + 1 for place in belief.jump.argsort()[::-1].tolist() if belief.jump[place] >= CERTAIN]
+    return tuple(commit for commit in certain if found.last == 1 or found.steps.get(commit))
+
+
+def _next(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> Step:
+    """The step by what is believed of the commits."""
+    rest = float(belief.jump.sum()) - sum(float(belief.jump[commit - 1]) for commit in named)
+    if named and rest <= OTHERS:
+        return Step("ended", why="found")
+    pairs = 1 if found.exact else CONFIRMING
+    if named and rest < 0.5:  # whether a jump is the whole difference, and nothing is left for others
+        fewest = min(named, key=lambda commit: len(found.steps[commit]))
+        if len(found.steps[fewest]) < MOST_STEPS:
+            return Step("confirm", fewest, pairs)
+    for place in belief.jump.argsort()[::-1].tolist():
+        commit = place + 1
+        if belief.jump[place] < PRESUMED:
+            break
+        if commit not in named and not {commit - 1, commit} & found.skipped and len(found.steps.get(commit, ())) < MOST_STEPS:
+            return Step("confirm", commit, pairs)
+    commit = _candidate(found, belief, variance)
+    if commit:
+        return Step("block", commit)
+    return Step("ended", why="found" if named and rest < 0.5 else "range")
+
+
+def _candidate(found: Evidence, belief: Belief, variance: float) -> int:
+    """The commit whose level is most in doubt, of one jump that which halves what is open; 0 where none says anything.
+
+    One that is built already is preferred while it says nearly as much.
+    """
+    import numpy as np
+
+    from perfvcs.locate.evidence import OF_CANDIDATE
+    from perfvcs.locate.posterior import OWN
+
+    worth = belief.doubt[:-1].copy()
+    for commit, values in found.candidates.items():
+        left = OF_CANDIDATE * variance / len(values)
+        worth[commit - 1] *= left / (left + (OWN * belief.effect) ** 2)
+    for commit in found.skipped:
+        worth[commit - 1] = 0.0
+    if not len(worth) or worth.max() < WORTHLESS:
+        return 0
+    # of two that say the same, the one that a confirmation will need
+    needed = np.maximum(belief.jump[:-1], belief.jump[1:]) / belief.jump.max()
+    best = int((worth * (1 + NEEDED * needed)).argmax())
+    built = [commit for commit in found.candidates if worth[commit - 1] >= BUILT * worth[best]]
+    return max(built, key=lambda commit: worth[commit - 1]) if built else best + 1

@@ -1,0 +1,52 @@
+"""How large the differences are that a bisection measured."""
+
+from __future__ import annotations
+
+from math import expm1
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from perfvcs.locate.bisection import Bisection
+
+LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
+
+
+class Effect(NamedTuple):
+    """A difference with its 99 % interval, in the unit of the metric or as a share."""
+
+    value: float
+    low: float
+    high: float
+    pairs: int
+
+
+def own(found: Bisection, place: int) -> Effect:
+    """What a commit changed against its parent."""
+    assert found.outcome is not None
+    return effect(found.outcome.evidence.steps.get(place) or found.outcome.evidence.pairs, found)
+
+
+def part(found: Bisection, place: int) -> float | None:
+    """What share of the whole difference a commit made."""
+    assert found.outcome is not None
+    evidence = found.outcome.evidence
+    whole = sum(evidence.pairs) / len(evidence.pairs)
+    steps = evidence.steps.get(place)
+    return sum(steps) / len(steps) / whole if steps and whole else None
+
+
+def effect(values: list[float], found: Bisection) -> Effect:
+    """The mean of differences with Student's interval, back from logarithms and in the metric's own direction."""
+    from perfvcs.statistics.difference import paired
+
+    assert found.outcome is not None and found.target is not None
+    if len(values) > 1:
+        seen = paired([[0.0] * len(values)], [values])
+        ends = [float(seen.estimate[0]), float(seen.low[0]), float(seen.high[0])]
+    else:
+        ends = [values[0]] * 3
+    if found.target.sign < 0:
+        ends = [-ends[0], -ends[2], -ends[1]]
+    if found.outcome.logarithmic:
+        ends = [expm1(min(end, LARGEST_EXPONENT)) for end in ends]
+    return Effect(ends[0], ends[1], ends[2], len(values))

@@ -1,0 +1,106 @@
+"""What a bisection is about: its ends and its target, as they are named or as the stored profiles suggest."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.check.text import benchmark
+from perfvcs.errors import UsageError, nearest
+from perfvcs.locate.saved import Target
+from perfvcs.repository import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from perfvcs.check.change import Change, Report
+    from perfvcs.jobs import Cell
+    from perfvcs.repository import Repository
+
+ANCESTORS = 60  # measured ones that are compared with the bad end
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller restricts the target to; empty: whatever changed most."""
+
+    jobs: tuple[str, ...] = ()
+    unit: str = ""
+    metric: str = ""
+    improvement: bool = False
+
+    def fits(self, change: Change, labels: set[str]) -> bool:
+        """Whether a change may be the target; ``labels`` are those of the jobs that are measured."""
+        return (
+            change.job in labels
+            and (not self.unit or change.uid == self.unit)
+            and (not self.metric or change.metric == self.metric)
+        )
+
+
+def default_ends(repository: Repository, wanted: Wanted, bad: str) -> tuple[str, str]:
+    """The ends where only the bad one or none is named: around the newest step of the history, else from the newest better ancestor."""
+    if step := _step(repository, wanted, bad):
+        return step
+    project = repository.project
+    commit = project.resolve(bad)
+    for ancestor in islice(repository.measured_ancestors(commit), ANCESTORS):
+        with suppress(NothingToCompare):
+            report = repository.compare(State(ancestor), State(commit))
+            if worst([change for change in report.changes if wanted.fits(change, {change.job})], improvement=wanted.improvement):
+                return ancestor, commit
+    what = "worse" if wanted.improvement else "better"
+    raise UsageError(f"no measured ancestor of {commit[:10]} is known to be {what}: name one, perf bisect GOOD {bad}")
+
+
+def _step(repository: Repository, wanted: Wanted, bad: str) -> tuple[str, str] | None:
+    """The commit before the newest step of the history in the direction asked for, and the last that it may be."""
+    from perfvcs.history.overview import overview_of
+
+    direction = "improvement" if wanted.improvement else "degradation"
+    overview = overview_of(repository, [bad] if bad != "HEAD" else [], metric=wanted.metric)
+    for finding in overview.findings:
+        line = finding.line
+        named = not wanted.jobs or {line.job.name, line.job.label} & set(wanted.jobs)
+        if finding.direction == direction and not finding.drift and named and wanted.unit in ("", line.uid):
+            with suppress(UsageError):
+                return repository.project.resolve(f"{finding.first}^"), finding.last
+    return None
+
+
+def worst(changes: Iterable[Change], *, improvement: bool = False) -> Change | None:
+    """The largest change for the worse (or better) that is known, those measured in turns before others."""
+    word = "improvement" if improvement else "degradation"
+    known = [change for change in changes if change.word == word and change.effect is not None]
+    return max(known, key=lambda change: (change.paired, abs(change.effect or 0.0)), default=None)
+
+
+def target_of(change: Change, cells: Sequence[Cell], *, improvement: bool = False) -> tuple[Cell, Target]:
+    """The cell that measures what a change is about."""
+    named = [cell for cell in cells if cell.label == change.job]
+    # programs may report metrics of their own, of which their collector does not know
+    for cell in sorted(named, key=lambda cell: change.metric not in cell.collector.metrics):
+        about = Target(
+            cell.label, cell.collector_name, change.uid, change.size, change.metric, change.unit, change.better, improvement
+        )
+        return cell, about
+    raise UsageError(f"{benchmark(change)} is no longer a job of perf.toml: add it, or name another job")
+
+
+def others(report: Report, chosen: Change, *, improvement: bool = False) -> list[Change]:
+    """The other benchmarks that changed in the same direction."""
+    word = "improvement" if improvement else "degradation"
+    return [change for change in report.changes if change.word == word and change != chosen]
+
+
+def require_metric(changes: Sequence[Change], wanted: Wanted) -> None:
+    """Refuse a metric or unit that nothing has."""
+    for name, given, known in (
+        ("metric", wanted.metric, {change.metric for change in changes}),
+        ("unit", wanted.unit, {change.uid for change in changes}),
+    ):
+        if given and changes and given not in known:
+            raise UsageError(f"no {name} is called `{given}`{nearest(given, sorted(known))}")

@@ -1,0 +1,99 @@
+"""What a bisection has measured: blocks of both ends with a candidate, pairs of neighbours, and what could not be measured."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+FEWEST_FOR_OUTLIERS = 8  # residuals: with fewer, what is far off is not known
+OUTLYING = 4.0  # standard deviations: what is farther off is drawn in
+MAD = 1.4826  # of a median of absolute deviations to a standard deviation
+OF_PAIR, OF_CANDIDATE = 2.0, 1.5  # variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
+
+
+@dataclass
+class Evidence:
+    """Differences in the order they were measured; commits are numbers, 0 for the good end and ``last`` for the bad one.
+
+    Values are logarithms, or as they are where a metric has values that have none. ``pairs`` holds bad - good of each block,
+    ``candidates`` by commit the candidate's value minus the mean of both ends of its block, ``steps`` by commit its value minus its
+    parent's where these two were measured in turns. ``skipped`` are commits that cannot be measured. ``exact``: values repeat exactly.
+    """
+
+    last: int
+    exact: bool = False
+    pairs: list[float] = field(default_factory=list)
+    candidates: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    steps: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    skipped: set[int] = field(default_factory=set)
+
+    def add(self, good: float, bad: float, candidate: int | None = None, value: float = 0.0) -> None:
+        """One block: both ends, and a ``candidate`` with its ``value``."""
+        self.pairs.append(bad - good)
+        if candidate is not None:
+            self.candidates[candidate].append(value - (good + bad) / 2)
+
+    def add_step(self, commit: int, parent: float, own: float) -> None:
+        """One pair of a commit and its parent."""
+        self.steps[commit].append(own - parent)
+
+    def summary(self) -> EvidenceSummary:
+        """Means and the spread of executions, outliers drawn in."""
+        import numpy as np
+
+        groups = [(np.array(self.pairs), OF_PAIR)]
+        groups += [(np.array(found), OF_CANDIDATE) for found in self.candidates.values()]
+        groups += [(np.array(found), OF_PAIR) for found in self.steps.values()]
+        drawn = _drawn_in(groups)
+        free = sum(len(values) - 1 for values, _ in groups)
+        squares = sum(
+            float(((values - values.mean()) ** 2).sum()) / variance for values, (_, variance) in zip(drawn, groups, strict=True)
+        )
+        means = [float(values.mean()) for values in drawn]
+        count = 1 + len(self.candidates)
+        return EvidenceSummary(
+            effect=means[0], pairs=len(self.pairs), variance=0.0 if self.exact else squares / free if free else float("inf"), free=free,
+            candidates={one: (mean, len(self.candidates[one])) for one, mean in zip(self.candidates, means[1:count], strict=True)},
+            steps={one: (mean, len(self.steps[one])) for one, mean in zip(self.steps, means[count:], strict=True)},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class EvidenceSummary:
+    """The mean ``effect`` of ``pairs`` pairs of the ends, the ``variance`` of one execution with ``free`` degrees of freedom, and by
+    commit mean and number of the differences of ``candidates`` and ``steps``.
+    """
+
+    effect: float
+    pairs: int
+    variance: float
+    free: int
+    candidates: dict[int, tuple[float, int]]
+    steps: dict[int, tuple[float, int]]
+
+
+def _drawn_in(groups: Iterable[tuple[NDArray[np.float64], float]]) -> list[NDArray[np.float64]]:
+    """The values of each group, those drawn in that lie farther from its median than chance explains; a group has its variance."""
+    import numpy as np
+
+    groups = list(groups)
+    apart = [(values - np.median(values)) / variance**0.5 for values, variance in groups]
+    several = [one for one in apart if len(one) > 1]
+    if sum(map(len, several)) < FEWEST_FOR_OUTLIERS:
+        return [values for values, _ in groups]
+    # a median of its own takes a degree of freedom from each group
+    free = sum(len(one) - 1 for one in several) / sum(map(len, several))
+    scale = MAD * float(np.median(np.abs(np.concatenate(several)))) / free**0.5
+    if not scale:
+        return [values for values, _ in groups]
+    return [
+        values - (one - np.clip(one, -OUTLYING * scale, OUTLYING * scale)) * variance**0.5
+        for one, (values, variance) in zip(apart, groups, strict=True)
+    ]

@@ -1,0 +1,148 @@
+"""Which commits changed a level, by all that was measured: a hidden Markov chain of levels along the commits.
+
+The level is 0 at the good end and 1 at the bad one. At every commit it may jump, a priori with the commit's own weight, and by at least
+``SMALLEST`` of the whole difference; a second jump in a range is expected in about one of ten. What lies between two measured commits
+is one link of the chain, so that ten thousand commits cost as much as there are measurements.
+Sources: Karp, Kleinberg 2007 and Ben-Or, Hassidim 2008 for noisy binary search; the chain is Baum's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.locate.evidence import EvidenceSummary
+
+JUMPS = 0.4  # expected jumps of a range beyond the one that is known
+SMALLEST = 0.375  # of the whole difference: a jump that is named
+OWN = 0.1  # of the whole difference: the standard deviation of a build's own level, which no number of executions takes away
+STEP = 0.125  # between the levels that are told apart
+LEAST, MOST = -0.25, 1.25
+
+
+@dataclass(frozen=True)
+class Belief:
+    """``jump``: the probability of each commit from 1 to the last (place 0 is commit 1) that the level jumps there; ``doubt`` the variance
+    of each one's level, as a share of the difference.
+
+    ``effect`` is the difference of the ends with its standard ``error``; ``levels`` has by measured commit the share of the difference
+    that it has, with its standard error.
+    """
+
+    jump: NDArray[np.float64]
+    doubt: NDArray[np.float64]
+    effect: float
+    error: float
+    levels: dict[int, tuple[float, float]]
+
+    def range(self, share: float = 0.95) -> list[int]:
+        """The fewest commits that hold that share of what is expected to jump, in order."""
+        found, held, whole = [], 0.0, float(self.jump.sum())
+        for place in self.jump.argsort()[::-1].tolist():
+            if held >= share * whole:
+                break
+            found.append(place + 1)
+            held += float(self.jump[place])
+        return sorted(found)
+
+
+def believe(found: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
+    """The posterior by what was ``found``; ``weights`` are the commits' shares of the prior, shape (commits,), place 0 for commit 1."""
+    import numpy as np
+
+    grid, prior = _levels(), weights / weights.sum()
+    before = np.concatenate([[0.0], np.cumsum(prior)])  # weight up to each commit
+    nodes = sorted({0, len(prior), *found.candidates, *(commit for one in found.steps for commit in (one - 1, one))})
+    seen = {commit: _seen(mean / found.effect + 0.5, count, grid, found) for commit, (mean, count) in found.candidates.items()}
+    start, end = (np.isclose(grid, level).astype(float) for level in (0.0, 1.0))
+    emitted = [start, *(seen.get(node, np.ones(len(grid))) for node in nodes[1:-1]), end]
+    links, chances = [], []
+    for first, last in pairwise(nodes):
+        chance = -np.expm1(-JUMPS * (before[last] - before[first]))
+        stay, jump = (1 - chance) * np.eye(len(grid)), chance * _jumps()
+        if last - first == 1 and last in found.steps:
+            mean, count = found.steps[last]
+            likely = _stepped(mean / found.effect, count, grid, found)
+            stay, jump = stay * likely, jump * likely
+        links.append((stay, jump))
+    forward = [start]
+    for (stay, jump), here in zip(links, emitted[1:], strict=True):
+        ahead = (forward[-1] @ (stay + jump)) * here
+        forward.append(ahead / ahead.sum())
+    backward, moments = end, [(1.0, 1.0)]
+    for place in range(len(links) - 1, -1, -1):
+        stay, jump = links[place]
+        moved, same = (forward[place] @ link @ backward for link in (jump, stay))
+        chances.append(moved / (moved + same))
+        ahead = (stay + jump) @ backward
+        backward = ahead * emitted[place]
+        backward /= backward.max()
+        level = forward[place] * ahead
+        moments.append((float(level @ grid / level.sum()), float(level @ grid**2 / level.sum())))
+    posterior, doubt = np.empty((2, len(prior)))
+    ends = zip(pairwise(nodes), pairwise(reversed(moments)), reversed(chances), strict=True)
+    for (first, last), moved, chance in ends:
+        share = (before[first + 1 : last + 1] - before[first]) / (before[last] - before[first])
+        posterior[first:last] = chance * np.diff(share, prepend=0.0)
+        # the level of a commit in between is that of the node before or after it
+        mean, square = ((1 - share) * old + share * new for old, new in zip(*moved, strict=True))
+        doubt[first:last] = square - mean**2
+    levels = {
+        commit: (mean / found.effect + 0.5, _variance(count, 0.5, found) ** 0.5)
+        for commit, (mean, count) in found.candidates.items()
+    }
+    return Belief(posterior, doubt, found.effect, (2 * found.variance / found.pairs) ** 0.5, levels)
+
+
+@cache
+def _levels() -> NDArray[np.float64]:
+    """The levels that are told apart, as shares of the whole difference."""
+    import numpy as np
+
+    return np.arange(LEAST, MOST + STEP / 2, STEP)
+
+
+@cache
+def _jumps() -> NDArray[np.float64]:
+    """Where a jump leads from each level: to that of the bad end half of the time, else anywhere."""
+    import numpy as np
+
+    grid = _levels()
+    far = np.abs(grid[:, None] - grid) > SMALLEST - STEP / 2
+    anywhere = far / far.sum(axis=1, keepdims=True)
+    to_end = far & np.isclose(grid, 1.0)
+    found: NDArray[np.float64] = np.where(to_end.any(axis=1, keepdims=True), (to_end + anywhere) / 2, anywhere)
+    return found
+
+
+def _variance(count: int, share: float, found: EvidenceSummary) -> float:
+    """The variance of a commit's level: its executions', its build's, and that of the ends it is compared with."""
+    from perfvcs.locate.evidence import OF_CANDIDATE, OF_PAIR
+
+    executions = found.variance * (OF_CANDIDATE / count + OF_PAIR * share**2 / found.pairs)
+    return executions / found.effect**2 + OWN**2
+
+
+def _seen(level: float, count: int, grid: NDArray[np.float64], found: EvidenceSummary) -> NDArray[np.float64]:
+    """How likely a commit's measured ``level`` is by its true one."""
+    return _t((level - grid) ** 2 / _variance(count, 0.5, found), found.free)
+
+
+def _stepped(step: float, count: int, grid: NDArray[np.float64], found: EvidenceSummary) -> NDArray[np.float64]:
+    """How likely the measured difference of a commit to its parent is by both of their levels, the parent's first."""
+    return _t((step - (grid - grid[:, None])) ** 2 / (2 * found.variance / count / found.effect**2 + OWN**2), found.free)
+
+
+def _t(square: NDArray[np.float64], free: int) -> NDArray[np.float64]:
+    """Student's density but for a factor, at most 1: the variance is estimated. Never so small that it rules anything out."""
+    import numpy as np
+
+    found = (1 + square / free) ** (-(free + 1) / 2) if free < 200 else np.exp(-square / 2)
+    likely: NDArray[np.float64] = np.maximum(found / found.max(), 1e-12)
+    return likely

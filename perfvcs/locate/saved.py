@@ -1,0 +1,88 @@
+"""Bisections that were begun, so that they can go on: ``.perf/bisections.json``. What they measured is in the store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from perfvcs import wholefile
+from perfvcs.descriptors import NotPlain, plain
+from perfvcs.foreign import UNDECODABLE
+
+FILE = "bisections.json"
+KEPT = 20
+LARGEST = 1 << 26
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What is followed: a job under a collector (``job`` is its label), one unit with its size, and a metric of it.
+
+    ``improvement``: the commit is sought that made it better.
+    """
+
+    job: str
+    collector: str
+    uid: str
+    size: float | None
+    metric: str
+    unit: str
+    better: str
+    improvement: bool = False
+
+    @property
+    def sign(self) -> int:
+        """What a difference is multiplied by, so that the bad end is above the good one."""
+        return -1 if (self.better == "higher") != self.improvement else 1
+
+
+class Measuring(msgspec.Struct, frozen=True):
+    """A session of a bisection and what it was for, as ``Step`` says it."""
+
+    session: str
+    what: str
+    commit: str = ""
+
+
+class Begun(msgspec.Struct):
+    """One bisection: its ends, its target, its sessions, the commits that cannot be measured with the reason, and how it ended."""
+
+    good: str
+    bad: str
+    target: Target
+    sessions: list[Measuring] = []
+    skipped: dict[str, str] = {}
+    built: list[str] = []
+    seconds: float = 0.0
+    ended: str = ""
+
+
+class SavedBisections:
+    """All that are kept, the newest last; a damaged file is an empty one."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / FILE
+        self.all = self._read()
+
+    def _read(self) -> list[Begun]:
+        try:
+            with open(plain(self.path, os.O_RDONLY), "rb") as file:
+                return msgspec.json.decode(file.read(LARGEST), type=list[Begun])
+        except (OSError, NotPlain, *UNDECODABLE):
+            return []
+
+    def unfinished(self) -> Begun | None:
+        """The newest one, where it has not ended."""
+        return self.all[-1] if self.all and not self.all[-1].ended else None
+
+    def begin(self, good: str, bad: str, target: Target, *, afresh: bool = False) -> Begun:
+        """The one with these ends and this target, as it stands, or a new one; either becomes the newest."""
+        alike = [one for one in self.all if (one.good, one.bad, one.target) == (good, bad, target)]
+        found = alike[-1] if alike and not afresh else Begun(good, bad, target)
+        self.all = [*(one for one in self.all if one not in alike), found][-KEPT:]
+        return found
+
+    def write(self) -> None:
+        """Keep them as they are now."""
+        wholefile.write(self.path, msgspec.json.encode(self.all))

@@ -1,0 +1,344 @@
+"""A bisection that measures: sessions of blocks as ``decide`` asks for them, every one of them stored, until the commit is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import isfinite, log
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.errors import PerfError
+from perfvcs.locate.decision import Decision, Rules, Step, decide
+from perfvcs.locate.evidence import Evidence
+from perfvcs.locate.priors import Prior
+from perfvcs.locate.saved import Measuring
+from perfvcs.locate.suspicion import stored_levels
+from perfvcs.measure.campaign import CampaignOutcome, kept, sites_of
+from perfvcs.measure.campaign import versions as versions_of
+from perfvcs.measure.journal import Identity
+from perfvcs.measure.session import Session
+from perfvcs.repository import State
+from perfvcs.summary import Measured
+
+if TYPE_CHECKING:
+    from perfvcs.jobs import Cell
+    from perfvcs.jobs.config import Config
+    from perfvcs.locate.saved import Begun, SavedBisections
+    from perfvcs.locate.span import Span
+    from perfvcs.locate.suspicion import Suspect
+    from perfvcs.measure.progress import Progress
+    from perfvcs.repository import Repository
+
+
+CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
+
+
+class CannotMeasure(PerfError):
+    """One of the ends cannot be measured, so that nothing can be compared with it."""
+
+    exit_code = 5
+
+
+class SeenBlock(NamedTuple):
+    """The values of one block in the order of its session's commits; what it was for, as ``Step`` says it."""
+
+    what: str
+    commit: int
+    values: tuple[float, ...]
+
+
+@dataclass
+class Outcome:
+    """How a bisection ended: ``why`` as in ``Step``, or ``budget``; ``executions`` with all that was measured for it before.
+
+    ``values`` has the mean of each commit by its number, ``sides`` those of the parent and the commit where the two were measured in turns.
+    """
+
+    decision: Decision
+    why: str
+    evidence: Evidence
+    logarithmic: bool
+    blocks: int
+    executions: int
+    values: Mapping[int, float]
+    sides: Mapping[int, tuple[float, float]]
+
+
+class Search:
+    """Measures one cell on the commits of a span; ``begun`` is kept up to date, so that another call goes on where this one ended."""
+
+    def __init__(
+        self, repository: Repository, config: Config, cell: Cell, span: Span, begun: Begun, saved: SavedBisections,
+        progress: Progress, suspects: Sequence[Suspect] | None, *, least: float = 0.01, seed: int | None = None,
+    ) -> None:  # fmt: skip
+        self.repository, self.config, self.span, self.begun, self.saved = repository, config, span, begun, saved
+        self.cell = replace(cell, executions=1, binaries=1, auto=None)
+        self.progress, self.seed, self.least = progress, seed, least
+        self.touched = None if suspects is None else [one.touches for one in suspects]
+        self.places = {commit: number for number, commit in enumerate(span.commits)}
+        self.seen: list[SeenBlock] = []
+        self.series = ("", "")
+        self.levels: dict[int, float] | None = None
+
+    def run(self, budget: float | None = None) -> Outcome:
+        """Go on until the decision says that it ended, or after a ``budget`` of seconds."""
+        begin, before = time.monotonic(), self.begun.seconds
+        deadline = None if budget is None else begin + budget
+        self.seen = self._recalled()
+        self.begun.ended = ""
+        try:
+            while (decision := self._decide()).step.what != "ended" and not _is_over(deadline):
+                self._announce(decision)
+                self._measure(decision.step, deadline)
+        finally:
+            self.begun.seconds = before + time.monotonic() - begin
+            self.saved.write()
+        why = decision.step.why or "budget"
+        self.begun.ended = "" if why == "budget" else why
+        self.saved.write()
+        counts = {place: number for place, number in self._counts().items() if number}
+        return Outcome(
+            decision,
+            why,
+            self._evidence(),
+            self._is_logarithmic(),
+            len(self.seen),
+            sum(counts.values()),
+            self._values(),
+            self._sides(),
+        )
+
+    # -- what is known --------------------------------------------------------------------------------------------------------------
+
+    def _evidence(self) -> Evidence:
+        found = Evidence(self.span.last, exact=self.cell.exact, skipped={self.places[one] for one in self.begun.skipped})
+        scale = self._scaled
+        first: tuple[float, float] | None = None
+        for what, commit, values in self.seen:
+            scaled = [scale(value) for value in values]
+            if what == "confirm":
+                found.add_step(commit, scaled[0], scaled[1])
+            elif what == "pair":
+                found.add(scaled[0], scaled[1])
+                first = first or (scaled[0], scaled[1])
+            elif len(scaled) == 1 and first:  # what repeats exactly is compared with the ends as they were
+                found.add(*first, commit, scaled[0])
+            elif len(scaled) == 3:
+                found.add(scaled[0], scaled[2], commit, scaled[1])
+        return found
+
+    def _is_logarithmic(self) -> bool:
+        return all(value > 0 for block in self.seen for value in block.values)
+
+    def _scaled(self, value: float) -> float:
+        return self.begun.target.sign * (log(value) if self._is_logarithmic() else value)
+
+    def _decide(self) -> Decision:
+        least = self.least
+        if not self._is_logarithmic():
+            least *= max(abs(value) for block in self.seen for value in block.values)
+        return decide(self._evidence(), self._prior().weights, Rules(least=least))
+
+    def _prior(self) -> Prior:
+        if self.levels is None and self.series[0]:
+            own = {one.session for one in self.begun.sessions}
+            self.levels = stored_levels(self.repository, self.span, self.begun.target, *self.series, own)
+        return Prior(self.span.last, self.touched, self.levels or {} if self._is_logarithmic() else {})
+
+    def _counts(self) -> dict[int, int]:
+        """Executions by number of a commit."""
+        found: dict[int, int] = {}
+        for what, commit, values in self.seen:
+            for place in self._places(what, commit, len(values)):
+                found[place] = found.get(place, 0) + 1
+        return found
+
+    def _values(self) -> dict[int, float]:
+        """The mean of what each commit gave."""
+        found: dict[int, list[float]] = {}
+        for what, commit, values in self.seen:
+            for place, value in zip(self._places(what, commit, len(values)), values, strict=True):
+                found.setdefault(place, []).append(value)
+        return {place: self._mean(values) for place, values in sorted(found.items())}
+
+    def _sides(self) -> dict[int, tuple[float, float]]:
+        """The means of a parent and its commit where they were measured in turns."""
+        found: dict[int, list[tuple[float, ...]]] = {}
+        for what, commit, values in self.seen:
+            if what == "confirm" or (what == "pair" and self.span.last == 1):
+                found.setdefault(commit or 1, []).append(values)
+        columns = {place: list(zip(*rows, strict=True)) for place, rows in found.items()}
+        return {place: (self._mean(first), self._mean(second)) for place, (first, second) in columns.items()}
+
+    def _mean(self, values: Sequence[float]) -> float:
+        """A mean of logarithms where it can be."""
+        from statistics import fmean, geometric_mean
+
+        return geometric_mean(values) if self._is_logarithmic() else fmean(values)
+
+    def _places(self, what: str, commit: int, count: int = 0) -> list[int]:
+        """The numbers of the commits of a session."""
+        if what == "confirm":
+            return [commit - 1, commit]
+        if what == "pair":
+            return [0, self.span.last]
+        return [commit] if count == 1 or (not count and self.cell.exact) else [0, commit, self.span.last]
+
+    def _recalled(self) -> list[SeenBlock]:
+        """What the sessions of this bisection have stored."""
+        wanted = {one.session: one for one in self.begun.sessions}
+        if not wanted:
+            return []
+        by_session: dict[str, list[Measured]] = {}
+        for one in self.repository.index.measured(list(self.span.commits)):
+            if one.header.collected.session in wanted and self._is_target(one):
+                by_session.setdefault(one.header.collected.session, []).append(one)
+        found = []
+        for session, about in wanted.items():
+            members = sorted(by_session.get(session, ()), key=lambda one: one.header.design.version)
+            commit = self.places.get(about.commit, 0)
+            if len(members) == len(self._places(about.what, commit)):
+                found += self._blocks(members, about.what, commit)
+        return found
+
+    def _is_target(self, one: Measured) -> bool:
+        job, target = one.header.job, self.begun.target
+        return (job.label, job.collector) == (target.job, target.collector) and one.header.dirty is None
+
+    def _blocks(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
+        """The blocks that all of a session's versions have."""
+        target = self.begun.target
+        self.series = members[0].header.job.key, members[0].header.environment.fingerprint
+        columns = []
+        for member in members:
+            summary = next(
+                (one for one in member.summaries if (one.uid, one.size, one.metric) == (target.uid, target.size, target.metric)),
+                None,
+            )
+            rows = () if summary is None else zip(summary.executions, summary.medians, strict=True)
+            columns.append({number: value for number, value in rows if isfinite(value)})
+        return [
+            SeenBlock(what, commit, tuple(column[number] for column in columns))
+            for number in sorted(columns[0])
+            if all(number in column for column in columns)
+        ]
+
+    # -- measuring ------------------------------------------------------------------------------------------------------------------
+
+    def _announce(self, decision: Decision) -> None:
+        """Say what comes next."""
+        step, names = decision.step, self.span.commits
+        if step.what == "pair":
+            text = f"{names[0][:10]} and {names[-1][:10]}, in turns"
+        elif step.what == "confirm":
+            text = f"{names[step.commit][:10]} against its parent, in turns"
+        else:
+            text = f"{names[step.commit][:10]}{self._left(decision)}"
+        self.progress.say(f"measuring {text}")
+
+    def _left(self, decision: Decision) -> str:
+        """How many commits are open, and how many more are to be built for that."""
+        from perfvcs.text.duration import duration
+        from perfvcs.text.words import counted
+
+        if decision.belief is None:
+            return ""
+        builds, blocks = remaining(decision, self._evidence())
+        per = self.begun.seconds / len(self.seen) if self.seen and self.begun.seconds else 0.0
+        left = f", {duration(max(1.0, per * blocks))} left" if per else ""
+        return f" ({counted(len(decision.belief.range()), 'commit')} in question, {counted(builds, 'build')} to come{left})"
+
+    def _measure(self, step: Step, deadline: float | None) -> None:
+        """One session, as long as the same commits are to be measured."""
+        places = self._places(step.what, step.commit)
+        states = [State(self.span.commits[place]) for place in places]
+        versions = versions_of(self.repository, states, committed=True)
+        sites = sites_of(self.repository, self.config, [self.cell], versions)
+        identity = Identity.new(self.seed)
+        outcome = CampaignOutcome()
+        self.begun.sessions.append(Measuring(identity.session, step.what, self.span.commits[step.commit] if step.commit else ""))
+        self.saved.write()
+        begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen)
+        try:
+            with Session(sites, self.progress, identity) as session, kept(self.repository, session, outcome):
+                self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
+                self._run(session, step, places, earlier, deadline)
+        finally:
+            self.begun.seconds = before + time.monotonic() - begin
+        if not outcome.profiles:
+            self.begun.sessions.pop()
+
+    def _run(self, session: Session, step: Step, places: list[int], earlier: list[SeenBlock], deadline: float | None) -> None:
+        """Blocks until the decision asks for other ones; a commit that fails is skipped."""
+        warm = {0: step.pairs}
+        session.begin(warm)
+        session.warm_up(warm)
+        while True:
+            session.run({0: step.pairs})
+            profiles = session.so_far(0)
+            if profiles is None:
+                self.seen = earlier
+                self._skip(session, places)
+                return
+            self.seen = earlier + self._blocks([Measured.of(one) for one in profiles], step.what, step.commit)
+            if len(self.seen) == len(earlier):
+                raise CannotMeasure(
+                    f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name another --metric"
+                )
+            following = self._decide().step
+            if (following.what, following.commit) != (step.what, step.commit) or _is_over(deadline):
+                return
+            session.begin({0: following.pairs})
+
+    def _skip(self, session: Session, places: Sequence[int]) -> None:
+        """Take commits that failed out of the search; raises CannotMeasure for an end."""
+        reasons = {failure.version: failure.reason for failure in session.failures}
+        for place, version in zip(places, session.versions, strict=True):
+            if version.name in reasons:
+                if place in (0, self.span.last):
+                    end = "GOOD" if place == 0 else "BAD"
+                    raise CannotMeasure(f"{end} {version.name} cannot be measured (see above): {CURE}")
+                self.begun.skipped[version.commit] = reasons[version.name]
+        self.saved.write()
+
+
+def remaining(decision: Decision, evidence: Evidence) -> tuple[int, int]:
+    """About how many more builds and blocks a bisection takes: bits that are open, by what one block tells of them."""
+    from math import ceil, log2
+
+    belief = decision.belief
+    assert belief is not None
+    shares = [float(share) for share in belief.jump / belief.jump.sum() if share > 0]
+    bits = -sum(share * log2(share) for share in shares)
+    ratio = (belief.effect / belief.error) ** 2 / len(evidence.pairs) if belief.error else float("inf")
+    per_block = min(1.0, ratio / 4)
+    return ceil(bits - 0.5) if bits > 0.5 else 0, ceil((bits + 3) / max(per_block, 0.02))
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
+
+
+@contextmanager
+def measuring(repository: Repository, progress: Progress, *, wait: bool) -> Iterator[Progress]:
+    """The right to measure, seen by others."""
+    from perfvcs.measure.announcement import announced
+
+    with announced(repository.home, (), progress) as seen, repository.measuring(wait=wait):
+        yield _Once(seen)
+
+
+class _Once:
+    """Progress in which a line is said once: every session prepares the ends anew."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._said = progress, set[str]()
+        self.begin, self.step, self.drop, self.fail = progress.begin, progress.step, progress.drop, progress.fail
+
+    def say(self, line: str) -> None:
+        """Pass a line on that is new."""
+        if line not in self._said:
+            self._said.add(line)
+            self._progress.say(line)

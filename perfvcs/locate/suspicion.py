@@ -1,0 +1,95 @@
+"""The commits of a span by what they change, before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite, log
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from perfvcs.locate.changes import changes
+from perfvcs.locate.reached import Reach, Unit, recorded, seen
+
+if TYPE_CHECKING:
+    from perfvcs.locate.changes import Changes
+    from perfvcs.locate.saved import Target
+    from perfvcs.locate.span import Span
+    from perfvcs.repository import Repository
+
+MOST_READ = 1000  # commits whose files are looked into: of more, all are alike
+NOTHING = "changes nothing that runs"
+UNTOUCHED = "changes nothing that the benchmark is known to run"
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A commit, whether it ``touches`` what the benchmark runs, and the ``reasons``: functions and files, or why it does not."""
+
+    commit: str
+    touches: bool
+    reasons: tuple[str, ...]
+
+
+def suspects(repository: Repository, span: Span, target: Target | None, overlay: Sequence[str] = ()) -> list[Suspect] | None:
+    """What is known of each commit after the good one, in order; None where there are too many to be read."""
+    if span.last > MOST_READ:
+        return None
+    reach = _reach(repository, span, target) if target else None
+    pairs = zip(span.commits[:-1], span.commits[1:], strict=True)
+    return [_suspect(new, changes(repository.project, old, new), reach, overlay) for old, new in pairs]
+
+
+def _reach(repository: Repository, span: Span, target: Target) -> Reach | None:
+    """What the target runs: as it was recorded on the span's newest commits or before, else the functions in which it was seen."""
+    unit = Unit(target.job, target.collector, "" if target.uid in target.job else target.uid)
+    commits = [*reversed(span.commits), *repository.with_profiles(repository.project.ancestors(span.good))]
+    found = recorded(repository, commits, [unit])
+    same = found.get(unit) or found.get(Unit(target.job, target.collector))
+    if same or (same := next((reach for one, reach in found.items() if one.job == target.job), None)):
+        return same
+    for commit in repository.with_profiles(commits):
+        headers = [one for one in repository.index.headers([commit]) if one.job.label == target.job and one.dirty is None]
+        for profile in repository.profiles(headers):
+            if (reach := seen(profile)).functions:
+                return reach
+        if headers:
+            break
+    return None
+
+
+def _suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> Suspect:
+    mattering = [file for file in made.files if file.matters and not _is_overlaid(file.path, overlay)]
+    if not mattering:
+        return Suspect(commit, touches=False, reasons=(NOTHING,))
+    unseen = tuple(f"{file.path} ({file.why})" for file in mattering if file.why)
+    if reach is None:
+        named = [f"{file.path}:{name}" for file in mattering for name in sorted(file.functions)]
+        return Suspect(commit, touches=True, reasons=(*named, *unseen) or tuple(file.path for file in mattering))
+    touched = tuple(sorted(reach.touched(made)))
+    if touched or unseen:
+        return Suspect(commit, touches=True, reasons=(*touched, *unseen))
+    return Suspect(commit, touches=False, reasons=(UNTOUCHED,))
+
+
+def _is_overlaid(path: str, overlay: Sequence[str]) -> bool:
+    """Whether a file is one of the benchmark's own, which all commits get from the newest configuration."""
+    return path == "perf.toml" or any(path == entry.strip("./") or path.startswith(f"{entry.strip('./')}/") for entry in overlay)
+
+
+def stored_levels(
+    repository: Repository, span: Span, target: Target, key: str, environment: str, without: set[str]
+) -> dict[int, float]:
+    """By number of a commit the logarithm of what was measured there in sessions of their own, but those ``without``."""
+    places = {commit: number for number, commit in enumerate(span.commits)}
+    found: dict[int, list[float]] = {}
+    for one in repository.index.measured(list(span.commits), environment):
+        header = one.header
+        if header.dirty is not None or header.job.key != key or header.collected.session in without:
+            continue
+        for summary in one.summaries:
+            if (summary.uid, summary.size, summary.metric) == (target.uid, target.size, target.metric):
+                usable = [value for value in summary.medians if isfinite(value) and value > 0]
+                if usable:
+                    found.setdefault(places[header.commit], []).append(target.sign * fmean(map(log, usable)))
+    return {place: fmean(levels) for place, levels in found.items()}

@@ -1,0 +1,60 @@
+"""What `perf bisect --dry-run` prints: the commits by what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from perfvcs.locate.bisection import describe_target
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.words import counted, metric_name
+
+if TYPE_CHECKING:
+    from perfvcs.git.project import Commit
+    from perfvcs.locate.bisection import Bisection
+    from perfvcs.repository import Repository
+
+LISTED = 10  # suspects
+REASONS = 3  # of each
+
+
+def suspected(repository: Repository, found: Bisection) -> Iterator[str]:
+    """The commits of a span by what they change, the likeliest first, the newest of equals."""
+    if found.target is not None:
+        yield f"{describe_target(found.target)}, {metric_name(found.target.metric)}"
+    if found.suspects is None:
+        yield f"{found.span.last:,} commits are too many to be read: name ends closer to each other"
+        return
+    share, touching = found.shares(), [place for place, one in enumerate(found.suspects) if one.touches]
+    listed = sorted(touching, key=lambda place: (-share[place], -place))[:LISTED]
+    about = repository.project.describe([found.suspects[place].commit for place in listed])
+    for place in listed:
+        suspect = found.suspects[place]
+        yield title(about[suspect.commit], f"{100 * share[place]:5.1f} %  ")
+        yield from wrapped(reasons(suspect.reasons), indent=9)
+    rest = found.span.last - len(touching)
+    parts = [counted(len(touching), "suspect")]
+    if rest:
+        what = "nothing that it is known to run" if found.target else "nothing that runs"
+        parts.append(f"{counted(rest, 'commit')} change{'s' if rest == 1 else ''} {what}")
+    yield ", ".join(parts)
+
+
+def reasons(every: tuple[str, ...]) -> str:
+    """The first of the reasons that make a commit a suspect."""
+    more = f" and {len(every) - REASONS} more" if len(every) > REASONS else ""
+    return ", ".join(every[:REASONS]) + more
+
+
+def title(about: Commit, before: str = "") -> str:
+    """The line of a commit."""
+    head = f"{before}{about.id[:10]}  {about.when[:10]}  {shorten(about.author, 16)}  "
+    return head + shorten(about.title, max(10, COLUMNS - len(head)))
+
+
+def wrapped(text: str, indent: int = 0) -> list[str]:
+    """A sentence on as many lines as it takes."""
+    margin = " " * indent
+    return wrap(text, COLUMNS, initial_indent=margin, subsequent_indent=margin or "  ", break_long_words=False)

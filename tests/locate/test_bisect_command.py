@@ -1,0 +1,226 @@
+"""``perf bisect`` on real repositories, whose programs report a level of their own with some noise."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import Project, processes_in
+
+# what it reports is a normal number around the level of the commit, by a sum of uniform ones
+WORK = """
+import json, os, random
+random = random.SystemRandom()
+level = {level}
+noise = {noise} * (sum(random.random() for _ in range(12)) - 6)
+with open(os.environ["PERFVCS_SAMPLES"], "a") as file:
+    file.write('{{"metric": "cost", "unit": "s", "better": "lower"}}\\n')
+    file.write(json.dumps({{"uid": "task", "cost": level * (1 + noise)}}) + "\\n")
+"""
+ASK = ("-u", "task", "-m", "cost")
+
+
+def work(level: float, noise: float = 0.01) -> str:
+    return WORK.format(level=level, noise=noise)
+
+
+def history(project: Project, levels: list[float], *, noise: float = 0.01, top: str = "") -> list[str]:
+    """A commit per level, oldest first, each of which changes the program."""
+    project.configure(f'cmd = "{sys.executable} -S work.py"', top=top)
+    return [
+        project.commit(f"change {number}", **{"work.py": work(level, noise) + f"ignored = {number}\n"})
+        for number, level in enumerate(levels)
+    ]
+
+
+def stepped(count: int, culprit: int, size: float = 0.2) -> list[float]:
+    return [1.0 + size * (number >= culprit) for number in range(count)]
+
+
+def test_the_commit_that_made_it_slower_is_named(project, perf):
+    commits = history(project, stepped(9, 5))
+    said = perf("bisect", commits[0], *ASK)
+    assert commits[5][:10] in said.out and "change 5" in said.out
+    assert "task, cost: +" in said.out.splitlines()[0].replace("work: ", "")
+    assert not any(commit[:10] in said.out for commit in commits[1:5])
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert not (project.root / ".perf" / "worktrees").exists() or not list((project.root / ".perf" / "worktrees").iterdir())
+
+
+def test_asked_again_it_answers_from_what_is_stored(project, perf):
+    commits = history(project, stepped(6, 3))
+    perf("bisect", commits[0], *ASK)
+    count = perf("status").out
+    again = json.loads(perf("bisect", commits[0], "--json").out)
+    assert [one["commit"] for one in again["named"]] == [commits[3]]
+    assert perf("status").out == count
+    assert again["named"][0]["step"]["value"] == pytest.approx(0.2, abs=0.05)
+
+
+def test_the_document_has_the_probability_of_every_commit(project, perf):
+    commits = history(project, stepped(6, 2))
+    found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    assert [row["commit"] for row in found["commits"]] == commits[1:]
+    assert found["commits"][1]["probability"] > 0.99
+    assert sum(row["probability"] for row in found["commits"]) == pytest.approx(1, abs=0.1)
+    assert found["target"]["metric"] == "cost" and found["effect"]["value"] == pytest.approx(0.2, abs=0.05)
+    assert found["blocks"] > 0 and found["executions"] > found["blocks"] and len(found["sessions"]) >= 2
+
+
+def test_only_the_commits_are_printed_for_scripts(project, perf):
+    commits = history(project, stepped(5, 2))
+    assert perf("bisect", commits[0], *ASK, "--quiet").out == f"{commits[2]}\n"
+
+
+def test_an_improvement_is_found_when_it_is_asked_for(project, perf):
+    commits = history(project, [1.2, 1.2, 1.0, 1.0, 1.0])
+    assert "--improvement" in perf("bisect", commits[0], *ASK, code=4).out
+    assert perf("bisect", commits[0], *ASK, "--improvement", "--quiet").out == f"{commits[2]}\n"
+
+
+def test_equal_ends_have_nothing_to_look_for(project, perf):
+    commits = history(project, [1.0] * 5, noise=0.001)
+    said = perf("bisect", commits[0], *ASK, code=4)
+    assert "do not differ" in said.out and "nothing to look" in " ".join(said.out.split())
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "words"),
+    [
+        ("HEAD", "HEAD", "both ends are"),
+        ("HEAD", "HEAD~2", "is not an ancestor of .* but the other way round: perf bisect"),
+        ("side", "HEAD", "from where their lines part it is perf bisect"),
+        ("nothing", "HEAD", "`nothing` is not a revision here"),
+    ],
+)
+def test_ends_that_are_not_in_order_are_refused(project, perf, good, bad, words):
+    history(project, stepped(4, 2))
+    project.git("checkout", "--quiet", "-b", "side", "HEAD~1")
+    project.commit("beside", other="x")
+    project.git("checkout", "--quiet", "main")
+    said = perf("bisect", good, bad, code=2)
+    assert len(said.err.splitlines()) == 1
+    assert re.search(words, said.err)
+
+
+def test_a_shallow_clone_says_how_to_get_the_rest(project, perf, tmp_path, monkeypatch):
+    commits = history(project, stepped(6, 3))
+    project.git("clone", "--quiet", "--depth", "2", f"file://{project.root}", str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    project.git("-C", str(tmp_path / "clone"), "fetch", "--quiet", "--depth", "1", "origin", commits[0], check=False)
+    assert "git fetch --unshallow" in perf("bisect", commits[0], code=2).err
+
+
+def test_a_commit_that_fails_is_skipped_and_a_range_holds_the_culprit(project, perf):
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    commits = []
+    for number in range(7):
+        text = (
+            f"import sys; print({number}); sys.exit(3)\n"
+            if number in (2, 3, 4)
+            else work(1.0 + 0.2 * (number >= 3)) + f"ignored = {number}\n"
+        )
+        commits.append(project.commit(f"change {number}", **{"work.py": text + f"# {number}\n"}))
+    said = perf("bisect", commits[0], *ASK, code=4)
+    for number in (2, 3, 4, 5):
+        assert f"{commits[number][:10]}  " in said.out
+    assert said.out.count("skipped") == 3 and "exited with status 3" in " ".join(said.out.split())
+    assert f"{commits[1][:10]}  " not in said.out
+
+
+def test_a_good_end_without_the_benchmark_is_an_error_that_names_the_cure(project, perf):
+    first = project.commit("nothing yet", readme="x")
+    history(project, stepped(3, 1))
+    said = perf("bisect", first, *ASK, code=5)
+    assert "overlay" in said.err.splitlines()[-1]
+
+
+def test_old_commits_run_the_benchmark_of_the_overlay(project, perf):
+    """The program measured is a library; the benchmark came later, and lies over every commit."""
+    commits = [project.commit(f"change {number}", **{"level.py": f"LEVEL = {1 + 0.2 * (number >= 2)}\n"}) for number in range(4)]
+    project.write(
+        "bench/work.py", work(1.0).replace("level = 1.0", "import sys; sys.path[:0] = ['.']; from level import LEVEL as level")
+    )
+    project.configure(f'cmd = "{sys.executable} bench/work.py"', top='overlay = ["bench"]')
+    project.commit("a benchmark")
+    assert perf("bisect", commits[0], *ASK, "--quiet").out == f"{commits[2]}\n"
+
+
+def test_merges_are_followed_along_the_first_parent_and_into_the_branch_on_request(project, perf):
+    commits = history(project, [1.0, 1.0])
+    project.git("checkout", "--quiet", "-b", "topic")
+    inside = [
+        project.commit(f"topic {number}", **{"work.py": work(1 + 0.2 * (number >= 1)) + f"# t{number}\n"}) for number in range(3)
+    ]
+    project.git("checkout", "--quiet", "main")
+    project.commit("beside it", other="x")
+    project.git("merge", "--quiet", "--no-ff", "-m", "merge topic", "topic")
+    merge = project.git("rev-parse", "HEAD")
+    project.commit("after", other="y")
+    said = perf("bisect", commits[0], *ASK)
+    assert "merge topic" in said.out and "--merged" in said.out and inside[1][:10] not in said.out
+    found = json.loads(perf("bisect", commits[0], *ASK, "--merged", "--json").out)
+    assert [one["commit"] for one in found["named"]] == [merge]
+    assert [one["commit"] for one in found["within"]["named"]] == [inside[1]]
+
+
+def test_an_interrupted_bisection_goes_on_with_what_it_has(project, perf):
+    commits = history(project, stepped(9, 4, 0.1), noise=0.05)
+    command = [sys.executable, "-P", "-m", "perfvcs", "bisect", commits[0], *ASK]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    for line in process.stderr:
+        if "in question" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130 and not processes_in(project.root)
+    stored = json.loads((project.root / ".perf" / "bisections.json").read_bytes())[-1]
+    assert stored["sessions"] and not stored["ended"]
+    found = json.loads(perf("bisect", "--json", code=None).out)
+    assert (found["good"], found["bad"]) == (commits[0], commits[-1])
+    assert [one["commit"] for one in found["named"]] == [commits[4]]
+    assert set(found["sessions"]) >= {one["session"] for one in stored["sessions"][:1]}
+
+
+def test_a_damaged_memory_of_bisections_is_an_empty_one(project, perf):
+    commits = history(project, stepped(4, 2))
+    perf("bisect", commits[0], *ASK)
+    (project.root / ".perf" / "bisections.json").write_bytes(b"[{")
+    assert perf("bisect", commits[0], *ASK, "--quiet").out == f"{commits[2]}\n"
+
+
+def test_a_budget_ends_it_with_what_is_known(project, perf):
+    commits = history(project, stepped(40, 17, 0.05), noise=0.03)
+    said = perf("bisect", commits[0], *ASK, "--budget", "1500ms", code=None)
+    assert said.code in (0, 4)
+    if said.code == 4:
+        assert "budget" in said.out or "not shown" in said.out
+
+
+def test_without_ends_it_begins_before_the_step_of_the_history(project, perf):
+    commits = history(project, stepped(16, 9), noise=0.005)
+    perf("collect", *(commits[number] for number in (0, 1, 2, 4, 5, 6, 10, 11, 12, 13, 14, 15)), "-q")
+    found = json.loads(perf("bisect", *ASK, "--json").out)
+    assert [one["commit"] for one in found["named"]] == [commits[9]]
+    assert found["good"] in commits[:9]
+
+
+def test_suspects_are_listed_without_measuring(project, perf):
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    first = project.commit("one", **{"work.py": work(1.0), "README.md": "a"})
+    project.commit("documents", **{"README.md": "b"})
+    third = project.commit("a level", **{"work.py": work(1.5)})
+    said = perf("bisect", first, "--dry-run")
+    assert third[:10] in said.out and "documents" not in said.out
+    assert "1 suspect, 1 commit changes nothing" in said.out
+    rows = json.loads(perf("bisect", first, "--dry-run", "--json").out)["commits"]
+    assert [row["suspect"] for row in rows] == [False, True]
+    assert rows[1]["prior"] > 0.9 and sum(row["prior"] for row in rows) == pytest.approx(1)
+
+
+def test_an_unknown_metric_is_refused_with_those_that_there_are(project, perf):
+    commits = history(project, stepped(3, 1))
+    assert "no metric is called `cots`; did you mean `cost`?" in perf("bisect", commits[0], "-m", "cots", code=2).err

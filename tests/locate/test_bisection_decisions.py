@@ -1,0 +1,182 @@
+"""What a bisection believes and does next, against enumeration, and on simulated machines."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from perfvcs.locate import posterior
+from perfvcs.locate.decision import Rules, decide
+from perfvcs.locate.evidence import Evidence
+from perfvcs.locate.posterior import believe
+from perfvcs.locate.priors import MISLED, MISSED, Prior
+
+
+def even(last):
+    return Prior(last).weights
+
+
+def measured(levels, rng, spread=0.02):
+    """A function that adds a block of some commits of a range with these levels to the evidence."""
+
+    def block(evidence, step):
+        drift = rng.normal(0, 0.05)
+
+        def value(commit):
+            return levels[commit] + drift + rng.normal(0, spread)
+
+        if step.what == "confirm":
+            for _ in range(step.pairs):
+                evidence.add_step(step.commit, value(step.commit - 1), value(step.commit))
+        elif step.what == "pair":
+            evidence.add(value(0), value(len(levels) - 1))
+        else:
+            evidence.add(value(0), value(len(levels) - 1), step.commit, value(step.commit))
+
+    return block
+
+
+def search(levels, seed, *, broken=(), rules=None, exact=False, spread=0.02):
+    evidence, block = Evidence(len(levels) - 1, exact=exact), measured(levels, np.random.default_rng(seed), spread)
+    while (decision := decide(evidence, even(len(levels) - 1), rules)).step.what != "ended":
+        if decision.step.commit in broken or (decision.step.what == "confirm" and decision.step.commit - 1 in broken):
+            evidence.skipped.update({decision.step.commit, decision.step.commit - 1}.intersection(broken))
+        else:
+            block(evidence, decision.step)
+    return decision, evidence
+
+
+def step_at(commit, count=64, size=0.1):
+    return np.where(np.arange(count) >= commit, size, 0.0)
+
+
+def enumerated(found, weights):
+    """The probability of a jump at each commit, by adding up every path of levels along the commits."""
+    grid = posterior._levels()
+    jumps, count = posterior._jumps(), len(weights)
+    chances = 1 - np.exp(-posterior.JUMPS * weights / weights.sum())
+    total, at = 0.0, np.zeros(count)
+    start, end = (int(np.argmin(abs(grid - level))) for level in (0.0, 1.0))
+    emitted = {
+        commit: posterior._seen(mean / found.effect + 0.5, times, grid, found)
+        for commit, (mean, times) in found.candidates.items()
+    }
+    for places in itertools.product(range(len(grid)), repeat=count - 1):
+        path = (start, *places, end)
+        moves = [first != second for first, second in itertools.pairwise(path)]
+        if sum(moves) > 3:
+            continue  # too unlikely to matter
+        weight = 1.0
+        for number, (first, second) in enumerate(itertools.pairwise(path)):
+            stays = (1 - chances[number]) if first == second else 0.0
+            weight *= stays + chances[number] * jumps[first, second]
+        for commit, likely in emitted.items():
+            weight *= likely[path[commit]]
+        for commit, (mean, times) in found.steps.items():
+            weight *= posterior._stepped(mean / found.effect, times, grid, found)[path[commit - 1], path[commit]]
+        total += weight
+        at += weight * np.array(moves)
+    return at / total
+
+
+def test_the_belief_is_that_of_all_paths_of_levels():
+    evidence, rng = Evidence(4), np.random.default_rng(3)
+    for commit in (1, 2, 2, 3, 1):
+        evidence.add(*rng.normal([0.0, 0.05], 0.02), commit, rng.normal(0.05 if commit > 1 else 0.0, 0.02))
+    weights = np.array([0.2, 0.5, 0.1, 0.2])
+    found = evidence.summary()
+    assert believe(found, weights).jump == pytest.approx(enumerated(found, weights), abs=0.01)
+
+
+def test_a_pair_of_neighbours_counts_as_all_paths_say():
+    evidence, rng = Evidence(4), np.random.default_rng(4)
+    for commit in (1, 3):
+        evidence.add(*rng.normal([0.0, 0.05], 0.02), commit, rng.normal(0.05 if commit > 1 else 0.0, 0.02))
+    for _ in range(3):
+        evidence.add_step(2, *rng.normal([0.0, 0.05], 0.02))
+    weights = np.full(4, 0.25)
+    found = evidence.summary()
+    assert believe(found, weights).jump == pytest.approx(enumerated(found, weights), abs=0.01)
+
+
+@pytest.mark.parametrize("culprit", [1, 2, 31, 62, 63])
+def test_one_step_is_found_wherever_it_is(culprit):
+    decision, _ = search(step_at(culprit), culprit)
+    assert (decision.step.why, decision.named) == ("found", (culprit,))
+
+
+def test_two_steps_are_both_named():
+    decision, _ = search(step_at(20) + step_at(45), 1)
+    assert (decision.step.why, set(decision.named)) == ("found", {20, 45})
+
+
+def test_ends_that_do_not_differ_have_nothing_to_look_for():
+    decision, evidence = search(np.zeros(64), 5, spread=0.005)
+    assert decision.step.why == "equal"
+    assert not decision.proved and not decision.named
+    assert decision.interval[0] < 0 < decision.interval[1] and max(map(abs, decision.interval)) < 0.01
+    assert len(evidence.candidates) <= 2
+
+
+def test_a_difference_that_is_not_shown_is_not_looked_for():
+    decision, _ = search(np.zeros(64), 6, rules=Rules(least=0.001, most_pairs=20))
+    assert (decision.step.why, decision.named) == ("unproved", ())
+
+
+def test_a_good_end_that_is_worse_is_noticed():
+    decision, _ = search(step_at(20, size=-0.1), 7)
+    assert (decision.step.why, decision.named) == ("reversed", ())
+
+
+def test_commits_that_cannot_be_measured_leave_a_range_that_holds_the_culprit():
+    decision, evidence = search(step_at(30), 8, broken={29, 30, 31})
+    assert decision.step.why == "range"
+    assert 30 in decision.belief.range()
+    assert set(decision.belief.range()) <= set(range(28, 34))
+    assert evidence.skipped <= {29, 30, 31}
+
+
+def test_with_nothing_between_that_can_be_measured_all_are_in_question():
+    decision, evidence = search(step_at(2, 6), 9, broken=set(range(1, 5)))
+    assert decision.step.why == "range" and not decision.named
+    assert decision.belief.range() == [1, 2, 3, 4, 5]
+    assert evidence.skipped == {1, 2, 3, 4}
+
+
+def test_a_range_of_one_commit_needs_no_other_proof():
+    decision, evidence = search([0.0, 0.1], 10)
+    assert (decision.step.why, decision.named) == ("found", (1,))
+    assert not evidence.candidates
+
+
+def test_ten_thousand_commits_take_about_fourteen_builds():
+    decision, evidence = search(step_at(7001, 10_001), 11)
+    assert decision.named == (7001,)
+    assert len(evidence.candidates) <= 20
+
+
+def test_what_repeats_exactly_is_measured_once_each():
+    decision, evidence = search(step_at(40, size=0.001), 12, exact=True, spread=0.0, rules=Rules(least=0.0001))
+    assert decision.named == (40,)
+    assert len(evidence.pairs) <= 8 and len(evidence.steps[40]) <= 2
+    assert all(len(values) == 1 for values in evidence.candidates.values())
+
+
+def test_an_execution_that_was_disturbed_does_not_move_a_mean_far():
+    evidence = Evidence(2)
+    for number in range(20):
+        evidence.add(0.0 + number % 3 * 0.01, 0.1, 1, 0.1)
+    evidence.add(0.0, 3.0, 1, 0.1)
+    assert evidence.summary().effect == pytest.approx(0.09, abs=0.02)
+
+
+def test_no_prior_rules_a_commit_out():
+    weights = Prior(50, [number == 7 for number in range(50)], {0: 0.0, 10: 0.0, 20: 1.0, 30: 1.0, 40: 1.0}).weights(1.0)
+    assert weights.sum() == pytest.approx(1)
+    assert weights.min() >= 0.999 * MISSED * MISLED / 50
+    assert Prior(50, [False] * 50).weights(0.1) == pytest.approx(np.full(50, 1 / 50))
+
+
+def test_levels_that_were_stored_point_to_the_step_between_them():
+    weights = Prior(50, stored={place: 0.1 * (place >= 30) + 0.001 * (place % 3) for place in range(0, 51, 5)}).weights(0.1)
+    assert weights[25:30].sum() > 0.9
