@@ -47,6 +47,13 @@ class View(ABC, Generic[Data]):
     def render(self, data: Data) -> UIElement:
         """A bokeh layout of what was cut."""
 
+    def telling(self, data: Data) -> str | None:  # noqa: ARG002
+        """What a diagnostic has to say, in one sentence; empty where that is nothing, so that a page does not draw it unasked.
+
+        None where a view is drawn whatever it shows.
+        """
+        return None
+
     def text(self, data: Data, width: int) -> str | None:  # noqa: ARG002
         """The same in characters, in lines of at most ``width`` columns; None where it has no such form."""
         return None

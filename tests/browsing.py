@@ -15,13 +15,34 @@ from perfvcs import page
 from perfvcs.subject import Subject
 
 BROWSER = pytest.mark.needs("chromium", "chromedriver")
-LIMIT = 3_000_000
+LIMIT = 650_000
 
 
 def documents(html: str) -> list[dict[str, Any]]:
     """The bokeh documents of a page."""
-    packed = re.findall(r'<script type="application/gzip">([^<]*)</script>', html)
-    return [json.loads(gzip.decompress(base64.b64decode(text))) for text in packed]
+    found = re.search(r'<script type="application/gzip" id="figures">([^<]*)</script>', html)
+    return [] if found is None else drawn(found[1])
+
+
+def drawn(archive: str) -> list[dict[str, Any]]:
+    """The documents of an archive of figures, with the columns that they refer to."""
+    columns: list[Any] = []
+    documents = []
+
+    def column(found: dict[str, Any]) -> Any:
+        return columns[found["$"]] if found.keys() == {"$"} else found
+
+    lines = unpacked(archive).splitlines()
+    for own, document in zip(lines[::2], lines[1::2], strict=True):
+        columns += json.loads(own)
+        documents.append(json.loads(document, object_hook=column))
+    return documents
+
+
+def unpacked(text: str) -> str:
+    """What is compressed in a page: the first letter says how many bytes were added to fill the last five letters."""
+    content = base64.b85decode(text[1:].replace(",", "<"))
+    return gzip.decompress(content[: len(content) - int(text[0])]).decode()
 
 
 def views(html: str) -> list[str]:

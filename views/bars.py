@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from perfvcs.check import Change
 from perfvcs.drawing.bars.amounts import Column, Statistic, bars
 from perfvcs.drawing.bars.bar import Picture
 from perfvcs.drawing.canvas import BLUE, VERMILLION, stack
+from perfvcs.drawing.samples import DrawnUnit
 from perfvcs.drawing.units import (
     AGAIN,
     NOTHING,
@@ -41,10 +43,11 @@ SIDES = (("baseline", BLUE, "blank"), ("target", VERMILLION, "right_diagonal_lin
 
 
 class BarGroup(NamedTuple):
-    """Profiles that can be compared, and their metrics that come on one figure."""
+    """Profiles that can be compared, their metrics that come on one figure, and the verdicts on them."""
 
     profiles: BothSides
     metrics: list[str]
+    changes: Sequence[Change] = ()
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,9 @@ class Bars(View[list[BarGroup]]):
         groups = self._groups(profiles)
         pairs = [BarGroup(sides, mine) for mine in groups for sides in alike(subject, mine[0])]
         found = [group for group in pairs if self._several([*group.profiles[0], *group.profiles[1]], group.metrics)]
-        if kept := [group for group in found if valued(*group)]:
-            return kept
+        if kept := [group for group in found if valued(group.profiles, group.metrics)]:
+            changes = subject.report.changes if subject.report else []
+            return [group._replace(changes=_of(group, changes)) for group in kept]
         if not groups and not self.metrics:
             raise Unfit("`flow` draws what was measured over time")
         columns = " or ".join(filter(None, (self.by, self.stacked)))
@@ -115,13 +119,18 @@ class Bars(View[list[BarGroup]]):
         units = len({one.job.label for one, _ in known}) > 1 or any(several(one, metric) for one, metric in known)
         return any(found.get(column, units) for column in (self.by, self.stacked) if column)
 
-    def _draw(self, profiles: Sequence[Sequence[Profile]], mine: Sequence[str]) -> figure:
+    def _draw(self, profiles: Sequence[Sequence[Profile]], mine: Sequence[str], changes: Sequence[Change]) -> figure:
         sides = [[rows for metric in mine if (rows := rows_of(side, metric))] for side in profiles]
         looks = [look for look, side in zip(SIDES, sides, strict=True) if side]
         sides = [side for side in sides if side]
         sides, without = without_whole(sides) if {self.by, self.stacked} & {"unit", "uid"} else (sides, "")
         statistic = self._statistic(sides)
         found = bars(sides, self.by, self.stacked or None, statistic, self.top, PARTS)
+        verdicts = {(change.uid, change.size): change for change in changes}
+        compared = len(sides) == 2 and self.by == "unit" and not self.stacked and statistic == "median"
+        found = found.at(
+            {key: verdicts.get((key.uid, key.size)) for key in found.keys if isinstance(key, DrawnUnit)} if compared else {}
+        )
         jobs = {one.job for side in sides for rows in side for one in rows.executions}
         looks = looks if len(looks) > 1 else [("mean", BLUE, "blank")]
         picture = Picture(
@@ -140,3 +149,9 @@ class Bars(View[list[BarGroup]]):
         work = any(rows.profile.job.collector == RECORDER or rows.traced.any() for rows in every)
         several = self.by in ("execution", "session") and not self.stacked and any(len(rows.units) > 1 for rows in every)
         return "sum" if work or several else "median"
+
+
+def _of(group: BarGroup, changes: Sequence[Change]) -> list[Change]:
+    """The verdicts on what a group draws."""
+    series = {profile.job.key for side in group.profiles for profile in side}
+    return [change for change in changes if change.series in series and [change.metric] == group.metrics]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, source, stack, thin
-from perfvcs.drawing.samples import DrawnSample, DrawnUnit, samples
+from perfvcs.check import Change
+from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, seen, source, stack, thin
+from perfvcs.drawing.samples import Centre, DrawnSample, DrawnUnit, samples, stated
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
+from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
 from perfvcs.view import Unfit, View
@@ -23,7 +25,17 @@ if TYPE_CHECKING:
 LINES = 60  # more pairs than that are a grey wall
 
 
-SamplePair = tuple[DrawnSample | None, DrawnSample | None]  # of the baseline and of the target
+class SamplePair(NamedTuple):
+    """The samples of baseline and target, and the verdict on them where they are cut out for it."""
+
+    before: DrawnSample | None
+    after: DrawnSample | None
+    verdict: Change | None = None
+
+    def centre(self, *, newer: bool) -> Centre | None:
+        """The centre of a side, at the level that the verdict states."""
+        side = self.after if newer else self.before
+        return None if side is None or side.centre is None else side.centre.at(stated(self.verdict, newer=newer))
 
 
 @dataclass(frozen=True)
@@ -44,20 +56,25 @@ class Comparison(View[list[SamplePair]]):
                 sides.setdefault((sample.unit, sample.metric), ([], []))[side].append(sample)
         if not sides:
             raise Unfit("no row has a value")
-        return [_matching(before, after) for before, after in sides.values()]
+        verdict = subject.verdict if len(sides) == 1 else None
+        return [_matching(before, after, verdict) for before, after in sides.values()]
 
     def render(self, data: list[SamplePair]) -> UIElement:
         """One figure per unit and metric."""
-        return stack([self._draw(before, after) for before, after in data])
+        return stack([self._draw(pair) for pair in data])
 
-    def _draw(self, before: DrawnSample | None, after: DrawnSample | None) -> figure:
+    def _draw(self, pair: SamplePair) -> figure:
         import numpy as np
+
+        before, after, verdict = pair
 
         some = before or after
         assert some is not None
         magnitude = float(np.median(np.abs(np.concatenate([side.values for side in (before, after) if side]))))
         chosen = scale(magnitude, some.meaning.unit)
-        plot = canvas(_title(before, after), f"{metric_name(some.metric)} ({chosen.unit})".replace(" ()", ""), "", height=270)
+        plot = canvas(
+            _title(before, after, verdict), f"{metric_name(some.metric)} ({chosen.unit})".replace(" ()", ""), "", height=270
+        )
         from bokeh.models import FixedTicker, Range1d
 
         plot.y_range = Range1d(start=-0.55, end=1.55)
@@ -74,7 +91,7 @@ class Comparison(View[list[SamplePair]]):
             (0, after, "target", "square", VERMILLION),
         ):
             if side is not None:
-                drawn, mean = self._side(plot, side, y, chosen.factor, marker, colour)
+                drawn, mean = self._side(plot, side, pair.centre(newer=side is after), y, chosen.factor, marker, colour)
                 entries.append((f"{text} executions", drawn))
                 centres += mean
         entries.append(("mean, 99 % interval", centres))
@@ -84,7 +101,7 @@ class Comparison(View[list[SamplePair]]):
         return plot
 
     def _side(
-        self, plot: figure, sample: DrawnSample, y: int, factor: float, marker: str, colour: str
+        self, plot: figure, sample: DrawnSample, found: Centre | None, y: int, factor: float, marker: str, colour: str
     ) -> tuple[list[Any], list[Any]]:
         """Measurements faint, the executions' medians on top, the centre below them."""
         import numpy as np
@@ -107,7 +124,6 @@ class Comparison(View[list[SamplePair]]):
             data, Scatter(x="x", y="y", marker=marker, size=8, line_color=colour, fill_color=colour, fill_alpha=0.6)
         )
         hover(plot, [points], [("execution", "@name"), ("median" if drawn else "value", "@text")])
-        found = sample.centre
         if found is None:
             return [*drawn, points], []
         below = y - 0.33
@@ -142,13 +158,13 @@ class Comparison(View[list[SamplePair]]):
         return [plot.add_glyph(data, lines, level="underlay")]
 
 
-def _matching(before: list[DrawnSample], after: list[DrawnSample]) -> SamplePair:
+def _matching(before: list[DrawnSample], after: list[DrawnSample], verdict: Change | None) -> SamplePair:
     """The first pair of samples from the same environment; without one, the newest of each side."""
     for sample in after:
         for other in before:
             if sample.environment == other.environment:
-                return other, sample
-    return (before[-1] if before else None), (after[-1] if after else None)
+                return SamplePair(other, sample, verdict)
+    return SamplePair(before[-1] if before else None, after[-1] if after else None, verdict)
 
 
 def _jitter(count: int) -> NDArray[np.float64]:
@@ -158,10 +174,15 @@ def _jitter(count: int) -> NDArray[np.float64]:
     return np.asarray(2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1 if count > 1 else np.zeros(count), dtype=np.float64)
 
 
-def _title(before: DrawnSample | None, after: DrawnSample | None) -> str:
+def _title(before: DrawnSample | None, after: DrawnSample | None, verdict: Change | None) -> str:
     if before is None or after is None:
         return "only the target was measured" if before is None else "only the baseline was measured"
     counts = [len(side.medians[0]) for side in (before, after)]
     differs = "\nmeasured in different environments" if before.environment != after.environment else ""
     alone = "\none execution has no interval" if 1 in counts else ""
-    return f"{counts[0]} and {counts[1]} executions{differs}{alone}"
+    said = (
+        f"\n{seen(verdict)[0]} {change_text(verdict.effect, verdict.low, verdict.high)}"
+        if verdict and verdict.effect is not None
+        else ""
+    )
+    return f"{counts[0]} and {counts[1]} executions{said}{differs}{alone}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check.methods.counters import ASIDE
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
@@ -63,11 +63,25 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
             raise Unfit("there are no counters")
         return counters or units
 
+    def telling(self, data: dict[DrawnUnit, list[Part]]) -> str:
+        """Which clusters behave otherwise in the newer of two revisions."""
+        found = (cluster for mine in data.values() for cluster in self._compared(mine).clusters if cluster.regressed)
+        return "; ".join(f"the cluster of {metric_name(one.target)} is off by {100 * one.error:.0f} %" for one in found)
+
     def render(self, data: dict[DrawnUnit, list[Part]]) -> UIElement:
         """One figure per unit."""
         return stack([self._draw(unit, mine) for unit, mine in data.items()])
 
     def _draw(self, unit: DrawnUnit, mine: list[Part]) -> figure:
+        found, clusters, count, rows = self._compared(mine)
+        heading = f"{plain(unit.title)}\n{_summary(found, count, rows)}"
+        plot = canvas(heading, "distance (0: together, 1: unrelated)", "", tools="xpan,xwheel_zoom,reset,save")
+        if found.counters:
+            self._branches(plot, found, clusters)
+        return plot
+
+    def _compared(self, mine: list[Part]) -> _Compared:
+        """The clusters of the counters that all executions have."""
         from perfvcs.statistics.multivariate.counters import compare, structure
 
         everywhere = max(len(part.baseline) + len(part.target) for part in mine)
@@ -82,11 +96,7 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
             import numpy as np
 
             clusters = compare(old, np.concatenate(new), names, **options).clusters
-        heading = f"{plain(unit.title)}\n{_summary(found, len(names), sum(rows))}"
-        plot = canvas(heading, "distance (0: together, 1: unrelated)", "", tools="xpan,xwheel_zoom,reset,save")
-        if found.counters:
-            self._branches(plot, found, clusters)
-        return plot
+        return _Compared(found, clusters, len(names), sum(rows))
 
     def _branches(self, plot: figure, found: Structure, clusters: tuple[CounterCluster, ...]) -> None:
         from bokeh.models import FixedTicker, Range1d
@@ -149,6 +159,15 @@ def _is_compared(part: Part) -> bool:
     profile = (*part.baseline, *part.target)[0].profile
     whole = part.unit.whole and _is_counter(part) and part.metric not in ASIDE and "." not in part.metric
     return whole or not has_totals(profile.job, profile.metrics)
+
+
+class _Compared(NamedTuple):
+    """The tree of some counters, of two revisions their ``clusters``, how many ``counters`` there were, and how many ``rows`` of them."""
+
+    found: Structure
+    clusters: tuple[CounterCluster, ...]
+    counters: int
+    rows: int
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,11 @@ class Distribution(View[list[DrawnSample]]):
             raise Unfit(NOTHING)
         return found
 
+    def telling(self, data: list[DrawnSample]) -> str:
+        """The clusters of many values; one heap of them has nothing to say that its interval does not."""
+        found = ((sample, clusters(sample)) for sample in data if (sample.mark != REPEATED).sum() >= MANY)
+        return "; ".join(groups.text(sample.meaning.unit) for sample, groups in found if groups)
+
     def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""
         return stack([self._draw(sample) for sample in data])

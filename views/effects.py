@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from perfvcs.check import Change
 from perfvcs.drawing.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 ROW = 40  # pixels
 DELTA = 0.01
+FAR = 5.0  # times the largest change, beyond which intervals are cut
+NEAR = 0.5  # a share up to which they are not cut
+FEW = 24  # rows on a page with many other figures
+POINTS = 150  # of these weigh as much as one row
 WIDE = 72  # columns from which name, interval and numbers have room beside one another
 
 
@@ -44,6 +48,10 @@ class Effects(View[list[list[Change]]]):
         if not metrics:
             raise Unfit("no comparison has an effect to draw")
         return [[change for change in changes if change.metric == metric] for metric in metrics]
+
+    def bounded(self, *, points: int, both: bool) -> Self:  # noqa: ARG002
+        """With fewer rows."""
+        return replace(self, rows=min(self.rows, max(FEW, points // POINTS)))
 
     def render(self, data: list[list[Change]]) -> UIElement:
         """One figure per metric."""
@@ -167,10 +175,13 @@ def _reach(change: Change) -> float:
 
 
 def _edge(changes: Sequence[Change]) -> float:
-    """How far the axis reaches to both sides: all intervals, unless a few would squeeze all others into the middle."""
+    """How far the axis reaches to both sides: all intervals, unless a few, or such as rule nothing out, would squeeze the others."""
     reaches = sorted(_reach(change) for change in changes)
     usual = reaches[(3 * len(reaches)) // 4] if len(reaches) > 3 else reaches[-1]
-    return max(1.1 * min(reaches[-1], 4 * usual), 2.5 * max(change.delta or DELTA for change in changes), 0.02)
+    largest = max(abs(change.effect or 0.0) for change in changes)
+    return max(
+        1.1 * min(reaches[-1], 4 * usual, max(FAR * largest, NEAR)), 2.5 * max(change.delta or DELTA for change in changes), 0.02
+    )
 
 
 def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:

@@ -43,6 +43,10 @@ class Executions(View[list[DrawnSample]]):
             raise Unfit("no row has a value")
         return found
 
+    def telling(self, data: list[DrawnSample]) -> str | None:
+        """Nothing, where there is but one value: the table has it."""
+        return None if any(len(sample.values) > 1 for sample in data) else ""
+
     def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""
         return stack([self._draw(sample) for sample in data])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from perfvcs.drawing.canvas import plain, stack
-from perfvcs.drawing.flame.boxes import SAMPLES, Flame, draw, flames
+from perfvcs.drawing.flame.boxes import POINTS, SAMPLES, Flame, draw, flames
 from perfvcs.drawing.flame.stacks import StackGroup, Traces, repeats, traces
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
@@ -35,6 +35,10 @@ class Flamediff(View[dict[StackGroup, Traces]]):
 
     points: Count = 2500
     scope: ClassVar[Scope] = "stacks"
+
+    def bounded(self, *, points: int, both: bool) -> Self:
+        """With fewer boxes."""
+        return super().bounded(points=max(1, points // POINTS), both=both)
 
     def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
         """The groups with stacks of both revisions, taken in the same way."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from perfvcs.drawing.canvas import legend, stack
-from perfvcs.drawing.flame.boxes import Flame, draw, flames
+from perfvcs.drawing.flame.boxes import POINTS, Flame, draw, flames
 from perfvcs.drawing.flame.stacks import StackGroup, Traces, traces
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
@@ -26,6 +26,10 @@ class Flamegraph(View[dict[StackGroup, Traces]]):
 
     points: Count = 2500
     scope: ClassVar[Scope] = "stacks"
+
+    def bounded(self, *, points: int, both: bool) -> Self:
+        """With fewer boxes."""
+        return super().bounded(points=max(1, points // POINTS), both=both)
 
     def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
         """The groups with stacks of one revision, be it of two that were measured in different ways."""

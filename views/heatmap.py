@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from perfvcs.drawing.canvas import canvas, plain
 from perfvcs.drawing.heat import moments
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
 CELLS = 100_000
+FEWEST_COLUMNS = 60  # of a page with many figures
 FIGURES = 6  # of measurements by execution
 NARROW = 420  # pixels below which two revisions stand below one another
 
@@ -57,6 +58,10 @@ class Heatmap(View[list[Compared]]):
     def __post_init__(self) -> None:
         if self.rows * self.columns > CELLS:
             raise UsageError(f"heatmap: {self.rows:,} rows of {self.columns:,} columns: give at most {CELLS:,} cells")
+
+    def bounded(self, *, points: int, both: bool) -> Self:  # noqa: ARG002
+        """With fewer columns."""
+        return replace(self, columns=min(self.columns, max(FEWEST_COLUMNS, points // self.rows)))
 
     def cut(self, subject: Subject) -> list[Compared]:
         """What has several names over time, or what else the option ``by`` says."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.autocorrelation import Autocorrelation
 
 FEWEST_MEASUREMENTS = 10  # measurements of an execution, below which a coefficient says nothing
+STRONG = 0.3  # a coefficient that is worth a figure
 TOLD = 4  # coefficients in the title
 
 
@@ -48,6 +49,11 @@ class Lag(View[list[DrawnSample]]):
             raise Unfit(f"it draws executions of at least {FEWEST_MEASUREMENTS} measurements, not samples over time")
         return found
 
+    def telling(self, data: list[DrawnSample]) -> str:
+        """Whether a measurement depends on the one before it, and by how much."""
+        found = (self._found(sample)[2] for sample in data)
+        return "; ".join(said for one in found if one.n and abs(one.coefficients[0, 1]) > STRONG for said in _told(one))
+
     def render(self, data: list[DrawnSample]) -> UIElement:
         """Two figures per sample: the pairs, and the coefficients of all lags."""
         return stack([plot for sample in data for plot in self._draw(sample)])
@@ -55,13 +61,19 @@ class Lag(View[list[DrawnSample]]):
     def _draw(self, sample: DrawnSample) -> list[figure]:
         import numpy as np
 
-        order = np.lexsort((sample.iteration, sample.execution))
-        order = order[sample.mark[order] != REPEATED]
-        execution, values = sample.execution[order], sample.values[order]
-        found = _dependence(execution, values, self.lags)
+        order, execution, found = self._found(sample)
         pairs = _Pairs(sample, order, np.flatnonzero(execution[1:] == execution[:-1]))
         drawn = pairs.draw(self.points, _told(found))
         return [drawn, _correlogram(found)] if found.n else [drawn]
+
+    def _found(self, sample: DrawnSample) -> tuple[NDArray[np.int64], NDArray[np.int64], Autocorrelation]:
+        """The rows in their order, their executions, and how they depend on one another."""
+        import numpy as np
+
+        order = np.lexsort((sample.iteration, sample.execution))
+        order = order[sample.mark[order] != REPEATED]
+        execution = sample.execution[order]
+        return order, execution, _dependence(execution, sample.values[order], self.lags)
 
 
 @dataclass(frozen=True)

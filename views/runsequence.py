@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.drawing import order
 from perfvcs.drawing.canvas import (
     CYCLE,
     GREEN,
@@ -53,6 +54,10 @@ class Runsequence(View[list[DrawnSample]]):
             raise Unfit("no row has a value")
         return found
 
+    def telling(self, data: list[DrawnSample]) -> str:
+        """What the order of the values says."""
+        return "; ".join(said for sample in data for said in order.told(sample, clusters(sample)))
+
     def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""
         return stack([self._draw(sample) for sample in data])
@@ -61,8 +66,9 @@ class Runsequence(View[list[DrawnSample]]):
         import numpy as np
         from bokeh.models import BasicTickFormatter
 
-        order = np.lexsort((sample.iteration, sample.execution))
-        execution, iteration, values = sample.execution[order], sample.iteration[order], sample.values[order]
+        rows_in_order = np.lexsort((sample.iteration, sample.execution))
+        execution, iteration = sample.execution[rows_in_order], sample.iteration[rows_in_order]
+        values = sample.values[rows_in_order]
         drawn = thin(values, self.points)
         chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
         groups = clusters(sample)
@@ -88,11 +94,11 @@ class Runsequence(View[list[DrawnSample]]):
                 line_color=None,
                 level="underlay",
             )
-        repeated = (sample.mark[order] == REPEATED)[drawn]
+        repeated = (sample.mark[rows_in_order] == REPEATED)[drawn]
         entries: list[tuple[str, list[Any]]] = []
         kinds = [(~repeated, "measurements", MARKERS[0], CYCLE[0])]
         if groups:
-            labels = groups.labels[order][drawn]
+            labels = groups.labels[rows_in_order][drawn]
             kinds = [
                 (labels == label, f"in cluster {label + 1}", MARKERS[label], CYCLE[label]) for label in range(len(groups.centres))
             ]

@@ -119,6 +119,13 @@ def source(**columns: Any) -> ColumnDataSource:
     return ColumnDataSource({name: small(column) for name, column in columns.items()})
 
 
+def stepped(shares: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
+    """Shares of a whole in steps of ``2 ** -bits``: what no screen can tell apart compresses to half the size."""
+    import numpy as np
+
+    return np.ldexp(np.rint(np.ldexp(shares, bits)), -bits)
+
+
 def hover(plot: figure, renderers: Sequence[GlyphRenderer[Any]], lines: Sequence[tuple[str, str]]) -> None:
     """A tooltip; ``lines`` are pairs of the program's own words and ``@{column}``, whose text bokeh escapes."""
     from bokeh.models import HoverTool

@@ -14,7 +14,7 @@ from perfvcs.subject import Subject
 from perfvcs.summary import max_sizes
 from perfvcs.text.quantity import interval as interval_text
 from perfvcs.text.quantity import quantity
-from perfvcs.text.words import metric_rank
+from perfvcs.text.words import ambiguous, metric_rank
 from perfvcs.workloads import joined
 
 if TYPE_CHECKING:
@@ -60,6 +60,13 @@ class Centre:
     low: float | None
     high: float | None
     executions: int
+
+    def at(self, level: float | None) -> Centre:
+        """The same at the level that a verdict states, where there is one; ends move by as much."""
+        if level is None or not self.value:
+            return self
+        low, high = (None if end is None else level * end / self.value for end in (self.low, self.high))
+        return Centre(level, low, high, self.executions)
 
     def text(self, unit: str) -> str:
         """The centre with its unit, and the interval in percent of it."""
@@ -110,6 +117,13 @@ class DrawnSample:
     def centre(self) -> Centre | None:
         """The centre over executions; None without any."""
         return centre(self.medians[1])
+
+
+def stated(change: Change | None, *, newer: bool) -> float | None:
+    """The level of the target, or of the baseline, as a verdict states it; None where it states no effect."""
+    if change is None or change.effect is None:
+        return None
+    return change.target if newer else change.baseline
 
 
 def centre(medians: NDArray[np.float64]) -> Centre | None:
@@ -289,6 +303,36 @@ def samples(profiles: Sequence[Profile], *, whole: bool = False) -> list[DrawnSa
     ask for the same, as are the cuts that ``parts`` shares; a profile is never changed once it is made.
     """
     return list(_sampled(tuple(map(_Same, profiles)), whole=whole))
+
+
+Key = tuple[str, str, float | None]  # of a benchmark, as people read it: job, unit and size
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Names of the benchmarks of a subject: the collector is told where several measured what has one name."""
+
+    several: set[Key]
+    collectors: Mapping[str, str]
+
+    @classmethod
+    def of(cls, subject: Subject) -> Naming:
+        """The names that are needed for these profiles."""
+        profiles = [*subject.baseline, *subject.target]
+        units = [unit for whole in (False, True) for cuts in _cut(tuple(map(_Same, profiles)), whole=whole) for unit in cuts]
+        several = ambiguous(((unit.job, unit.uid, unit.size), unit.collector) for unit in units)
+        return cls(several, {profile.job.key: profile.job.collector for profile in profiles})
+
+    def unit(self, unit: DrawnUnit) -> Key:
+        """The name of a unit."""
+        return self._key((unit.job, unit.uid, unit.size), unit.collector)
+
+    def change(self, change: Change) -> Key:
+        """The name of what a verdict is on."""
+        return self._key((change.job, change.uid, change.size), self.collectors.get(change.series, ""))
+
+    def _key(self, key: Key, collector: str) -> Key:
+        return (f"{key[0]} ({collector})", *key[1:]) if collector and key in self.several else key
 
 
 class _Same:

@@ -7,11 +7,11 @@ import hashlib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perfvcs.page.choice import choose, nothing
 from perfvcs.page.facts import facts, warnings
-from perfvcs.page.packing import Backend
+from perfvcs.page.packing import LETTERS, Backend, compressed
 from perfvcs.page.sections import draw
 from perfvcs.page.table import overview
 from perfvcs.subject import Subject
@@ -20,6 +20,10 @@ from perfvcs.text.characters import shorten, written
 if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
+
+ROOM = 178_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
+ROW, FOLDED = 900, 130  # characters of a row, and of one that is compressed
+PLAIN = 20  # rows of a table that stand in the page as they are; more are compressed
 
 
 def render(
@@ -36,20 +40,31 @@ def render(
 
     Raises UsageError as ``choice.choose`` does.
     """
+    from markupsafe import Markup
+
     chosen = choose(subject, view, options)
     told = overview(subject)
     listed = [one.view.table(one.data) for one in chosen]
-    drawing = draw(subject, [one for one, own in zip(chosen, listed, strict=True) if own is None], told, backend)
-    tables = [own for own in listed if own is not None] or ([told.table()] if told else [])
+    drawn = [one for one, own in zip(chosen, listed, strict=True) if own is None]
+    table = next((own for own in listed if own is not None), told.table() if told else None)
+    drawing = draw(subject, drawn, told, backend, asked=view is not None, room=_room(len(table.rows) if table else 0))
     words = [] if drawing.sections or chosen else [nothing(subject)]
     bokeh, template = _bokeh() if drawing.sections else "", _template()
-    script = str(template.module.loader()) + _file("listing.js")  # type: ignore[attr-defined]  # a macro of the template
+    macros: Any = template.module
+    script = str(macros.loader(Markup(LETTERS.decode()))) + _file("listing.js")
+    folded = compressed(str(macros.rows(table, table.rows[PLAIN:], drawing.anchors))) if table and table.rows[PLAIN:] else ""
     return template.render(
         title=shorten(subject.title, 160) or "perfvcs", full_title=shorten(subject.title, 10_000) or "perfvcs", facts=facts(subject),
-        warnings=warnings(subject), table=tables[0] if tables else None, sections=list(drawing.sections.values()), anchors=drawing.anchors,
-        notes=[*subject.notes, *drawing.notes], words=words, links=links, policy=_policy(bokeh, script), bokeh=_verbatim(bokeh),
-        script=_verbatim(script),
+        warnings=warnings(subject), table=table, plain=PLAIN, folded=folded,
+        sections=list(drawing.sections.values()), anchors=drawing.anchors,
+        notes=[*subject.notes, *drawing.notes], words=words, links=links, policy=_policy(bokeh, script),
+        bokeh=_packed(bokeh) if bokeh else "", figures=drawing.archive.text(), script=_verbatim(script),
     )  # fmt: skip
+
+
+def _room(rows: int) -> int:
+    """Characters that a table of so many rows leaves to the figures."""
+    return max(0, ROOM - ROW * min(rows, PLAIN) - FOLDED * max(0, rows - PLAIN))
 
 
 @cache
@@ -59,6 +74,11 @@ def _bokeh() -> str:
 
     resources = Resources(mode="inline", components=["bokeh"], log_level="error")
     return "\n".join(resources.js_raw).replace("\r\n", "\n")
+
+
+@cache
+def _packed(bokeh: str) -> str:
+    return compressed(bokeh)
 
 
 @cache

@@ -1,5 +1,6 @@
 "use strict";
-// Tables that can be sorted by their headings and searched; without this script they are as they were written.
+// Tables that can be sorted by their headings and searched; without this script they are as they were written. Rows that are folded, since
+// there are many, come with a button, and before the table is sorted or searched.
 (() => {
   const collator = new Intl.Collator(undefined, {numeric: true});
   const made = (tag, attributes = {}, ...inside) => {
@@ -8,18 +9,36 @@
     return element;
   };
   document.querySelectorAll("table.listing").forEach(table => {
-    const body = table.tBodies[0], rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
-    const titles = heads.map(head => head.textContent);
-    const texts = rows.map(row => (row.textContent + " " + row.cells[0].title).toLowerCase());
+    const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells], folded = table.parentElement.querySelector(".folded");
+    const titles = heads.map(head => head.textContent), count = Number(table.dataset.rows);
     const said = made("output", {className: "quiet"}), choice = made("select");
-    let shown = {column: -1, down: false};
+    const more = made("button", {type: "button", textContent: "Show all " + count.toLocaleString("en") + " rows"});
+    let rows = [...body.rows], texts = [], shown = {column: -1, down: false};
+    const index = () => { texts = rows.map(row => (row.textContent + " " + row.cells[0].title).toLowerCase()); };
+    let unfolding;
+    const whole = () => unfolding ??= (async () => {
+      if (folded) {
+        body.insertAdjacentHTML("beforeend", await unpack(folded));
+        rows = [...body.rows];
+        more.remove();
+      }
+      index();
+    })();
+    more.addEventListener("click", whole);
+    if (folded) table.after(made("p", {className: "tools"}, more));
     const key = (row, column) => {
       const cell = row.cells[column], order = cell.dataset.order;
       return order !== undefined ? Number(order) : cell.textContent.trim();
     };
     const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : collator.compare(a, b);
-    const sort = (column, down) => {
+    const sort = async (column, down) => {
       shown = {column, down};
+      heads.forEach((head, number) => {
+        if (number === column) head.ariaSort = down ? "descending" : "ascending";
+        else head.removeAttribute("aria-sort");
+      });
+      choice.value = [column, down].join();
+      if (folded) await whole();
       const keys = new Map(rows.map(row => [row, column < 0 ? 0 : key(row, column)]));
       const sign = down ? -1 : 1;
       const ordered = rows.slice().sort((a, b) => {
@@ -27,11 +46,6 @@
         return first === "" || second === "" ? (first === "") - (second === "") : sign * compare(first, second);
       });
       body.append(...ordered);
-      heads.forEach((head, number) => {
-        if (number === column) head.ariaSort = down ? "descending" : "ascending";
-        else head.removeAttribute("aria-sort");
-      });
-      choice.value = [column, down].join();
     };
     heads.forEach((head, column) => {
       const button = made("button", {type: "button"}, ...head.childNodes);
@@ -47,17 +61,19 @@
       sort(Number(column), down === "true");
     });
     const field = made("input", {type: "search", placeholder: "names, metrics or verdicts"});
-    field.addEventListener("input", () => {
+    const filter = () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      let count = 0;
+      let kept = 0;
       rows.forEach((row, number) => {
         row.hidden = !words.every(word => texts[number].includes(word));
-        count += !row.hidden;
+        kept += !row.hidden;
       });
-      said.textContent = words.length ? count.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " rows" : "";
-    });
+      said.textContent = words.length ? kept.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " rows" : "";
+    };
+    if (!folded) index();
+    field.addEventListener("input", folded ? () => whole().then(filter) : filter);
     const tools = made("p", {className: "tools"}, made("label", {className: "order"}, "Sort ", choice));
-    if (rows.length > 4) tools.prepend(made("label", undefined, "Filter ", field), said);
+    if (count > 4) tools.prepend(made("label", undefined, "Filter ", field), said);
     (table.closest(".scroll") ?? table).before(tools);
   });
 })();

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import get_args
 
-from perfvcs.drawing.tables.listing import Key
+from perfvcs.drawing.samples import Key
 from perfvcs.page.choice import Drawable, fitted
-from perfvcs.page.packing import Backend, pack
+from perfvcs.page.packing import Backend, FigureArchive
 from perfvcs.page.pieces import PagePiece, pieces
 from perfvcs.page.table import PageTable
 from perfvcs.subject import Subject
@@ -20,6 +21,9 @@ from perfvcs.text.words import FIRST, metric_name
 from perfvcs.view import Scope
 
 FIGURES = 40  # in one page: one costs some 40 ms to make, and its reader the time to look
+MISSES = 3  # pieces that have no room, after which no smaller one is looked for
+LABEL = 400  # characters around a figure
+ASKED = 2_000_000  # characters of all figures of a view that was asked for
 POINTS = 80_000  # in all figures of a page
 OPEN = 3  # sections that are open at first
 BOTH = 5  # sections with figures on both kinds of axes, which take twice as long to make
@@ -27,21 +31,21 @@ BOTH = 5  # sections with figures on both kinds of axes, which take twice as lon
 
 @dataclass(frozen=True)
 class Figure:
-    """One place for a figure: ``packed`` is bokeh's document, JSON, gzip, base64; ``label`` says in words what is drawn."""
+    """One place for a figure; ``label`` says in words what is drawn."""
 
     id: str
     view: str
     label: str
     height: int
-    packed: str
 
 
 @dataclass(frozen=True)
 class FigureBlock:
-    """The figures of one metric."""
+    """The figures of one metric, and what diagnostics among them have to say."""
 
     heading: str
     figures: list[Figure]
+    remarks: list[str]
 
 
 @dataclass
@@ -60,37 +64,51 @@ class Section:
 class PageFigures:
     """All figures of a page, the anchor of every benchmark that has one, and what was left out in words.
 
-    ``told`` is what the page's table says of each benchmark, which the figures' alternative texts repeat.
+    ``told`` is what the page's table says of each benchmark, which the figures' alternative texts repeat; ``asked`` is as in ``draw``.
     """
 
+    archive: FigureArchive
     told: PageTable | None = None
+    asked: bool = False
     sections: dict[str, Section] = field(default_factory=dict)
     anchors: dict[Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     figures: int = 0
     plots: int = 0
 
-    def block(self, piece: PagePiece, drawables: Iterable[Drawable], points: int, backend: Backend) -> None:
-        """Draw one piece with all views that fit it; of a metric that is folded with the first of them."""
-        found = iter(drawables)
-        if (first := next(found, None)) is None:
-            return
-        name = shorten(piece.section, 120)
-        section = self.sections.setdefault(
-            piece.section, Section(f"s{len(self.sections) + 1}", name, shorten(piece.section, 1000), len(self.sections) < OPEN)
+    def block(self, piece: PagePiece, drawables: Iterable[Drawable], points: int, room: int) -> bool:
+        """Draw one piece with all views that fit it; of a metric that is folded with the first of them. False: there is no room for it.
+
+        Of diagnostics, unless ``asked`` for, only those that have something to say.
+        """
+        found = ((one, said) for one in drawables if (said := None if self.asked else one.view.telling(one.data)) != "")
+        known = self.sections.get(piece.section)
+        folded = (
+            piece.metric not in FIRST and piece.scope != "stacks" and not piece.changed and known is not None and known.blocks
         )
+        block, complete = FigureBlock(metric_name(piece.metric), [], []), True
+        for (name, view, data), said in islice(found, 1 if folded else None):
+            both = len(self.sections) + (known is None) <= BOTH
+            layout, number = view.bounded(points=points, both=both).render(data), f"f{self.figures + 1}"
+            plots = self.archive.add(layout, number, room - LABEL * self.figures if self.figures else None)
+            complete = complete and plots > 0
+            if plots:
+                self.figures, self.plots = self.figures + 1, self.plots + plots
+                label = self._label(piece, name, type(view).__module__)
+                block.figures.append(Figure(number, name, label, int(getattr(layout, "height", None) or 0)))
+                block.remarks.extend([said] if said else [])
+        if block.figures:
+            section = known or self._section(piece)
+            (section.rest if folded else section.blocks).append(block)
+        return complete
+
+    def _section(self, piece: PagePiece) -> Section:
+        """A new section, with a name that others can be sent to."""
+        name, count = shorten(piece.section, 120), len(self.sections)
+        section = self.sections[piece.section] = Section(f"s{count + 1}", name, shorten(piece.section, 1000), count < OPEN)
         if piece.key is not None:
             self.anchors.setdefault(piece.key, section.anchor)
-        folded = piece.metric not in FIRST and piece.scope != "stacks" and len(section.blocks) >= 1
-        figures = []
-        for name, view, data in [first] if folded else [first, *found]:
-            self.figures += 1
-            layout = view.bounded(points=points, both=len(self.sections) <= BOTH).render(data)
-            packed = pack(layout, f"f{self.figures}", backend)
-            self.plots += packed.plots
-            label = self._label(piece, name, type(view).__module__)
-            figures.append(Figure(f"f{self.figures}", name, label, int(getattr(layout, "height", None) or 0), packed.text))
-        (section.rest if folded else section.blocks).append(FigureBlock(metric_name(piece.metric), figures))
+        return section
 
     def _label(self, piece: PagePiece, name: str, module: str) -> str:
         """What a figure shows, in words: whose, what its numbers are, and how it is to be read."""
@@ -100,29 +118,34 @@ class PageFigures:
         return f"{whose}: {numbers}. {about}" if numbers else f"{whose}. {about}"
 
 
-def draw(subject: Subject, chosen: Sequence[Drawable], told: PageTable | None = None, backend: Backend = "canvas") -> PageFigures:
+def draw(
+    subject: Subject, chosen: Sequence[Drawable], told: PageTable | None = None, backend: Backend = "canvas", *, asked: bool = False,
+    room: int = ASKED,
+) -> PageFigures:  # fmt: skip
     """The figures of a subject by these views, so many as a page can hold; ``backend`` is what bokeh draws with.
 
+    ``asked``: somebody has named the views, which are then drawn whatever they have to say; otherwise they have ``room`` characters.
     Each view draws the pieces of its scope; the whole subject where no view draws any piece.
     """
+    room = max(room, ASKED) if asked else room
     by_scope: dict[Scope, list[Drawable]] = {}
     for one in chosen:
         by_scope.setdefault(one.view.scope, []).append(one)
     cut = [piece for piece in pieces(subject, curves="sizes" in by_scope) if piece.scope in by_scope] if chosen else []
-    found, left_out, points = PageFigures(told), 0, _points(len(cut) * len(chosen))
+    found, left_out, points = PageFigures(FigureArchive(backend), told, asked), Counter[bool](), _points(len(cut) * len(chosen))
     for piece in cut:
-        if found.plots < FIGURES:
+        if found.plots < FIGURES and left_out[False] < MISSES:
             narrowed = piece.narrow()
             suited = (fitted(narrowed, {one.name: one.view}) for one in by_scope[piece.scope])
-            found.block(piece, chain.from_iterable(suited), points, backend)
+            left_out[found.block(piece, chain.from_iterable(suited), points, room)] += 1
         else:
-            left_out += 1
-    if left_out:
-        found.notes.append(f"{left_out:,} more pairs of benchmark and metric are not drawn, to keep this page small.")
+            left_out[False] += 1
+    if left_out[False]:
+        found.notes.append(f"{left_out[False]:,} more pairs of benchmark and metric are not drawn, to keep this page small.")
     if not found.sections:
         for scope in sorted(by_scope, key=get_args(Scope).index):
             whole = PagePiece(subject.title, None, "", partial(replace, subject), scope)
-            found.block(whole, by_scope[scope], _points(len(by_scope) * len(chosen)), backend)
+            found.block(whole, by_scope[scope], _points(len(by_scope) * len(chosen)), room)
     return found
 
 

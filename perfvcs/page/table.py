@@ -13,8 +13,8 @@ from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.commits.chart import environments
 from perfvcs.drawing.commits.steps import latest
 from perfvcs.drawing.curves.sides import growth, sized
-from perfvcs.drawing.samples import samples
-from perfvcs.drawing.tables.listing import Column, Key, Listing, TableCell, TableRow, title
+from perfvcs.drawing.samples import Key, Naming, samples
+from perfvcs.drawing.tables.listing import Column, Listing, TableCell, TableRow, title
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject
 from perfvcs.text.characters import shorten
@@ -69,7 +69,7 @@ class PageTable:
 def overview(subject: Subject) -> PageTable | None:
     """The table that goes with a subject: verdicts, the history's newest state, or the centres of one revision."""
     if subject.report is not None:
-        return _verdicts(subject.report)
+        return _verdicts(subject.report, Naming.of(subject))
     if subject.history:
         return _newest(subject.history)
     return _centres(subject.target or subject.baseline)
@@ -82,10 +82,10 @@ def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None
     return TableCell(said, "\n".join(cell.finding for cell in told.values() if cell.finding)) if told else None
 
 
-def _verdicts(report: Report) -> PageTable:
+def _verdicts(report: Report, names: Naming) -> PageTable:
     cells: dict[tuple[Key, str], dict[str, TableCell]] = {}
     for change in report.changes:
-        cells.setdefault(((change.job, change.uid, change.size), ""), {}).setdefault(change.metric, _verdict(change))
+        cells.setdefault((names.change(change), ""), {}).setdefault(change.metric, _verdict(change))
     counts = Counter(seen(change)[0] for change in report.changes)
     caption = ", ".join(
         tallied([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in SEEN.items() if counts[word]
@@ -127,6 +127,7 @@ def _newest(history: Sequence[Series]) -> PageTable:
 def _centres(profiles: Sequence[Profile]) -> PageTable | None:
     cells: dict[tuple[Key, str], dict[str, TableCell]] = {}
     environments = {profile.environment.fingerprint for profile in profiles}
+    names = Naming.of(Subject("", profiles))
     for sample in samples(profiles):
         found = sample.centre
         if sample.meaning.better != "none" and found is not None:
@@ -136,7 +137,7 @@ def _centres(profiles: Sequence[Profile]) -> PageTable | None:
             detail = growth(sample) if sized(sample) else detail
             place = shorten(sample.environment, 24) if len(environments) > 1 else ""
             cell = TableCell(quantity(found.value, sample.meaning.unit), detail, value=found.value)
-            cells.setdefault(((sample.unit.job, sample.unit.uid, sample.unit.size), place), {}).setdefault(sample.metric, cell)
+            cells.setdefault((names.unit(sample.unit), place), {}).setdefault(sample.metric, cell)
     positive = all(cell.value is None or cell.value > 0 for named in cells.values() for cell in named.values())
     mean = "Geometric mean" if positive else "Mean (geometric where all values are above 0)"
     caption = f"{mean} of the executions' medians, with its 99 % interval"

@@ -14,6 +14,7 @@ COUNTS = ("", "1", "count")
 PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UNIT = 24  # characters of a unit
+HUGE = 1e7  # percent from which on only their power of ten is of interest
 
 
 @dataclass(frozen=True)
@@ -87,16 +88,19 @@ def _short(unit: str) -> str:
 
 
 def percent(effect: float) -> str:
-    """A relative change with its sign; two significant digits below 1 %, one decimal up to 100 %.
+    """A relative change with its sign; two significant digits below 1 %, one decimal up to 100 %, a power of ten from 10,000,000 % on.
 
-    >>> percent(0.0241), percent(-0.00052), percent(12.5), percent(0.0)
-    ('+2.4 %', '-0.052 %', '+1,250 %', '0 %')
+    >>> percent(0.0241), percent(-0.00052), percent(12.5), percent(0.0), percent(5.47e13)
+    ('+2.4 %', '-0.052 %', '+1,250 %', '0 %', '+5e15 %')
     """
     if not math.isfinite(effect):
         return f"{effect} %"
     value = 100 * effect
     if abs(value) < 0.005:
         return "0 %"
+    if abs(value) >= HUGE:
+        digit, _, power = f"{value:+.0e}".partition("e")
+        return f"{digit}e{int(power)} %"
     if abs(value) >= 100:
         return f"{value:+,.0f} %"
     return f"{value:+.1f} %" if abs(value) >= 1 else f"{value:+.2g} %"

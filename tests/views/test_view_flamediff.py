@@ -70,8 +70,8 @@ def test_samples_are_coloured_by_their_share_and_chance_is_grey() -> None:
 def test_boxes_are_as_wide_as_in_the_target_and_the_baseline_stands_by() -> None:
     (plot,) = drawn(pair(BEFORE, AFTER))
     rows = boxes(plot)
-    assert rows["f"]["right"] - rows["f"]["left"] == pytest.approx(0.6) and "widths: the target's" in plot.title.text
-    assert rows["f"]["other_right"] - rows["f"]["other_left"] == pytest.approx(0.4)
+    assert rows["f"]["right"] - rows["f"]["left"] == pytest.approx(0.6, abs=2**-15) and "widths: the target's" in plot.title.text
+    assert rows["f"]["other_right"] - rows["f"]["other_left"] == pytest.approx(0.4, abs=2**-15)
     assert rows["gone"]["left"] == rows["gone"]["right"] and rows["new"]["other_left"] == rows["new"]["other_right"]
     assert plot.tags == ["samples", "target", "baseline"]
 
@@ -217,7 +217,7 @@ def test_widths_turn_to_the_baseline_and_back(browser: Any, tmp_path: Path) -> N
     assert opened.run(f"{button}.textContent") == "widths of the target" and opened.said == "20.0 % → 0.0 % with what it calls"
     names, left, right = (opened.column(name) for name in ("name", "left", "right"))
     wide = {name: round(end - start, 6) for name, start, end in zip(names, left, right, strict=True)}
-    assert wide["▼ gone"] == pytest.approx(0.2) and wide["▲ new"] == 0
+    assert wide["▼ gone"] == pytest.approx(0.2, abs=2**-15) and wide["▲ new"] == 0
     assert opened.run('Bokeh.documents[0].roots()[0].title.text.includes("widths: the baseline\'s")')
     opened.run(f"{button}.click()")
     assert opened.column("left")[2] == 0 and opened.run(f"{button}.textContent") == "widths of the baseline"

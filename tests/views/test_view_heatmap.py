@@ -216,7 +216,7 @@ def test_measurements_by_execution_have_a_row_each_and_say_how_far_they_reach() 
     table = Resources(["sort"], [0] * 6, [0, 0, 0, 1, 1, 1], iteration=[0, 1, 2, 0, 1, 2], metrics={**values})
     (plot,) = drawn(Subject("x", [sample_profile(resources=table)]), by="execution")
     assert rows(plot) == ["1", "2"] and plot.yaxis[0].axis_label == "execution" and plot.xaxis[0].axis_label == "measurement"
-    assert [box["shade"] for box in boxes(plot)] == pytest.approx([0, 0.2, 0.4, 0, 0, 1])
+    assert [box["shade"] for box in boxes(plot)] == pytest.approx([0, 0.2, 0.4, 0, 0, 1], abs=2**-9)
     assert boxes(plot)[5]["at"] == "measurement 3" and boxes(plot)[5]["text"] == "15 ms"
     assert "colours from 10 ms to 15 ms, +50.0 %" in title(plot) and (plot.x_range.start, plot.x_range.end) == (0.5, 3.5)
 

@@ -158,9 +158,11 @@ def test_an_option_out_of_range_is_refused() -> None:
         plugins.build("views", "lag", {"lags": 0}, "--set")
 
 
-def test_the_page_draws_it_beside_the_run_sequence() -> None:
-    html = render(Subject("x", [profile(noisy(3, 20))]))
-    assert html.count('data-view="lag"') == html.count('data-view="runsequence"') == 1
+def test_a_page_draws_it_where_a_measurement_depends_on_the_one_before() -> None:
+    walk = np.cumsum(noisy(3, 20) - noisy(3, 20).mean(), axis=1) + 10
+    assert 'data-view="lag"' not in render(Subject("x", [profile(noisy(3, 20))]))
+    html = render(Subject("x", [profile(walk)]))
+    assert html.count('data-view="lag"') == 1 and "a measurement depends on those before it" in html
 
 
 def test_clusters_are_told_by_all_three_views_with_markers_of_their_own() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from perfvcs.drawing.samples import CONFIDENCE, Centre, DrawnUnit, centre
+from perfvcs.check import Change
+from perfvcs.drawing.samples import CONFIDENCE, Centre, DrawnUnit, centre, stated
 from perfvcs.drawing.units import UnitRows
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name
@@ -71,7 +72,7 @@ class BarAmounts:
     """Bars by their ``keys``, each side's ``centres`` (None where it has nothing) and how many ``rows`` are under each.
 
     Divided ones have ``parts``, and per side the means of these, of the shape (bars, parts). ``rest``: how many keys the last bar, and
-    how many parts the last part, stand for.
+    how many parts the last part, stand for. ``changes`` are the verdicts on the bars of two revisions, None where there is none.
     """
 
     keys: list[Hashable]
@@ -80,6 +81,16 @@ class BarAmounts:
     parts: list[Hashable]
     means: list[Floats]
     rest: tuple[int, int]
+    changes: list[Change | None] = field(default_factory=list)
+
+    def at(self, verdicts: Mapping[Hashable, Change | None]) -> BarAmounts:
+        """The bars of two revisions at the levels that the verdicts state, so that all numbers of a page agree."""
+        changes = [verdicts.get(key) for key in self.keys]
+        sides = [
+            [one and one.at(stated(change, newer=bool(newer))) for one, change in zip(side, changes, strict=True)]
+            for newer, side in enumerate(self.centres)
+        ]
+        return replace(self, centres=sides, changes=changes)
 
 
 def bars(

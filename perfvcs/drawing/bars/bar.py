@@ -198,5 +198,8 @@ class Picture:
             return ones[0].text(self.unit) if ones[0] else ""
         before, after = ones
         texts = [quantity(one.value, self.unit) if one else "–" for one in ones]
+        change = self.found.changes[row] if self.found.changes else None
+        if change is not None and change.effect is not None:
+            return f"{texts[0]} → {texts[1]}, {percent(change.effect)}"
         moved = f", {percent(after.value / before.value - 1)}" if before and after and before.value > 0 else ""
         return f"{texts[0]} → {texts[1]}{moved}"

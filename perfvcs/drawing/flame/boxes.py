@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import FONT, HOVER, INK, canvas, hover, plain, source
+from perfvcs.drawing.canvas import FONT, HOVER, INK, canvas, hover, plain, source, stepped
 from perfvcs.drawing.flame.stacks import FrameTree, StackGroup, Traces, spans, split, tree, widest
 from perfvcs.profile import Metric
 from perfvcs.subject import Subject
@@ -24,6 +24,8 @@ ROW = 18  # pixels
 LETTER = 6.4  # pixels of one, on average
 WIDTH = 1200  # pixels of a figure, until the page knows better
 LEAST_SHARE = 0.0005  # of all: half a pixel on a wide screen
+BITS = 16  # of an edge's place: a sixtieth of a pixel on a wide screen
+POINTS = 2  # of other figures weigh as much as one box with its texts
 METRICS = 4  # of one group of profiles
 BLACK = "#101010"
 SAMPLES = "samples"  # the metric that is drawn by chance: how often a stack was seen
@@ -130,7 +132,7 @@ def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[s
     found, kept = flame.tree, flame.kept
     signs = columns.get("sign") or [""] * len(kept)
     names = [f"{sign}{plain(name, 160)}" for sign, (name, _) in zip(signs, flame.parts, strict=True)]
-    left, right = (edge[kept] for edge in spans(found, found.shares[:, sides[0]]))
+    left, right = (stepped(edge[kept], BITS) for edge in spans(found, found.shares[:, sides[0]]))
     widths = ((right - left) * WIDTH / LETTER).tolist()
     depth = found.depth[kept].astype(float)
     data: dict[str, Any] = {
@@ -141,7 +143,7 @@ def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[s
         "total": flame.amounts(found.total), "own": flame.amounts(found.own),
     }  # fmt: skip
     if len(sides) > 1:
-        data["other_left"], data["other_right"] = (edge[kept] for edge in spans(found, found.shares[:, sides[1]]))
+        data["other_left"], data["other_right"] = (stepped(edge[kept], BITS) for edge in spans(found, found.shares[:, sides[1]]))
     return source(**data, **{name: column for name, column in columns.items() if name != "sign"})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import FONT, MUTED, canvas, hover, plain, source
+from perfvcs.drawing.canvas import FONT, MUTED, canvas, hover, plain, source, stepped
 from perfvcs.drawing.heat.shades import Scheme, words
 from perfvcs.drawing.heat.sheet import Panel, Sheet, limits
 from perfvcs.text.columns import wrapped
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROW = 17  # pixels
+BITS = 9  # of a shade: colours come in 256 steps
 TITLE = 32  # characters of a line beside the names of rows, on a telephone
 NAME, RANGE = 22, 20  # characters of a row's name and of its range
 
@@ -27,7 +28,7 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     import numpy as np
     from bokeh.models import BasicTicker, BasicTickFormatter, FixedTicker, Range1d
 
-    shades = colours.shades(panel.cells.mean)
+    shades = stepped(colours.shades(panel.cells.mean), BITS)
     row, column = np.nonzero(np.isfinite(shades))
     edges = panel.columns.edges
     beside = [one.columns.edges for one in (sheet.panels if sheet.linked else [panel])]

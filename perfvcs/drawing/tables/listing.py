@@ -10,14 +10,13 @@ from perfvcs.check.change import WORDS
 from perfvcs.check.text import found_in
 from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.curves.sides import growth, sized
-from perfvcs.drawing.samples import DrawnSample, DrawnUnit, samples
+from perfvcs.drawing.samples import DrawnSample, DrawnUnit, Key, samples
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import ambiguous, metric_name, metric_rank
 
-Key = tuple[str, str, float | None]
 NAME = 64  # characters of a benchmark's name where it stands in full elsewhere
 REASON = 300  # characters of a reason
 

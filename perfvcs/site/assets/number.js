@@ -47,6 +47,7 @@ perf.number = (() => {
     if (!Number.isFinite(effect)) return `${effect} %`;
     const value = 100 * effect, size = Math.abs(value), sign = value > 0 ? "+" : "";
     if (size < 0.005) return "0 %";
+    if (size >= 1e7) return `${sign}${value.toExponential(0).replace("e+", "e")} %`;
     if (size >= 100) return `${sign}${whole(value)} %`;
     return size >= 1 ? `${sign}${value.toFixed(1)} %` : `${sign}${Number(value.toPrecision(2))} %`;
   }
