@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from perfvcs.commands._output import echo
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
 
 
 @click.command()
 @click.option("--squash", is_flag=False, flag_value="", metavar="[REMOTE]",
               help="Shorten the history of a remote's profiles to one commit; they all stay.")  # fmt: skip
 def command(*, squash: str | None) -> None:
-    """Pack the store and remove the leftovers of crashes and failed measurements."""
+    """Pack the store; remove virtual environments that are not kept, and the leftovers of crashes and failed measurements."""
     from perfvcs.exchange import sharing
     from perfvcs.repository import Repository
 
@@ -23,3 +28,22 @@ def command(*, squash: str | None) -> None:
     repository.gc()
     sharing.pack(repository)
     echo(f"the store takes {repository.size():,} bytes now, {before:,} before")
+    _prune(repository)
+
+
+def _prune(repository: Repository) -> None:
+    """Remove the virtual environments beyond ``[python] keep``."""
+    from perfvcs.jobs.config import kept
+    from perfvcs.lock import Locked
+    from perfvcs.measure.pythons import FOLDER, prune, taken
+
+    before = taken(repository.home)
+    if not before.size:
+        return
+    try:
+        with repository.measuring():
+            prune(repository.home / FOLDER, kept(repository.project.root))
+    except Locked:
+        echo("the virtual environments are left as they are, since somebody measures here")
+        return
+    echo(f"virtual environments take {taken(repository.home).size:,} bytes now, {before.size:,} before")

@@ -17,6 +17,7 @@ from perfvcs.rules import FILE, LARGEST_FILE, Rule, Rules
 DEFAULT = 10  # executions
 MAX_COMMAND = 20_000  # characters
 AUTO = "auto"
+KEEP, MOST_KEPT = 3, 1000  # virtual environments of each interpreter
 MOST_PATTERNS = 30_000  # characters of all patterns; git takes them as arguments
 COUNTS = 'a whole number, "auto", or a table such as { find = "5%", most = 50 }'
 _TYPES = {
@@ -37,6 +38,7 @@ class PythonTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     versions: tuple[str, ...] = ()
     install: tuple[str, ...] = (".",)
     requires: tuple[str, ...] = ()
+    keep: int = KEEP
 
 
 class KnobsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -156,6 +158,15 @@ def load(path: Path) -> Config:
         raise BadConfig(f"{path.name} cannot be read: {error.strerror}") from None
 
 
+def kept(root: Path) -> int:
+    """How many virtual environments a project keeps: perf.toml's number, or what is usual where it cannot be read."""
+    try:
+        table = load(root / FILE).python
+    except BadConfig:
+        return KEEP
+    return KEEP if table is None else table.keep
+
+
 def read(table: Mapping[str, Any], name: str = FILE) -> Config:
     """The configuration in a parsed table; raises BadConfig with a suggestion for a wrong key."""
     if key := _with_nul(table):
@@ -165,6 +176,8 @@ def read(table: Mapping[str, Any], name: str = FILE) -> Config:
     except msgspec.ValidationError as error:
         raise BadConfig(f"{name}: {_explain(str(error))}") from None
     seconds(config.build_timeout, "build_timeout")
+    if config.python and not 1 <= config.python.keep <= MOST_KEPT:
+        raise BadConfig(f"{name}: [python] keep is {config.python.keep}: give a number of environments from 1 to {MOST_KEPT:,}")
     assert config.hook.seconds >= 0  # raises where it is not a time
     for number, job in enumerate(config.job, 1):
         _check_executions(job, f"{name}: [[job]] no. {number}, executions")

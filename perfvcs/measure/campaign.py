@@ -12,24 +12,23 @@ from msgspec.structs import asdict
 
 from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell, knobs
-from perfvcs.jobs.config import Config, DirtyTable
+from perfvcs.jobs.config import KEEP, Config, DirtyTable
 from perfvcs.measure.announcement import announced
 from perfvcs.measure.budget import Budget, Pace, run
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.progress import Progress
+from perfvcs.measure.pythons import FOLDER, prune
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.session import CollectFailed, Failure, Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
 from perfvcs.measure.turns import ORDER
 from perfvcs.measure.unfinished import choose, intact, unfinished
-from perfvcs.measure.virtualenv import prune
 from perfvcs.plan.forecast import forecast
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository, State
 from perfvcs.text.characters import escaped, shorten
 
-PYTHONS = 20  # virtual environments that are kept
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
 TOGETHER = 8  # versions of one session; more would stretch a block until its pairs see different weather
 
@@ -273,7 +272,7 @@ def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) ->
     with repository.replacing() if earlier else nullcontext():
         outcome.paths += repository.store.replace(pairs, f"Collect {names}")
     repository.refresh()
-    prune(repository.home / "python", PYTHONS)
+    prune(repository.home / FOLDER, KEEP if (table := session.sites.config.python) is None else table.keep)
     outcome.profiles += profiles
     outcome.failures += session.failures
     if missing := session.unmeasured():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from perfvcs.jobs import Cell, matrix
-from perfvcs.jobs.config import Config, HookTable
+from perfvcs.jobs.config import KEEP, Config, HookTable
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Request:
 
 
 def digest(config: Config) -> str:
-    """The SHA-256 of all that a configuration says about measuring; its rules for verdicts and pushes, and former names, do not count."""
+    """The SHA-256 of all that a configuration says of measuring: not its rules for verdicts and pushes, former names, or what is kept."""
+    python = config.python and msgspec.structs.replace(config.python, keep=KEEP)
     jobs = tuple(msgspec.structs.replace(job, formerly=()) for job in config.job)
-    measuring = msgspec.structs.replace(config, job=jobs, check=(), check_rules="first", hook=HookTable())
+    measuring = msgspec.structs.replace(config, job=jobs, check=(), check_rules="first", hook=HookTable(), python=python)
     return hashlib.sha256(msgspec.json.encode(measuring, order="deterministic")).hexdigest()

@@ -1,23 +1,34 @@
-"""Virtual environments: one per interpreter, requirements and revision, made once, kept until they are pruned."""
+"""Virtual environments: one per interpreter, requirements and revision, made once, kept until they are pruned.
+
+Revisions that install the same share one. pip is not in them, but in one of its own per interpreter: it takes more room than most projects.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from perfvcs.errors import PerfError, UsageError
+from perfvcs import wholefile
+from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full
 from perfvcs.measure.interpreter import Interpreter
 from perfvcs.process import CommandFailed, run
 
 COMPLETE = ".complete"  # written last: a folder without it is the remains of a crash
+SAME = ".same"  # suffix of a file beside the environments: it names the one that has the same content
+ELSEWHERE = "installs-elsewhere"  # in an environment with pip: that can install into others
+NAME = re.compile(r"py[^/\0]+-[0-9a-f]{16}")
+VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}  # what installers note of where and how they installed
 TIMEOUT = 1800.0
 _LIST = """
 import importlib.metadata, json
@@ -88,44 +99,23 @@ def environment(
     place = folder.absolute() / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(place, timeout) as lock:
-            if not unsure and (found := _read(place, interpreter)):
-                os.utime(place / COMPLETE)
+        with locked(place, timeout) as lock:
+            if not unsure and (found := _read(place, interpreter) or _read(_same(place), interpreter)):
+                os.utime(found.folder / COMPLETE)
                 return found
-            _remove(place)
+            remove(place)
             try:
-                return _make(place, interpreter, worktree, list(install), list(requires), _installer(env), timeout, uv, lock)
+                made = _make(place, interpreter, worktree, list(install), list(requires), _installer(env), timeout, uv, lock)
+                if not unsure:  # what is made anew under its name may have another content
+                    made = _shared(made)
+                return made
             except BaseException:
-                _remove(place)
+                remove(place)
                 raise
     except OSError as error:
         raise InstallError(
             f"no virtual environment can be made in {folder}: {error.strerror}: make room, or make it writable"
         ) from None
-
-
-def prune(folder: Path, keep: int) -> list[Path]:
-    """Remove the remains of crashes, and all environments but the ``keep`` most recently used; returns what was removed.
-
-    An environment that is being made right now stays. Call it only while nobody measures with an environment of this folder.
-    """
-    ages: dict[Path, float] = {}
-    for place in (path for path in folder.glob("py*") if path.is_dir()):
-        ages[place] = 0.0
-        with suppress(OSError):
-            ages[place] = (place / COMPLETE).stat().st_mtime
-    newest = sorted(ages, key=lambda place: ages[place], reverse=True)
-    for log in sorted(folder.glob("py*.log"), key=lambda log: log.stat().st_mtime)[:-keep]:  # of installations that failed
-        log.unlink()
-    old = [place for number, place in enumerate(newest) if number >= keep or not ages[place]]
-    removed = []
-    for place in old:
-        with suppress(EnvironmentBusy), _locked(place, 0):
-            if ages[place] or not (place / COMPLETE).exists():
-                _remove(place)
-                removed.append(place)
-                _lock(place).unlink(missing_ok=True)
-    return removed
 
 
 def _make(
@@ -134,16 +124,18 @@ def _make(
 ) -> VirtualEnvironment:  # fmt: skip
     """Make the environment, step by step, its marker last."""
     python = str(folder / "bin" / "python")
+    log = folder.with_name(f"{folder.name}.log")
+    log.unlink(missing_ok=True)
     if uv:
         make = [uv, "venv", "--quiet", "--no-project", "--no-python-downloads", "--python", str(interpreter.path), str(folder)]
         add = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
     else:
-        make = [str(interpreter.path), "-m", "venv", str(folder)]
-        add = [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+        pip = _pip(folder.parent, interpreter, env, timeout, log)
+        make = [str(interpreter.path), "-m", "venv", *(["--without-pip"] if pip else []), str(folder)]
+        add = [str(pip), "-m", "pip", "--python", python] if pip else [python, "-m", "pip"]
+        add += ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
     # requirements first, so that a build without isolation finds them; then again beside the project, so that they hold
     steps = [make, [*add, *requires] if requires else [], [*add, *requires, *install] if install else []]
-    log = folder.with_name(f"{folder.name}.log")
-    log.unlink(missing_ok=True)
     try:
         for step in filter(None, steps):
             run(step, cwd=worktree, env=env, timeout=timeout, log=log, pass_fds=[lock])
@@ -152,11 +144,107 @@ def _make(
         with listing.open("wb") as file:
             run([python, "-I", "-c", _LIST], cwd=folder, env=env, timeout=timeout, output=file)
     except CommandFailed as error:
-        cure = " (apt install python3-venv)" if "ensurepip" in str(error) else ""
-        raise InstallError(f"the virtual environment for Python {interpreter.version} could not be made: {error}{cure}") from None
-    made = VirtualEnvironment(folder, interpreter, tuple(json.loads(listing.read_bytes())))
+        raise _failed(interpreter, error, folder) from None
+    installed = tuple(json.loads(listing.read_bytes()))
+    listing.write_text(json.dumps({"installed": installed, "bytes": _size(folder)}))
     listing.replace(folder / COMPLETE)
+    return VirtualEnvironment(folder, interpreter, installed)
+
+
+def _failed(interpreter: Interpreter, error: CommandFailed, folder: Path) -> InstallError:
+    """The error about an environment that could not be made; asked while what was written of it is still there."""
+    cure = " (apt install python3-venv)" if "ensurepip" in str(error) else ""
+    if os.strerror(errno.ENOSPC) in str(error) or disk_is_full(folder):
+        cure = f": {CURES[errno.ENOSPC]}; `perf gc` removes environments beyond [python] keep"
+    return InstallError(f"the virtual environment for Python {interpreter.version} could not be made: {error}{cure}")
+
+
+def _pip(folder: Path, interpreter: Interpreter, env: Mapping[str, str], timeout: float, log: Path) -> Path | None:
+    """The interpreter of an environment that has pip, to install into others; None where pip is too old for that (before 22.3)."""
+    recipe = hashlib.sha256(json.dumps([str(interpreter.path), interpreter.label]).encode()).hexdigest()[:16]
+    place = folder / f"pip{interpreter.version}-{recipe}"
+    python = place / "bin" / "python"
+    with locked(place, timeout) as lock:
+        if not (place / COMPLETE).exists() or not python.exists():
+            remove(place)
+            try:
+                run(
+                    [str(interpreter.path), "-m", "venv", str(place)],
+                    cwd=folder,
+                    env=env,
+                    timeout=timeout,
+                    log=log,
+                    pass_fds=[lock],
+                )
+            except CommandFailed as error:
+                failed = _failed(interpreter, error, folder)
+                remove(place)
+                raise failed from None
+            asked = [str(python), "-m", "pip", "--python", str(python), "--version"]
+            with suppress(CommandFailed):
+                run(asked, cwd=folder, env=env, timeout=timeout, pass_fds=[lock])
+                (place / ELSEWHERE).touch()
+                run(
+                    [*asked[:3], "uninstall", "--quiet", "--yes", "setuptools"],
+                    cwd=folder,
+                    env=env,
+                    timeout=timeout,
+                    pass_fds=[lock],
+                )
+            (place / COMPLETE).write_text(json.dumps({"bytes": _size(place)}))
+    return python if (place / ELSEWHERE).exists() else None
+
+
+def _content(folder: Path) -> str:
+    """A digest of what is installed, wherever it is and whatever was noted about how; empty where nothing is."""
+    digest = hashlib.sha256()
+    found = sorted(path for path in folder.glob("lib*/**/*") if path.is_file() and not path.is_symlink())
+    kept = [path for path in found if "__pycache__" not in path.parts and path.name not in VOLATILE]
+    for path in kept:
+        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode("utf-8", "surrogateescape"))
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    for path in sorted((folder / "bin").glob("*")):  # they name the environment's own interpreter
+        digest.update(os.fsencode(path.name) + b"\0")
+    return digest.hexdigest() if kept else ""
+
+
+def _size(folder: Path) -> int:
+    """The bytes on disk of all files of a folder."""
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+def _shared(made: VirtualEnvironment) -> VirtualEnvironment:
+    """The environment beside this one that has the same content, which is then removed; itself where there is none."""
+    about = note(made.folder) | {"content": (content := _content(made.folder))}
+    wholefile.write(made.folder / COMPLETE, json.dumps(about).encode())
+    version = made.folder.name.rpartition("-")[0]
+    for other in sorted(made.folder.parent.glob(f"{version}-*")):
+        if content and other != made.folder and NAME.fullmatch(other.name) and note(other).get("content") == content:
+            found = _read(other, made.interpreter)
+            if found is not None:
+                wholefile.write(made.folder.with_name(made.folder.name + SAME), other.name.encode())
+                remove(made.folder)
+                os.utime(other / COMPLETE)
+                return found
     return made
+
+
+def _same(place: Path) -> Path:
+    """The environment that one shares; itself where it shares none."""
+    try:
+        name = place.with_name(place.name + SAME).read_text("utf-8", "replace")
+    except OSError:
+        return place
+    return place.with_name(name) if NAME.fullmatch(name) else place
+
+
+def note(folder: Path) -> dict[str, Any]:
+    """What was noted about a complete environment: what is ``installed``, its ``content`` and its ``bytes``; empty of others."""
+    with suppress(OSError, ValueError, RecursionError):
+        found = json.loads((folder / COMPLETE).read_bytes())
+        return found if isinstance(found, dict) else {"installed": found}  # of older versions
+    return {}
 
 
 def _installer(env: Mapping[str, str]) -> dict[str, str]:
@@ -168,14 +256,13 @@ def _installer(env: Mapping[str, str]) -> dict[str, str]:
 
 def _read(folder: Path, interpreter: Interpreter) -> VirtualEnvironment | None:
     """The environment in a folder; None unless it is complete and its interpreter still exists."""
-    with suppress(OSError, ValueError, RecursionError):
-        installed = json.loads((folder / COMPLETE).read_bytes())
-        if (folder / "bin" / "python").exists() and isinstance(installed, list):
-            return VirtualEnvironment(folder, interpreter, tuple(str(name) for name in installed))
+    installed = note(folder).get("installed")
+    if (folder / "bin" / "python").exists() and isinstance(installed, list):
+        return VirtualEnvironment(folder, interpreter, tuple(str(name) for name in installed))
     return None
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Take an environment away; its marker goes first, so that a crash leaves no half one in use."""
     try:
         (folder / COMPLETE).unlink(missing_ok=True)
@@ -185,19 +272,19 @@ def _remove(folder: Path) -> None:
         raise InstallError(f"{folder} cannot be removed: {error.strerror}: delete it by hand") from None
 
 
-def _lock(folder: Path) -> Path:
+def lock_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.lock")
 
 
 @contextmanager
-def _locked(folder: Path, timeout: float) -> Iterator[int]:
+def locked(folder: Path, timeout: float) -> Iterator[int]:
     """Only one process at a time makes or removes an environment; gives the lock's file descriptor. Raises EnvironmentBusy.
 
     Installers inherit it, so that one which outlives a killed perfvcs keeps others away until it has ended.
     """
     deadline = time.monotonic() + timeout
     while True:
-        with _lock(folder).open("ab") as file:
+        with lock_of(folder).open("ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -206,7 +293,7 @@ def _locked(folder: Path, timeout: float) -> Iterator[int]:
                 time.sleep(0.05)
                 continue
             # prune may have removed the file between opening and locking: then others lock a new one
-            if _lock(folder).exists() and os.path.samestat(os.fstat(file.fileno()), _lock(folder).stat()):
+            if lock_of(folder).exists() and os.path.samestat(os.fstat(file.fileno()), lock_of(folder).stat()):
                 try:
                     yield file.fileno()
                 finally:

@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
-from perfvcs.jobs.config import load
+from perfvcs.jobs.config import KEEP, load
 from perfvcs.measure.announcement import running
 from perfvcs.measure.unfinished import unfinished
 from perfvcs.reports.log import MetricTrend, described, trends
@@ -21,13 +21,14 @@ from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.duration import duration
 from perfvcs.text.quantity import quantity
 from perfvcs.text.sparkline import sparkline
-from perfvcs.text.words import counted
+from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
     from perfvcs.exchange.sharing import Standing
     from perfvcs.index.verdicts import LastVerdict
     from perfvcs.measure.announcement import Running
     from perfvcs.measure.journal import SessionHeader
+    from perfvcs.measure.pythons import Taken
     from perfvcs.repository import Repository
 
 BACK = 24  # commits back that a sparkline looks
@@ -61,6 +62,8 @@ class Status:
     unfinished: Sequence[SessionHeader] = ()
     running: Sequence[Running] = ()
     remote: Standing | None = None
+    pythons: Taken | None = None
+    keep: int = KEEP
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
@@ -91,6 +94,10 @@ class Status:
         elif measured:
             yield "no verdict yet: perf check"
         yield f"the store holds {counted(self.profiles, 'profile')}"
+        if self.pythons and self.pythons.size:
+            many = counted(self.pythons.environments, "virtual environment")
+            bound = f"[python] keep = {self.keep}" + ("; `perf gc` enforces it" if self.pythons.environments > self.keep else "")
+            yield f"{many} {plural(self.pythons.environments, 'takes', 'take')} {quantity(self.pythons.size, 'B')} ({bound})"
         if self.damaged:
             yield f"{self.damaged} damaged: see `perf fsck`"
         if self.remote and (line := self.remote.line()):
@@ -127,7 +134,9 @@ class Status:
         jobs = [{"job": row.label, "collector": row.collector, "executions": row.executions} for row in self.rows]
         found = {
             "commit": self.commit, "title": self.title, "dirty": self.dirty, "jobs": jobs, "verdict": self.verdict,
-            "profiles": self.profiles, "damaged": self.damaged, "problem": self.problem, "unfinished": unfinished,
+            "profiles": self.profiles,
+            "pythons": self.pythons and {**self.pythons._asdict(), "keep": self.keep},
+            "damaged": self.damaged, "problem": self.problem, "unfinished": unfinished,
             "remote": self.remote,
             "running": self.running,
         }  # fmt: skip
@@ -145,9 +154,11 @@ def status_of(repository: Repository) -> Status:
     for one in measured:
         key = (one.header.job.label, one.header.job.collector)
         executions[key] = executions.get(key, 0) + one.header.design.executions
-    problem, wanted = "", []
+    problem, wanted, keep = "", [], KEEP
     try:
-        wanted = [(cell.label, cell.collector_name) for cell in matrix(load(project.root / FILE))]
+        config = load(project.root / FILE)
+        keep = config.python.keep if config.python else KEEP
+        wanted = [(cell.label, cell.collector_name) for cell in matrix(config)]
     except UsageError as error:
         problem = str(error)
     ids = [state.commit, *islice(repository.measured_ancestors(state.commit), BACK - 1)]
@@ -169,4 +180,15 @@ def status_of(repository: Repository) -> Status:
         unfinished(repository.home),
         running(repository.home),
         standing(repository),
+        _pythons(repository),
+        keep,
     )
+
+
+def _pythons(repository: Repository) -> Taken | None:
+    """What virtual environments take; None where there are none, without importing what makes them."""
+    if not (repository.home / "python").is_dir():
+        return None
+    from perfvcs.measure.pythons import taken
+
+    return taken(repository.home)

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, Said, processes_in
 
+from perfvcs.lock import hold
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
@@ -394,6 +396,27 @@ def test_every_interpreter_measures_every_revision(project: Project, perf: Perf)
     assert profile.job.label == f"work python={version}"
     assert profile.environment.fields["python"].startswith("CPython ")
     assert len(list((project.root / ".perf" / "python").glob("py*/bin"))) == 1, "equal environments are shared"
+
+
+def test_environments_beyond_keep_go_and_status_and_gc_say_what_they_take(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "python -c 1"', top="[python]\ninstall = []\nkeep = 1")
+    project.commit("one")
+    perf("collect")
+    home = project.root / ".perf/python"
+    (place,) = home.glob("py*/")
+    other = place.with_name(f"{place.name[:-1]}{'0' if place.name[-1] != '0' else '1'}")
+    other.mkdir()
+    (other / ".complete").write_text('{"installed": [], "bytes": 2000000}')
+    said = perf("status").out
+    assert "2 virtual environments take " in said
+    assert "([python] keep = 1; `perf gc` enforces it)" in said
+    assert json.loads(perf("status", "--json").out)["pythons"]["environments"] == 2
+    with hold(project.root / ".perf/lock"):
+        assert "left as they are, since somebody measures here" in perf("gc").out
+    assert len(list(home.glob("py*/"))) == 2
+    assert re.search(r"virtual environments take [\d,]+ bytes now, [\d,]+ before", perf("gc").out)
+    assert len(list(home.glob("py*/"))) == 1
+    assert "1 virtual environment takes " in perf("status").out
 
 
 def test_a_link_in_the_overlay_measures_old_revisions_too(project: Project, perf: Perf) -> None:

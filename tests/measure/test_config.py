@@ -24,6 +24,8 @@ from perfvcs.jobs.config import BadConfig, load, read, seconds
         ({"hook": {"wiat": "1s"}}, "hook: there is no key `wiat`; did you mean `wait`?"),
         ({"overlay": ["bench", "a\0b"]}, "'overlay' has a NUL"),
         ({"job": [{"cmd": "a", "env": {"A\0": "b"}}]}, "has a NUL"),
+        ({"python": {"keep": 0}}, "keep is 0: give a number of environments from 1"),
+        ({"python": {"keep": "3"}}, "python.keep: expected a whole number"),
         ({"python": {"version": ["3.11"]}}, "python: there is no key `version`; did you mean `versions`"),
         ({"knobs": {"zzz": 1}}, "knobs: there is no key `zzz`; there are: pin, aslr, padding"),
     ],

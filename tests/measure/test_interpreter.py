@@ -13,11 +13,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from conftest import lack
 
 from perfvcs.environment import clean
 from perfvcs.errors import UsageError
 from perfvcs.measure.interpreter import Interpreter, find, probe
-from perfvcs.measure.virtualenv import COMPLETE, EnvironmentBusy, InstallError, VirtualEnvironment, environment, prune
+from perfvcs.measure.pythons import prune, taken
+from perfvcs.measure.virtualenv import COMPLETE, EnvironmentBusy, InstallError, VirtualEnvironment, environment
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 ENV = clean(os.environ)
@@ -150,7 +152,7 @@ def test_a_project_is_installed_and_found_again_without_its_worktree(
     tmp_path: Path, interpreter: Interpreter, work: Path
 ) -> None:
     made = make(tmp_path / "envs", interpreter, work)
-    assert "tiny==1.0" in made.installed
+    assert made.installed == ("tiny==1.0",)  # pip is not in it
     for path in work.iterdir():
         path.unlink() if path.is_file() else None
     assert installed_version(made) == "1.0"
@@ -299,6 +301,78 @@ def test_pruning_keeps_the_most_recently_used(tmp_path: Path, interpreter: Inter
     assert {path.name for path in removed} == {made[1].folder.name, "py-crashed"}
     assert made[0].folder.exists() and made[2].folder.exists() and not made[1].folder.exists()
     assert prune(tmp_path / "nothing", keep=0) == []
+
+
+def without_uv() -> dict[str, str]:
+    """Variables with a PATH on which there is no uv, wherever it is installed."""
+    return {**ENV, "PATH": os.pathsep.join(place for place in ENV["PATH"].split(os.pathsep) if not Path(place, "uv").exists())}
+
+
+def test_revisions_that_install_the_same_share_an_environment(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+    envs, env = tmp_path / "envs", without_uv()
+    first = make(envs, interpreter, work, env=env, content="one")
+    second = make(envs, interpreter, work, env=env, content="two: its documents changed")
+    assert second == first
+    third = make(envs, interpreter, package(work, "2.0"), env=env, content="three")
+    assert third.folder != first.folder
+    assert installed_version(third) == "2.0"
+    assert len(list(envs.glob("py*/"))) == 2
+    assert make(envs, interpreter, tmp_path / "gone", env=env, content="two: its documents changed") == first
+    os.utime(third.folder / COMPLETE, (1e9, 1e9))
+    assert prune(envs, keep=1) == [third.folder]
+    os.utime(first.folder / COMPLETE, (1e9, 1e9))
+    package(work, "3.0")
+    make(envs, interpreter, work, env=env, content="four")
+    assert prune(envs, keep=1) == [first.folder]
+    assert not list(envs.glob("py*.same"))
+    again = make(envs, interpreter, package(work, "1.0"), env=env, content="two: its documents changed")
+    assert installed_version(again) == "1.0"
+
+
+def test_what_a_dirty_worktree_installed_is_shared_with_nobody(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+    envs, env = tmp_path / "envs", without_uv()
+    dirty = make(envs, interpreter, work, env=env, content=None)
+    clean = make(envs, interpreter, work, env=env, content="tree")
+    assert clean.folder != dirty.folder
+    make(envs, interpreter, package(work, "2.0"), env=env, content=None)
+    assert installed_version(clean) == "1.0"
+
+
+def test_a_link_to_somewhere_else_is_not_followed(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+    envs, env = tmp_path / "envs", without_uv()
+    first = make(envs, interpreter, work, env=env, content="one")
+    shared = make(envs, interpreter, work, env=env, content="two")
+    assert shared == first
+    (link,) = envs.glob("py*.same")
+    link.write_text("../elsewhere")
+    assert make(envs, interpreter, work, env=env, content="two").folder.parent == envs.absolute()
+
+
+def test_each_interpreter_keeps_its_own(tmp_path: Path) -> None:
+    for name in ("py3.11.7-a", "py3.11.7-b", "py3.12.1-a", "py3.12.1-b", "pip3.12.1-a", "pip3.9.1-a"):
+        (tmp_path / "python" / name).mkdir(parents=True)
+        (tmp_path / "python" / name / COMPLETE).write_text('{"bytes": 1000}')
+    for age, name in enumerate(("py3.11.7-a", "py3.12.1-a", "py3.12.1-b", "py3.11.7-b")):
+        os.utime(tmp_path / "python" / name / COMPLETE, (1e9 - age, 1e9 - age))
+    assert taken(tmp_path) == (4, 6000)
+    assert {path.name for path in prune(tmp_path / "python", keep=1)} == {"py3.12.1-b", "py3.11.7-b"}
+    assert taken(tmp_path) == (2, 3000)
+    assert not (tmp_path / "python" / "pip3.9.1-a").exists()
+
+
+@pytest.mark.needs("mount")
+def test_a_full_disk_is_one_line_with_the_cure_and_leaves_nothing(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+        lack("the right to mount a file system")
+    try:
+        with pytest.raises(InstallError, match=r"the disk is full: free some space|No space left on device: make room") as caught:
+            make(disk / "envs", interpreter, work, env=without_uv())
+        assert "\n" not in str(caught.value)
+        assert not list((disk / "envs").glob("p*/"))
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 @pytest.mark.needs("uv")
