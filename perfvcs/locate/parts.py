@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 COMPUTED = "(computed name)"  # among the mentions of code that looks names up which stand nowhere in its text
-LISTING = "(files)"  # among the mentions of code that lists folders or imports what it finds there
+GLOBAL = "(global name)"  # the same, in its own module
+LISTING = "(files)"  # of code that lists folders or imports what it finds there
+IMPORTING = "(imports)"  # of code that imports what is named only when it runs
 
 
 class Function(msgspec.Struct, frozen=True, array_like=True):

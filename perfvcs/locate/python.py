@@ -8,19 +8,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from perfvcs.locate.parts import COMPUTED, LISTING, Function, Parts, Statement, digest, words_of
+from perfvcs.locate.parts import COMPUTED, GLOBAL, IMPORTING, LISTING, Function, Parts, Statement, digest, words_of
 
 # what looks up names that need not stand in the source, unless a constant names them
 LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 COMPUTING = frozenset({
-    "vars", "globals", "locals", "dir", "eval", "exec", "__dict__", "getmembers", "attrgetter", "methodcaller", "__subclasses__",
-    "getattr_static", "mro", "__mro__",
+    "vars", "dir", "__dict__", "getmembers", "attrgetter", "methodcaller", "__subclasses__", "getattr_static", "mro", "__mro__",
 })  # fmt: skip
-FINDING = frozenset({
-    "import_module", "__import__", "iter_modules", "walk_packages", "listdir", "scandir", "glob", "rglob", "iglob", "iterdir",
-    "entry_points", "run_path", "run_module", "spec_from_file_location", "find_spec",
+OF_MODULE = frozenset({"globals", "locals", "vars", "dir", "eval", "exec"})
+BY_NAME = frozenset({
+    "import_module", "__import__", "iter_modules", "walk_packages", "entry_points", "run_path", "run_module", "spec_from_file_location",
 })  # fmt: skip
-SEARCHING = {**dict.fromkeys(COMPUTING, (COMPUTED,)), **dict.fromkeys(FINDING, (COMPUTED, LISTING))}
+FINDING = BY_NAME | {"listdir", "scandir", "glob", "rglob", "iglob", "iterdir", "find_spec"}
+_MARKS = ((COMPUTED, COMPUTING | FINDING), (GLOBAL, OF_MODULE), (LISTING, FINDING), (IMPORTING, BY_NAME))
+SEARCHING = {name: tuple(mark for mark, names in _MARKS if name in names) for name in COMPUTING | OF_MODULE | FINDING}
 # what test runners call by its name
 CALLED_BY_NAME = frozenset({
     "setup", "teardown", "setup_method", "teardown_method", "setup_class", "teardown_class", "setup_module", "teardown_module",
@@ -216,7 +217,8 @@ class _Reader:
         elif kind is ast.ClassDef:
             annotations = True
         elif kind is ast.Import or kind is ast.ImportFrom:
-            self._import(node, names)
+            self._import(node, words, names)
+            return
         for field in _fields(kind):
             value = getattr(node, field)
             if value.__class__ is list:
@@ -255,14 +257,15 @@ class _Reader:
         for statement in _without_docstring(node.body):
             self._walk(statement, words, names, False)
 
-    def _import(self, node: ast.Import | ast.ImportFrom, names: set[str]) -> None:
+    def _import(self, node: ast.Import | ast.ImportFrom, words: list[str], names: set[str]) -> None:
         if isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
+            words.append(module)
             self.uses[module] = None
             separator = "" if module.endswith(".") else "."
             self.uses.update(dict.fromkeys(f"{module}{separator}{alias.name}" for alias in node.names if alias.name != ANYTHING))
-            names.update((node.module or "").split("."))
         for alias in node.names:
+            words += (alias.name, alias.asname or "")
             if isinstance(node, ast.Import):
                 self.uses[alias.name] = None
             names.update(alias.name.split("."))

@@ -36,7 +36,8 @@ class Reach:
     """What a unit ran on a ``commit``: functions as ``file:qualified name``, ``outside`` those that ran in its process for no unit.
 
     ``complete``: every function of the project that ran is among them; otherwise those in which time or instructions were seen.
-    ``processes``: it started processes whose functions nobody saw.
+    ``processes``: it started processes whose functions nobody saw. ``recorded``: it was seen to run them, with this ``command``; otherwise
+    it can by its sources.
     """
 
     commit: str
@@ -44,6 +45,8 @@ class Reach:
     outside: frozenset[str] = frozenset()
     processes: bool = False
     complete: bool = True
+    recorded: bool = True
+    command: str = ""
 
     def touched(self, changes: Changes) -> frozenset[str]:
         """The functions of the unit that a change touches, as ``file:qualified name``; with the files whose module it loads."""
@@ -84,15 +87,18 @@ def of_profile(profile: Profile) -> dict[Unit, Reach]:
     if profile.reached is None:
         return {}
     job, collector, names = profile.job.label, profile.job.collector, profile.reached.functions
+    command = profile.job.cmd
     sets = {uid: frozenset(names[number] for number in numbers) for uid, numbers in profile.reached.units.items()}
     outside = sets.get("", frozenset()) - {PROCESSES}
     units = {uid: functions for uid, functions in sets.items() if uid}
     found = {
-        Unit(job, collector, uid): Reach(profile.commit, functions - {PROCESSES}, outside, PROCESSES in functions)
+        Unit(job, collector, uid): Reach(
+            profile.commit, functions - {PROCESSES}, outside, PROCESSES in functions, command=command
+        )
         for uid, functions in units.items()
     }
     every = frozenset().union(*sets.values())
-    found[Unit(job, collector)] = Reach(profile.commit, every - {PROCESSES}, frozenset(), PROCESSES in every)
+    found[Unit(job, collector)] = Reach(profile.commit, every - {PROCESSES}, frozenset(), PROCESSES in every, command=command)
     return found
 
 

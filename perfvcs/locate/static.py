@@ -1,0 +1,159 @@
+"""What a benchmark can run by its sources alone, for those of which nothing was recorded: names lead from its program to all that they mean."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from perfvcs.locate.parts import COMPUTED, GLOBAL, IMPORTING, Parts, Statement
+from perfvcs.locate.reached import MODULE, Reach
+from perfvcs.locate.sources import language
+from perfvcs.locate.uses import Sources
+
+_PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*t?")
+STARTING = frozenset(
+    {"subprocess", "Popen", "fork", "posix_spawn", "multiprocessing", "ProcessPoolExecutor", "check_output", "system", "popen"}
+)
+COMPILED = ("c", "fortran")
+
+
+def reach(sources: Sources, commit: str, command: str, *, shell: bool = False) -> Reach | str:
+    """What a command can run of the sources on a ``commit``; a reason in a few words where these do not tell."""
+    words = shlex.split(command)
+    if shell or not words:
+        return f"what `{command[:60]}` runs cannot be seen without running it"
+    if _PYTHON.fullmatch(words[0]) or words[0].removeprefix("./") in sources.blobs:
+        entries = _entries(sources, words)
+        return _python(sources, commit, entries) if entries else f"which module `{command[:60]}` runs is not known"
+    if "/" in words[0] and any(language(path) in COMPILED for path in sources.blobs):
+        return _compiled(sources, commit, PurePosixPath(words[0]).stem)
+    return f"what `{words[0][:60]}` runs cannot be seen without running it"
+
+
+def _entries(sources: Sources, words: list[str]) -> list[str]:
+    """The Python files that a command names: a script, or the module behind ``-m``."""
+    rest = words[1:] if _PYTHON.fullmatch(words[0]) else words
+    for place, word in enumerate(rest):
+        if word == "-c":
+            return []
+        if word == "-m" and place + 1 < len(rest):
+            base = rest[place + 1].replace(".", "/")
+            names = (f"{folder}{base}{end}" for folder in ("", "src/", "lib/") for end in (".py", "/__main__.py"))
+            return [name for name in names if name in sources.blobs]
+        if not word.startswith("-"):
+            name = word.removeprefix("./")
+            return [name] if language(name) == "python" and name in sources.blobs else []
+    return []
+
+
+def _python(sources: Sources, commit: str, entries: list[str]) -> Reach | str:
+    paths = sources.needs(entries)
+    while True:
+        known = _readable(sources, paths)
+        if isinstance(known, str):
+            return known
+        found = _Names(known)
+        for path, parts in known.items():
+            found.load(parts, main=path in entries)
+        found.follow()
+        every = {path for path in sources.blobs if language(path) == "python"}
+        if IMPORTING not in found.names or paths >= every:
+            break
+        paths = every  # it imports what is named only when it runs
+    if not found.names.isdisjoint((COMPUTED, GLOBAL)):  # names that stand nowhere may be those of any function
+        found.take_all()
+    return Reach(commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in paths}), frozenset(),
+                 processes=not STARTING.isdisjoint(found.names), recorded=False)  # fmt: skip
+
+
+def _compiled(sources: Sources, commit: str, program: str) -> Reach | str:
+    known = _readable(sources, [path for path in sources.blobs if language(path) in COMPILED])
+    if isinstance(known, str):
+        return known
+    found = _Names(known)
+    mains = [path for path, parts in known.items() if parts.language == "c" and "main" in parts.functions]
+    own = [path for path in mains if PurePosixPath(path).stem == program] or mains
+    if len(own) == 1:
+        found.enter(own[0], "main")
+        found.add([name for name in found.by_name if name.startswith(("operator", "~"))])  # which are called without their names
+        found.follow()
+    else:
+        found.take_all()
+    files = sources.needs({function.partition(":")[0] for function in found.reached})
+    return Reach(commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in files}), recorded=False)
+
+
+def _readable(sources: Sources, paths: Iterable[str]) -> dict[str, Parts] | str:
+    known: dict[str, Parts] = {}
+    for path, parts in sources.all_parts(paths).items():
+        if parts is None:
+            return f"no parser reads {path}"
+        known[path] = parts
+    return known
+
+
+class _Names:
+    """Follows names: each leads to all functions and statements that it can mean, and these to the names in them."""
+
+    def __init__(self, known: Mapping[str, Parts]) -> None:
+        self.known = known
+        self.names: set[str] = set()
+        self.reached: set[str] = set()
+        self._waiting: list[str] = []
+        self.by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._special: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._binding: dict[str, list[Statement]] = defaultdict(list)
+        for path, parts in known.items():
+            separator = "::" if parts.language == "c" else "."
+            called_by_others = {name for one in parts.statements if one.mentions and not one.function for name in one.binds}
+            for function in parts.functions:
+                holder, _, name = function.rpartition(separator)
+                self.by_name[name].append((path, function))
+                owner = holder.rpartition(separator)[2]
+                if holder and ((name.startswith("__") and name.endswith("__")) or owner in called_by_others):
+                    self._special[owner].append((path, function))
+            if parts.language != "python":
+                for statement in parts.statements:
+                    for name in statement.binds:
+                        self._binding[name].append(statement)
+
+    def load(self, parts: Parts, *, main: bool) -> None:
+        """Run a module's statements."""
+        for statement in parts.statements:
+            if main or not statement.main:
+                self.add(statement.mentions)
+
+    def add(self, names: Iterable[str]) -> None:
+        """Follow names, too."""
+        new = set(names) - self.names
+        self.names |= new
+        self._waiting += new
+
+    def enter(self, path: str, function: str) -> None:
+        """Run a function."""
+        name = f"{path}:{function}"
+        if name not in self.reached:
+            self.reached.add(name)
+            self.add(self.known[path].functions[function].mentions)
+
+    def follow(self) -> None:
+        """Until nothing new is found."""
+        while self._waiting:
+            name = self._waiting.pop()
+            for path, function in (
+                *self.by_name.get(name, ()),
+                *self._special.get(name, ()),
+                *self.by_name.get(name.rstrip("_"), ()),
+            ):
+                self.enter(path, function)
+            for statement in self._binding.get(name, ()):
+                self.add(statement.mentions)
+
+    def take_all(self) -> None:
+        """Any function may run."""
+        for path, parts in self.known.items():
+            for function in parts.functions:
+                self.enter(path, function)
