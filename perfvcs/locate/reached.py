@@ -30,6 +30,11 @@ class Unit:
     def __str__(self) -> str:
         return self.uid or self.job
 
+    @property
+    def cell(self) -> tuple[str, str]:
+        """The job and its collector."""
+        return self.job, self.collector
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -65,7 +70,7 @@ def outer(function: str) -> str:
 
 def recorded(repository: Repository, commits: Iterable[str], units: Iterable[Unit] | None = None) -> dict[Unit, Reach]:
     """The newest complete record of each unit among some commits, nearest first; of all units, or as soon as these are known."""
-    wanted = None if units is None else {(unit.job, unit.collector) for unit in units}
+    wanted = None if units is None else {unit.cell for unit in units}
     found: dict[Unit, Reach] = {}
     done: set[tuple[str, str]] = set()
     for commit in islice(repository.with_profiles(commits), LATEST):

@@ -1,4 +1,4 @@
-"""What a benchmark can run by its sources alone, for those of which nothing was recorded: names lead from its program to all that they mean."""
+"""What a benchmark can run by its sources alone, where nothing was recorded: names lead from its program to all that they mean."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from perfvcs.locate.sources import language
 from perfvcs.locate.uses import Sources
 
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*t?")
-STARTING = frozenset(
-    {"subprocess", "Popen", "fork", "posix_spawn", "multiprocessing", "ProcessPoolExecutor", "check_output", "system", "popen"}
-)
+STARTING = frozenset({
+    "subprocess", "Popen", "fork", "posix_spawn", "multiprocessing", "ProcessPoolExecutor", "check_output", "system", "popen",
+})  # fmt: skip
 COMPILED = ("c", "fortran")
 
 

@@ -1,0 +1,142 @@
+"""The benchmarks of a project, chosen by what a change can touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
+
+from perfvcs.git.changes import WorkingChanges
+from perfvcs.jobs import Cell
+from perfvcs.jobs.config import Config
+from perfvcs.locate.changes import Changes, changes
+from perfvcs.locate.impact import Impact, impact
+from perfvcs.locate.reached import Reach, Unit, recorded
+from perfvcs.locate.selection import Choice, Evidence, choose, sampled
+from perfvcs.locate.static import reach
+from perfvcs.locate.uses import Sources
+from perfvcs.repository import Repository, State
+
+TESTS = "pytest"  # the collector whose units can be left out one by one
+ONE_IN = 20  # of the benchmarks that are left out, one in so many is measured all the same
+
+
+class LeftOut(NamedTuple):
+    """What need not be measured: whole jobs as label and collector, and tests by job and collector; ``sampled`` is measured all the same."""
+
+    jobs: frozenset[tuple[str, str]]
+    tests: dict[tuple[str, str], frozenset[str]]
+    sampled: tuple[Unit, ...]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which benchmarks the change from ``baseline`` to ``target`` can touch: a choice for each, in the order of perf.toml."""
+
+    baseline: State
+    target: State
+    changes: Changes
+    choices: tuple[Choice, ...]
+
+    @property
+    def run(self) -> list[Choice]:
+        """Those that the change can touch."""
+        return [choice for choice in self.choices if choice.run]
+
+    def left_out(self, one_in: int = ONE_IN) -> LeftOut:
+        """What need not be measured, but for one in so many (0: none at all), chosen by chance that follows from both commits."""
+        drawn = sampled(self.choices, f"{self.baseline.commit} {self.target.commit}", one_in)
+        again = set(drawn)
+        left = [choice.unit for choice in self.choices if not choice.run and choice.unit not in again]
+        whole = {unit.cell for unit in left}
+        partly = {choice.unit.cell for choice in self.choices if choice.run or choice.unit in again}
+        tests: dict[tuple[str, str], set[str]] = {}
+        for unit in left:
+            if unit.cell in partly:
+                tests.setdefault(unit.cell, set()).add(unit.uid)
+        return LeftOut(frozenset(whole - partly), {key: frozenset(names) for key, names in tests.items()}, tuple(drawn))
+
+
+def select(repository: Repository, config: Config, cells: Sequence[Cell], baseline: State, target: State) -> Selection:
+    """Choose among cells those that the change from one state to another can touch."""
+    return _Selector(repository, config, baseline, target).choices(cells)
+
+
+class _Selector:
+    """What several benchmarks share: the changes, the sources on both sides, and the records."""
+
+    def __init__(self, repository: Repository, config: Config, baseline: State, target: State) -> None:
+        self.repository, self.config, self.baseline, self.target = repository, config, baseline, target
+        self.project, self.home = repository.project, repository.home
+        self._stale: dict[str, Impact] = {}
+
+    def choices(self, cells: Sequence[Cell]) -> Selection:
+        working = self._working(self.target)
+        made = changes(self.project, self.baseline.commit, self.target.commit, working=working)
+        if not any(file.matters or file.document for file in made.files):
+            found = Impact()
+        else:
+            found = impact(
+                made, Sources(self.project, self.home, self.target.commit, working), self._outside, self.config.overlay
+            )
+        choices = [choose(unit, self._evidence(unit, cell, found), found) for cell in cells for unit in self._units(cell)]
+        return Selection(self.baseline, self.target, made, tuple(choices))
+
+    def _working(self, state: State) -> WorkingChanges | None:
+        return self.repository.changes if state.dirty and not state.below else None
+
+    @cached_property
+    def _records(self) -> dict[Unit, Reach]:
+        commit = self.baseline.commit
+        return recorded(self.repository, chain([commit], self.project.ancestors(commit)))
+
+    @cached_property
+    def _outside(self) -> frozenset[str]:
+        return frozenset().union(*{reach.outside for reach in self._records.values()})
+
+    def _units(self, cell: Cell) -> Iterable[Unit]:
+        whole = Unit(cell.label, cell.collector_name)
+        if cell.collector_name != TESTS:
+            return [whole]
+        own = [unit for unit in self._records if unit.uid and unit.cell == whole.cell and self._is_of(unit, cell)]
+        return sorted(own, key=lambda unit: unit.uid) or [whole]
+
+    def _is_of(self, unit: Unit, cell: Cell) -> bool:
+        found = self._records.get(unit)
+        return found is not None and found.command == cell.cmd
+
+    def _evidence(self, unit: Unit, cell: Cell, found: Impact) -> Evidence:
+        if found.empty or found.everything:
+            return Evidence(None)
+        if self._is_of(unit, cell):
+            known = self._records[unit]
+            return Evidence(known, stale=self._since(known.commit))
+        if cell.collector_name == TESTS:
+            return Evidence(None, "its tests were not recorded yet: measure them once")
+        command = " ".join(filter(None, (cell.cmd, cell.args)))
+        guess = reach(self._before, self.baseline.commit, command, shell=cell.shell)
+        if isinstance(guess, str):
+            return Evidence(None, f"nothing is recorded of it, and {guess}")
+        after = reach(self._after, self.target.commit, command, shell=cell.shell)
+        if isinstance(after, str):
+            return Evidence(None, f"nothing is recorded of it, and {after}")
+        return Evidence(replace(guess, functions=guess.functions | after.functions, processes=guess.processes or after.processes))
+
+    @cached_property
+    def _before(self) -> Sources:
+        return Sources(self.project, self.home, self.baseline.commit)
+
+    @cached_property
+    def _after(self) -> Sources:
+        return Sources(self.project, self.home, self.target.commit, self._working(self.target))
+
+    def _since(self, commit: str) -> Impact | None:
+        """What changed between a record and the baseline."""
+        if commit == self.baseline.commit:
+            return None
+        if commit not in self._stale:
+            made = changes(self.project, commit, self.baseline.commit)
+            self._stale[commit] = impact(made, self._before, self._outside, self.config.overlay)
+        return self._stale[commit]
