@@ -34,7 +34,7 @@ class Run:
 
     ``argv[0]`` is an absolute path. ``timeout`` is in seconds. ``scratch`` is an empty folder of this run, removed by the caller.
     ``uid`` names the row of the whole process. ``cpus``: the processors to pin to (empty: none). ``aslr``: False switches address
-    space randomisation off.
+    space randomisation off. ``left_out``: units that need not be measured.
     """
 
     argv: tuple[str, ...]
@@ -46,6 +46,7 @@ class Run:
     size: float | None = None
     cpus: tuple[int, ...] = ()
     aslr: bool = True
+    left_out: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -56,6 +56,11 @@ class State:
         return self.commit[:10] + ("+" if self.dirty and not self.below else "")
 
     @property
+    def key(self) -> str:
+        """What names it and nothing else: the commit, and the hash of the changes on top."""
+        return self.commit + (f"+{self.dirty}" if self.dirty else "")
+
+    @property
     def filed(self) -> str:
         """The commit under which its profiles are stored."""
         return self.below or self.commit

@@ -14,6 +14,7 @@ from perfvcs.profile import MAX_NAME
 NAMELESS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 MODULE = "<module>"
 PROCESSES = "(processes)"  # among the functions of a test that started processes, whose own functions nobody saw
+LEFT_OUT = "(left out)"  # the only function of a test that was found and not run, since it was not asked for
 MAX_SOURCE = 16 << 20  # bytes
 
 

@@ -76,11 +76,15 @@ class _Reached(msgspec.Struct, tag_field="kind", tag="reached"):
     processes: bool = False
 
 
+class _LeftOut(msgspec.Struct, tag_field="kind", tag="left_out"):
+    ids: list[str]
+
+
 class _Finished(msgspec.Struct, tag_field="kind", tag="finished"):
     status: int
 
 
-Line = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | ReachedFunction | _Reached | _Finished
+Line = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | ReachedFunction | _Reached | _LeftOut | _Finished
 
 
 @dataclass
@@ -88,7 +92,7 @@ class PytestNotes:
     """What all pytest processes of one execution told; ``running`` is the test that had begun last where none ended after it.
 
     ``reached``: the functions that ran, by test; those outside of tests by the empty name. ``processes``: the tests that started
-    processes.
+    processes, ``left_out`` those that were found and not run.
     """
 
     versions: set[str] = field(default_factory=set)
@@ -97,6 +101,7 @@ class PytestNotes:
     remarks: set[str] = field(default_factory=set)
     reached: dict[str, set[ReachedFunction]] = field(default_factory=dict)
     processes: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
     statuses: list[int] = field(default_factory=list)
     collected: int = 0
     running: str = ""
@@ -151,6 +156,8 @@ def _take(notes: PytestNotes, functions: list[ReachedFunction], line: Line, file
             unit = printable(name)[:MAX_ID]
             notes.reached.setdefault(unit, set()).update(functions[number] for number in numbers)
             notes.processes |= {unit} if processes else set()
+        case _LeftOut(ids=names):
+            notes.left_out |= {printable(name)[:MAX_ID] for name in names}
         case _Finished(status=status):
             notes.statuses.append(status)
 

@@ -29,7 +29,8 @@ def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
     """Execute the command once with the plugin; ``asked`` are its settings. Raises CollectError when it ran no tests to the end."""
     folder = Path(tempfile.mkdtemp(prefix=f"{mode}-", dir=run.scratch))
     environment, restored = _environment(run, folder)
-    request = {"mode": mode, "folder": str(folder), "root": str(run.cwd), "environment": restored, **asked}
+    left_out = sorted(run.left_out)
+    request = {"mode": mode, "folder": str(folder), "root": str(run.cwd), "environment": restored, "left_out": left_out, **asked}
     (folder / "request").write_text(json.dumps(request), encoding="utf-8")
     execution = launched(run, env=environment)
     notes = read_notes(folder)

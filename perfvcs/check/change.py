@@ -116,7 +116,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All changes between two revisions, those that matter first; ``foreign`` series were measured by other tools and imported.
 
-    ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a sentence each.
+    ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a sentence each. ``untouched`` names
+    the benchmarks that were left out since the change cannot touch them: they inherit the verdicts of ``inherits``.
     """
 
     baseline: str
@@ -126,6 +127,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     foreign: list[str] = []
     failures: list[str] = []
     renamed: list[str] = []
+    untouched: list[str] = []
+    inherits: str = ""
 
     def having(self, *words: Word) -> list[Change]:
         """The changes with one of these words."""

@@ -36,6 +36,8 @@ def _document(report: Report) -> dict[str, Any]:
         "method": report.method,
         "foreign": report.foreign,
         "failures": report.failures,
+        "untouched": report.untouched,
+        "inherits": report.inherits,
         "renamed": report.renamed,
         "counts": tally(report.changes),
         "comparisons": len(report.comparisons),

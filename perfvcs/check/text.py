@@ -243,6 +243,9 @@ def _ending(report: Report, width: int, pairs: int) -> list[str]:
             lines.append(f"To settle it: perf check --measure{named}".rstrip())
         if series & {*report.foreign}:
             lines += wrap(FOREIGN, width, subsequent_indent="  ")
+    if report.untouched:
+        left = counted(len(report.untouched), "benchmark")
+        lines += wrap(f"not touched: inherits {report.inherits}: {left} (perf select says why)", width, subsequent_indent="  ")
     for note in (*report.failures, *report.renamed):
         lines += wrap(f"note: {shorten(note, LONGEST_NAME)}", width, subsequent_indent="      ")
     if "degradation" in counts and is_committed(report):

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     help="Count comparisons as settled whose interval lies within this.",
 )
 @click.option("--method", metavar="NAME", default="auto", show_default=True, help="Method of comparison.")
+@click.option("--select", is_flag=True, help="With --measure: leave out what the change cannot touch.")
+@click.option("--sample", metavar="N", type=click.IntRange(0), default=20, show_default=True,
+              help="With --select: measure one in N of those all the same.")  # fmt: skip
 @click.option(
     "-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.", shell_complete=jobs
 )
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
 def command(
     revisions: tuple[str, ...], *, measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, within: float | None,
     method: str, new: bool,
-    verbose: bool, quiet: bool, as_json: bool, markdown: bool, **asked: object,
+    verbose: bool, quiet: bool, as_json: bool, markdown: bool, select: bool, sample: int, **asked: object,
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
@@ -65,6 +68,8 @@ def command(
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
     if span and measure:
         raise click.UsageError(f"--measure takes two revisions; measure the range with `perf collect {span}`, then check it")
+    if select and not measure:
+        raise click.UsageError("--select goes with --measure; `perf select` lists what it would leave out")
     if audit:
         _audit(revisions, asked, as_json=as_json, delta=share, method=method, other=measure or gate or markdown or quiet)
         return
@@ -75,7 +80,8 @@ def command(
 
         judged = neighbours(repository, span, method=method, delta=share, within=bound)
     elif measure:
-        judged = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share, within=bound)
+        judged = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share, within=bound,
+                           select=sample if select else None)  # fmt: skip
     else:
         judged = judge(repository, revisions, method=method, delta=share, within=bound)
     if gate:
@@ -89,7 +95,7 @@ def command(
 
 def _measured(
     repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float | None,
-    within: float | None,
+    within: float | None, select: int | None,
 ) -> Check:  # fmt: skip
     """The check after measuring; what that takes is imported only here."""
     from perfvcs.measure.progress import shown
@@ -97,7 +103,8 @@ def _measured(
     from perfvcs.reports.check import measure
 
     with shown(quiet=silent) as progress:
-        return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta, within=within)  # type: ignore[arg-type]
+        return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta, within=within,  # type: ignore[arg-type]
+                       select=select)  # fmt: skip
 
 
 def _require_trust(repository: Repository, checks: Sequence[Check], *, delta: float | None, method: str) -> None:

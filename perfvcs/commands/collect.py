@@ -10,7 +10,9 @@ from perfvcs.commands._completion import jobs, revisions
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
+    from perfvcs.jobs.config import Config
     from perfvcs.measure.campaign import CampaignOutcome
+    from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
 
@@ -49,6 +51,9 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--aslr/--no-aslr", default=None, help="Randomise the addresses of the measured program.")
 @click.option("--padding/--no-padding", default=None, help="Pad the environment to a random length in each block.")
 @click.option("--missing", is_flag=True, help="Skip revisions that already have profiles of all jobs.")
+@click.option("--select", is_flag=True, help="Leave out benchmarks that the change cannot touch (see perf select).")
+@click.option("--sample", metavar="N", type=click.IntRange(0), default=20, show_default=True,
+              help="With --select: measure one in N of those all the same.")  # fmt: skip
 @click.option("--committed", is_flag=True, help="Measure HEAD as committed, without the changes in the working tree.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or SESSION.")
 @click.option(
@@ -60,8 +65,9 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--json", "as_json", is_flag=True, help="Print what was stored as JSON.")
 @click.option("--announced", type=int, hidden=True, help="The open file in which the hook after a commit has announced this run.")
 def command(
-    revisions: tuple[str, ...], *, goes_on: bool, pushes: bool, quiet: bool, as_json: bool, announced: int | None, **asked: object
-) -> None:
+    revisions: tuple[str, ...], *, goes_on: bool, pushes: bool, quiet: bool, as_json: bool, announced: int | None, select: bool,
+    sample: int, **asked: object,
+) -> None:  # fmt: skip
     """Measure the job matrix on revisions and store the profiles.
 
     Measures HEAD, that is the working tree as it stands, unless you name revisions. Other revisions are checked out in worktrees of
@@ -81,6 +87,9 @@ def command(
     project = Project.find()
     config = single(list(words)) if words else load(project.root / FILE)
     request = Request(**asked)  # type: ignore[arg-type]
+    selects = select or (announced is not None and config.hook.select)
+    if selects and (words or goes_on):
+        raise click.UsageError("--select chooses among the jobs of perf.toml: it goes with neither --continue nor a command")
     if goes_on:
         session = _session(revisions, request)
         repository = Repository.find()
@@ -90,6 +99,8 @@ def command(
         commits = project.expand(revisions or ("HEAD",))  # what is wrong is reported before .perf is made
         repository = Repository.find(create=True)
         with shown(quiet=quiet or as_json) as progress:
+            if selects:
+                request = _selected(repository, config, request, commits, progress, sample)
             outcome = collect(repository, config, commits, request, progress, words, announced)
     if as_json:
         echo(outcome.json())
@@ -99,6 +110,17 @@ def command(
     if pushes or (announced is not None and config.hook.push):
         _push(repository, outcome, quiet=quiet or as_json)
     outcome.raise_failures()
+
+
+def _selected(
+    repository: Repository, config: Config, request: Request, commits: list[str], progress: Progress, sample: int
+) -> Request:
+    """The request without what the changes between the commits cannot touch."""
+    from perfvcs.reports.untouched import selected, steps
+    from perfvcs.repository import State
+
+    states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
+    return selected(repository, config, request, steps(repository, states, progress), progress, sample)
 
 
 def _push(repository: Repository, outcome: CampaignOutcome, *, quiet: bool) -> None:

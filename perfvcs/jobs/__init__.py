@@ -59,6 +59,7 @@ class Cell:
     env: Mapping[str, str]
     python: str | None
     auto: AutoTable | None = None  # executions are to be planned
+    left_out: frozenset[str] = frozenset()  # units that need not be measured
 
     @property
     def params(self) -> dict[str, Value]:

@@ -56,10 +56,14 @@ class DirtyTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class HookTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """``[hook]``: how long a push waits for the measurement of what it brings; whether what a hook measured is pushed."""
+    """``[hook]``: how long a push waits for the measurement of what it brings; whether what a hook measured is pushed.
+
+    ``select``: the hook leaves out what a commit cannot touch.
+    """
 
     wait: str | int | float = "5min"
     push: bool = False
+    select: bool = False
 
     @property
     def seconds(self) -> float:

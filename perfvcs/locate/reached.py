@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 PROCESSES = "(processes)"  # among the functions of a unit that started processes, whose own functions nobody saw
+LEFT_OUT = "(left out)"  # the only function of a unit that was there and not measured: an older profile has its functions
 LATEST = 20  # measured commits in which a record is looked for
 _FRAME = re.compile(r"(.+) \(([^()]+)\)")
 
@@ -73,15 +74,21 @@ def recorded(repository: Repository, commits: Iterable[str], units: Iterable[Uni
     wanted = None if units is None else {unit.cell for unit in units}
     found: dict[Unit, Reach] = {}
     done: set[tuple[str, str]] = set()
+    known: dict[tuple[str, str], set[Unit]] = {}
     for commit in islice(repository.with_profiles(commits), LATEST):
         headers = [header for header in repository.index.headers([commit]) if header.dirty is None]
         newest = {(header.job.label, header.job.collector): header for header in headers}
         waiting = {key: header for key, header in newest.items() if key not in done and (wanted is None or key in wanted)}
         for key, profile in zip(waiting, repository.profiles(waiting.values()), strict=True):
             if reaches := of_profile(profile):
+                there = known.setdefault(
+                    key, {unit for unit in reaches if unit.uid}
+                )  # those that are gone are in older ones only
                 for unit, reach in reaches.items():
-                    found.setdefault(unit, reach)
-                done.add(key)
+                    if LEFT_OUT not in reach.functions and (not unit.uid or unit in there):
+                        found.setdefault(unit, reach)
+                if there <= found.keys():
+                    done.add(key)
         if wanted is not None and wanted <= done:
             break
     return found
@@ -102,7 +109,7 @@ def of_profile(profile: Profile) -> dict[Unit, Reach]:
         )
         for uid, functions in units.items()
     }
-    every = frozenset().union(*sets.values())
+    every = frozenset().union(*sets.values()) - {LEFT_OUT}
     found[Unit(job, collector)] = Reach(profile.commit, every - {PROCESSES}, frozenset(), PROCESSES in every, command=command)
     return found
 

@@ -14,21 +14,27 @@ from perfvcs.jobs.config import Config
 from perfvcs.locate.changes import Changes, changes
 from perfvcs.locate.impact import Impact, impact
 from perfvcs.locate.reached import Reach, Unit, recorded
+from perfvcs.locate.sampler import ONE_IN
 from perfvcs.locate.selection import Choice, Evidence, choose, sampled
 from perfvcs.locate.static import reach
 from perfvcs.locate.uses import Sources
 from perfvcs.repository import Repository, State
 
 TESTS = "pytest"  # the collector whose units can be left out one by one
-ONE_IN = 20  # of the benchmarks that are left out, one in so many is measured all the same
 
 
 class LeftOut(NamedTuple):
-    """What need not be measured: whole jobs as label and collector, and tests by job and collector; ``sampled`` is measured all the same."""
+    """What need not be measured: whole jobs by label and collector, and tests of others; ``sampled`` is measured all the same."""
 
     jobs: frozenset[tuple[str, str]]
     tests: dict[tuple[str, str], frozenset[str]]
     sampled: tuple[Unit, ...]
+
+    @property
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        """All of them as label, collector and unit; the unit "" is the whole job."""
+        whole = [(*cell, "") for cell in self.jobs]
+        return tuple(sorted([*whole, *((*cell, name) for cell, names in self.tests.items() for name in names)]))
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ class _Selector:
             found = impact(
                 made, Sources(self.project, self.home, self.target.commit, working), self._outside, self.config.overlay
             )
-        choices = [choose(unit, self._evidence(unit, cell, found), found) for cell in cells for unit in self._units(cell)]
+        units = [(cell, unit) for cell in cells for unit in self._units(cell) if not self._is_gone(unit, made)]
+        choices = [choose(unit, self._evidence(unit, cell, found), found) for cell, unit in units]
         return Selection(self.baseline, self.target, made, tuple(choices))
 
     def _working(self, state: State) -> WorkingChanges | None:
@@ -102,6 +109,15 @@ class _Selector:
             return [whole]
         own = [unit for unit in self._records if unit.uid and unit.cell == whole.cell and self._is_of(unit, cell)]
         return sorted(own, key=lambda unit: unit.uid) or [whole]
+
+    def _is_gone(self, unit: Unit, made: Changes) -> bool:
+        """Whether a test's own function is no longer there."""
+        path, *names = unit.uid.partition("[")[0].split("::")
+        name = ".".join(names)
+        if not unit.uid or f"{path}:{name}" not in made.functions:
+            return False
+        parts = self._after.parts(path)
+        return parts is None or name not in parts.functions
 
     def _is_of(self, unit: Unit, cell: Cell) -> bool:
         found = self._records.get(unit)

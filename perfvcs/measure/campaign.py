@@ -101,7 +101,7 @@ def collect(
                 repository.promote(state.commit)
         if request.missing:
             states = [state for state in states if not _complete(repository, state, cells)]
-        if not states:
+        if not states or not cells:
             return CampaignOutcome()
         seen.about([state.commit for state in states if state.dirty is None])
         cells = _planned(repository, cells, commits, progress)

@@ -15,8 +15,8 @@ from perfvcs.jobs.config import KEEP, Config, HookTable
 class Request:
     """What the caller asks of a campaign beyond perf.toml; None leaves perf.toml's word.
 
-    ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring.
-    ``budget``: the seconds that all of it may take.
+    ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring. ``left_out``: what else
+    needs none, by label, collector and unit; the unit "" is the whole job. ``budget``: the seconds that all of it may take.
     """
 
     jobs: tuple[str, ...] = ()
@@ -31,13 +31,21 @@ class Request:
     committed: bool = False
     settled: tuple[str, ...] = ()
     budget: float | None = None
+    left_out: tuple[tuple[str, str, str], ...] = ()
 
     def apply(self, config: Config) -> tuple[list[Cell], Config]:
         """The cells to measure and the configuration with the knobs asked for."""
         asked = {name: getattr(self, name) for name in ("pin", "aslr", "padding") if getattr(self, name) is not None}
         config = msgspec.structs.replace(config, knobs=msgspec.structs.replace(config.knobs, **asked))
         counts = {name: getattr(self, name) for name in ("executions", "warmup") if getattr(self, name) is not None}
-        cells = [replace(cell, **counts) for cell in matrix(config, self.jobs) if cell.label not in self.settled]
+        units: dict[tuple[str, str], set[str]] = {}
+        for label, collector, unit in self.left_out:
+            units.setdefault((label, collector), set()).add(unit)
+        cells = [
+            replace(cell, **counts, left_out=frozenset(units.get((cell.label, cell.collector_name), ())))
+            for cell in matrix(config, self.jobs)
+            if cell.label not in self.settled and "" not in units.get((cell.label, cell.collector_name), ())
+        ]
         return cells if self.executions is None else [replace(cell, auto=None) for cell in cells], config
 
 

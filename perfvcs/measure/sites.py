@@ -103,7 +103,7 @@ class Sites:
         return Run(
             argv=(resolve(program, site.folder, env), *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
             timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
-            cpus=self.knobs.cpus(), aslr=self.knobs.aslr,
+            cpus=self.knobs.cpus(), aslr=self.knobs.aslr, left_out=cell.left_out,
         )  # fmt: skip
 
     def job(self, number: int, position: int) -> Job:

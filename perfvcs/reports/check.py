@@ -17,6 +17,7 @@ import perfvcs
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.profile import Malformed
+from perfvcs.reports.untouched import inheriting, noted, selected
 from perfvcs.repository import Repository, State
 from perfvcs.rules import FILE
 
@@ -51,6 +52,8 @@ class Check:
             self.outcome.raise_failures()
         compared = [change for change in self.report.comparisons if change.word != "not comparable"]
         settled = [change.settled for change in compared]
+        if not compared and self.report.untouched:
+            return 0
         return OPEN if not compared or (gate and not any(settled)) or (strict and not all(settled)) else 0
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
@@ -122,7 +125,12 @@ def compared(
             report = decode(known.report)
             memory.remember(*pair, known.report, basis)  # as the last verdict
             return Check(baseline, target, report)
-    report = repository.compare(baseline, target, method=method, delta=delta, within=within)
+    try:
+        report = inheriting(repository, repository.compare(baseline, target, method=method, delta=delta, within=within), target)
+    except NothingToCompare:
+        report = inheriting(repository, Report(baseline=baseline.name, target=target.name, method=method, changes=[]), target)
+        if not report.untouched:
+            raise
     memory.remember(*pair, msgspec.json.encode(report), basis)
     return Check(baseline, target, report)
 
@@ -135,7 +143,7 @@ def _basis(repository: Repository, baseline: State, target: State, method: str, 
     ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
     options = [method, delta, within, project.shallow]
-    about = [repository.index.head, states, options, text, accepted, ended, _code()]
+    about = [repository.index.head, states, options, text, accepted, ended, _code(), noted(repository, target)]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
 
@@ -163,11 +171,13 @@ def measure(
     method: str = "auto",
     delta: float | None = None,
     within: float | None = None,
+    select: int | None = None,
 ) -> Check:
     """The check after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
 
     A number of executions in the request measures all. HEAD is the working tree as it is now; its baseline, when none is named, is the
-    commit below its changes, else the nearest ancestor with comparable profiles, else the parent.
+    commit below its changes, else the nearest ancestor with comparable profiles, else the parent. ``select`` leaves out what the change
+    cannot touch, but for one in so many (0: all of it).
     """
     from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import settle
@@ -183,6 +193,8 @@ def measure(
             raise NothingToCompare(f"{target.name} has no ancestor to be compared with: name a baseline")
         baseline = nearest
     config = load(repository.project.root / FILE)
+    if select is not None:
+        request = selected(repository, config, request, [(baseline, target)], progress, select)
     settled = [] if request.executions else _settled(repository, baseline, target, method, delta, within)
     remaining = replace(request, settled=tuple(settled))
     if not remaining.apply(config)[0]:
@@ -191,6 +203,7 @@ def measure(
     if not outcome.profiles:
         outcome.raise_failures()
     report = repository.compare(baseline, target, method=method, delta=delta, within=within, session=session, settled=settled)
+    report = inheriting(repository, report, target) if select is not None else report
     repository.index.memory.remember(baseline.commit, target.commit, msgspec.json.encode(report))
     return Check(baseline, target, report, outcome)
 

@@ -20,8 +20,8 @@ else:
 class Measurement(Reports):
     """Runs each test by the whole protocol: a first time, whose reports are the ones that count, and then again while it ends the same."""
 
-    def __init__(self, notes: NoteFile, repeat: int, budget: float, once: Iterable[str]) -> None:
-        super().__init__(notes)
+    def __init__(self, notes: NoteFile, repeat: int, budget: float, once: Iterable[str], left_out: Iterable[str] = ()) -> None:
+        super().__init__(notes, left_out)
         self.repeat, self.budget, self.once = repeat, round(budget * 1e9), frozenset(once)
         self.meter = perfvcs_meter.Meter()
         self.reading: perfvcs_meter.Reading | None = None

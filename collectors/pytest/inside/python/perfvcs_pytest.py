@@ -112,7 +112,7 @@ def pytest_configure(config: Any) -> None:
     plugin: Reports
     if request["mode"] == "study":
         watched = RunningCode(request["root"]) if request["functions"] else None
-        plugin = Study(notes, watched)
+        plugin = Study(notes, watched, request["left_out"])
     else:
-        plugin = Measurement(notes, request["repeat"], request["budget"], request["once"])
+        plugin = Measurement(notes, request["repeat"], request["budget"], request["once"], request["left_out"])
     config.pluginmanager.register(plugin, "perfvcs-measuring")

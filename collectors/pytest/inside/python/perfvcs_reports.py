@@ -40,8 +40,9 @@ class NoteFile:
 class Reports:
     """How tests end, by the reports that are logged."""
 
-    def __init__(self, notes: NoteFile) -> None:
+    def __init__(self, notes: NoteFile, left_out: Iterable[str] = ()) -> None:
         self.notes = notes
+        self.left_out = frozenset(left_out)
         self.logged: list[Any] = []
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -50,8 +51,13 @@ class Reports:
             self.notes.add("problem", id=clean(report.nodeid), why=reason(report))
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """How many tests there are, after deselection."""
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        """How many tests there are, after deselection, ours of what is left out among it."""
+        left = [item for item in items if clean(item.nodeid) in self.left_out]
+        if left:
+            items[:] = [item for item in items if clean(item.nodeid) not in self.left_out]
+            config.hook.pytest_deselected(items=left)
+            self.notes.add("left_out", ids=[clean(item.nodeid) for item in left])
         self.notes.add("collected", count=len(items))
 
     def pytest_runtest_logreport(self, report: Any) -> None:

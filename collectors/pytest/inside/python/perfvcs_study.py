@@ -6,7 +6,7 @@ import pytest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
     from typing import Any
 
     from perfvcs.collectors.pytest.inside.python import perfvcs_functions
@@ -18,8 +18,8 @@ else:
 class Study(Reports):
     """Runs nothing itself: watches how each test ends, and which functions run for it."""
 
-    def __init__(self, notes: NoteFile, functions: perfvcs_functions.RunningCode | None) -> None:
-        super().__init__(notes)
+    def __init__(self, notes: NoteFile, functions: perfvcs_functions.RunningCode | None, left_out: Iterable[str] = ()) -> None:
+        super().__init__(notes, left_out)
         self.functions = functions
         self.fixtures: dict[Any, perfvcs_functions.Codes] = {}
         self.numbers: dict[perfvcs_functions.Place, int] = {}

@@ -1,0 +1,35 @@
+"""``perf select``."""
+
+from __future__ import annotations
+
+import click
+
+from perfvcs.commands._completion import jobs as complete_jobs
+from perfvcs.commands._completion import revisions as complete_revisions
+from perfvcs.commands._output import echo
+
+
+@click.command()
+@click.argument("revisions", nargs=-1, metavar="[A..B | [BASELINE] TARGET]", shell_complete=complete_revisions)
+@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Choose only among this job's benchmarks; may be repeated.",
+              shell_complete=complete_jobs)  # fmt: skip
+@click.option("--explain", metavar="BENCHMARK", help="Say why this benchmark is chosen or left out.")
+@click.option("-v", "--verbose", is_flag=True, help="List all benchmarks, however many have the same reason.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(revisions: tuple[str, ...], jobs: tuple[str, ...], explain: str | None, *, verbose: bool, as_json: bool) -> None:
+    """List the benchmarks that a change can touch, and say why the others are left out.
+
+    The change is A..B; without revisions, what came since the nearest measured ancestor of HEAD, or what the working tree changes. What
+    the analysis cannot see keeps all benchmarks.
+    """
+    from perfvcs.reports.select import select
+    from perfvcs.repository import Repository
+
+    if len(revisions) > 2 or (len(revisions) == 2 and any(".." in revision for revision in revisions)):
+        raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
+    found = select(Repository.find(), revisions, jobs)
+    if as_json:
+        echo(found.json())
+        return
+    for line in found.explain(explain) if explain else found.lines(verbose=verbose):
+        echo(line)

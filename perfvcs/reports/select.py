@@ -1,0 +1,157 @@
+"""What ``perf select`` says: which benchmarks a change can touch, and why each of the others is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from textwrap import wrap
+from typing import Any
+
+import msgspec
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.errors import UsageError, nearest
+from perfvcs.jobs import matrix
+from perfvcs.jobs.config import load
+from perfvcs.locate.reached import MODULE, outer
+from perfvcs.locate.sampler import Sampler
+from perfvcs.locate.selecting import Selection
+from perfvcs.locate.selecting import select as choose
+from perfvcs.locate.selection import Choice
+from perfvcs.repository import Repository, State
+from perfvcs.rules import FILE
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.words import counted, named
+
+SHOWN = 5  # benchmarks with the same reason, and functions, without -v
+BY = {"recorded": "what was recorded on {}", "static": "its sources", "files": "the files that changed", "": "nothing"}
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A selection with the names of its benchmarks, and the project's miss rate."""
+
+    selection: Selection
+    names: tuple[str, ...]
+    sampler: Sampler
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The choice for each benchmark."""
+        return self.selection.choices
+
+    def lines(self, *, verbose: bool = False) -> Iterator[str]:
+        """The benchmarks to run and those left out, grouped by their reasons."""
+        run = [(name, choice) for name, choice in zip(self.names, self.choices, strict=True) if choice.run]
+        left = [(name, choice) for name, choice in zip(self.names, self.choices, strict=True) if not choice.run]
+        yield from _wrapped(self._title())
+        for heading, choices in ((f"can be touched ({len(run):,})", run), (f"left out ({len(left):,})", left)):
+            if choices:
+                yield heading
+                yield from _groups(choices, None if verbose else SHOWN)
+        if said := self.sampler.summary():
+            yield from _wrapped(said)
+
+    def _title(self) -> str:
+        changed = self.selection.changes
+        files = [file.path for file in changed.files if file.matters]
+        functions = len(changed.functions)
+        what = f"{counted(functions, 'function')} in {counted(len(files), 'file')}" if functions else counted(len(files), "file")
+        told = f"{what} changed" if files else "nothing changed that a benchmark can notice"
+        return f"{self.selection.baseline.name} -> {self.selection.target.name}: {told}"
+
+    def explain(self, name: str) -> Iterator[str]:
+        """Why one benchmark is chosen or left out; raises UsageError for an unknown one."""
+        found = [
+            choice
+            for own, choice in zip(self.names, self.choices, strict=True)
+            if name in (own, choice.unit.uid, choice.unit.job)
+        ]
+        if not found:
+            raise UsageError(f"there is no benchmark `{name}`{nearest(name, self.names)}")
+        for choice in found:
+            yield f"{choice.unit}: {'can be touched' if choice.run else 'left out'}"
+            yield from _wrapped(choice.reason, "  ")
+            reach = choice.reach
+            by = BY[choice.by].format(reach.commit[:10] if reach else "")
+            known = f"; {counted(sum(not name.endswith(MODULE) for name in reach.functions), 'function')} known to run" if reach else ""
+            yield f"  decided by {by}{known}"
+            if reach is not None:
+                changed = self.selection.changes.functions
+                both = sorted(changed & {outer(function) for function in reach.functions})
+                for function in both[:SHOWN]:
+                    yield f"  runs {function}, which changed"
+                if len(both) > SHOWN:
+                    yield f"  and {len(both) - SHOWN:,} more that changed"
+
+    def json(self) -> str:
+        """Everything as one JSON object."""
+        changed = self.selection.changes
+        rows: list[dict[str, Any]] = [
+            {"benchmark": name, "job": choice.unit.job, "collector": choice.unit.collector, "unit": choice.unit.uid, "run": choice.run,
+             "reason": choice.reason, "by": choice.by, "recorded": choice.reach.commit if choice.reach and choice.reach.recorded else None}
+            for name, choice in zip(self.names, self.choices, strict=True)
+        ]  # fmt: skip
+        document = {
+            "baseline": self.selection.baseline.commit, "target": self.selection.target.commit, "dirty": self.selection.target.dirty,
+            "functions": sorted(changed.functions), "files": [file.path for file in changed.files if file.matters],
+            "unseen": [{"file": file.path, "reason": file.why} for file in changed.unseen],
+            "run": sum(choice.run for choice in self.choices), "left_out": sum(not choice.run for choice in self.choices),
+            "benchmarks": rows, "sampled": self.sampler.counts(),
+        }  # fmt: skip
+        return escaped(msgspec.json.format(msgspec.json.encode(document)).decode())
+
+
+def select(repository: Repository, revisions: Sequence[str], jobs: Sequence[str] = ()) -> Selected:
+    """The selection for a range, for a baseline and a target, or for what came since the last measured commit."""
+    baseline, target = states(repository, revisions)
+    config = load(repository.project.root / FILE)
+    selection = choose(repository, config, matrix(config, jobs), baseline, target)
+    cells = list(dict.fromkeys(choice.unit.cell for choice in selection.choices))
+    labels = dict(zip(cells, named(cells), strict=True))
+    names = tuple(choice.unit.uid or labels[choice.unit.cell] for choice in selection.choices)
+    return Selected(selection, names, Sampler(repository.home))
+
+
+def states(repository: Repository, revisions: Sequence[str]) -> tuple[State, State]:
+    """The two sides: HEAD is the working tree as it is, its baseline the commit below changes, else the nearest measured ancestor."""
+    if len(revisions) == 1 and ".." in revisions[0]:
+        old, _, new = revisions[0].partition("..")
+        if new.startswith("."):
+            raise UsageError(f"`{revisions[0]}` has three dots: use `A..B`")
+        revisions = [old or "HEAD", new or "HEAD"]
+    if len(revisions) == 2:
+        return State(repository.project.resolve(revisions[0])), State(repository.project.resolve(revisions[1]))
+    target = repository.current(revisions[0] if revisions else "HEAD")
+    if target.dirty:
+        return State(target.commit), target
+    return measured_before(repository, target), target
+
+
+def measured_before(repository: Repository, target: State) -> State:
+    """The nearest ancestor with profiles, else the parent; raises NothingToCompare without one."""
+    found = next(repository.measured_ancestors(target.commit), None) or next(repository.project.ancestors(target.commit), None)
+    if found is None:
+        cure = (
+            "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a range A..B"
+        )
+        raise NothingToCompare(f"{target.name} has no ancestor to be compared with: {cure}")
+    return State(found)
+
+
+def _groups(choices: Iterable[tuple[str, Choice]], most: int | None) -> Iterator[str]:
+    groups: dict[str, list[str]] = {}
+    for name, choice in choices:
+        groups.setdefault(choice.reason, []).append(name)
+    for reason, names in groups.items():
+        for name in islice(names, most):
+            yield f"  {shorten(name, COLUMNS - 2)}"
+        if most is not None and len(names) > most:
+            yield f"  and {len(names) - most:,} more"
+        yield from _wrapped(reason, "      ")
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return wrap(text, COLUMNS, initial_indent=indent, subsequent_indent=indent or "  ", break_on_hyphens=False)
