@@ -60,7 +60,9 @@ def why(path: str) -> str:
     name = path.rpartition("/")[2]
     if name == FILE:
         return "it says what is measured"
-    if name.endswith((".pyc", ".pyo")) or name == ACCEPTED or _OTHERS.fullmatch(path) or (_OTHERS.match(path) and "/" in path and path.startswith(".")):
+    if name == ACCEPTED or name.endswith((".pyc", ".pyo")) or _OTHERS.fullmatch(path):
+        return ""
+    if path.startswith(".") and "/" in path and _OTHERS.match(path):
         return ""
     if _BUILD.fullmatch(path):
         return "it says how the project is built or run"

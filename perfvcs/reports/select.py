@@ -76,7 +76,11 @@ class Selected:
             yield from _wrapped(choice.reason, "  ")
             reach = choice.reach
             by = BY[choice.by].format(reach.commit[:10] if reach else "")
-            known = f"; {counted(sum(not name.endswith(MODULE) for name in reach.functions), 'function')} known to run" if reach else ""
+            known = (
+                f"; {counted(sum(not name.endswith(MODULE) for name in reach.functions), 'function')} known to run"
+                if reach
+                else ""
+            )
             yield f"  decided by {by}{known}"
             if reach is not None:
                 changed = self.selection.changes.functions
@@ -116,7 +120,7 @@ def select(repository: Repository, revisions: Sequence[str], jobs: Sequence[str]
 
 
 def states(repository: Repository, revisions: Sequence[str]) -> tuple[State, State]:
-    """The two sides: HEAD is the working tree as it is, its baseline the commit below changes, else the nearest measured ancestor."""
+    """The two sides: HEAD is the working tree as it is, its baseline the commit below where that is measured, else the nearest that is."""
     if len(revisions) == 1 and ".." in revisions[0]:
         old, _, new = revisions[0].partition("..")
         if new.startswith("."):
@@ -125,7 +129,7 @@ def states(repository: Repository, revisions: Sequence[str]) -> tuple[State, Sta
     if len(revisions) == 2:
         return State(repository.project.resolve(revisions[0])), State(repository.project.resolve(revisions[1]))
     target = repository.current(revisions[0] if revisions else "HEAD")
-    if target.dirty:
+    if target.dirty and repository.measured(State(target.commit)):
         return State(target.commit), target
     return measured_before(repository, target), target
 

@@ -45,7 +45,8 @@ def test_what_runs_outside_of_functions_touches_whoever_loads_the_file(library):
     [
         ("README.md", "# The library\n"), ("docs/conf.py", "x = 1\n"), ("CHANGES", "1.1\n"), (".github/workflows/tests.yml", "on: push\n"),
         ("lib.py", f'"""A library."""\n{LIBRARY}'), ("setup.py", "from setuptools import setup\nsetup(version='2')\n"),
-        ("perf-accepted.toml", ""), ("__pycache__/lib.cpython-311.pyc", "x"), ("tests/.gitignore", "*.o\n"), ("docs/_static/logo.png", "png"),
+        ("perf-accepted.toml", ""), ("__pycache__/lib.cpython-311.pyc", "x"), ("tests/.gitignore", "*.o\n"),
+        ("docs/_static/logo.png", "png"),
     ],
 )  # fmt: skip
 def test_documents_and_descriptions_are_nothing(library, name, text):

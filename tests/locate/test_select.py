@@ -56,7 +56,15 @@ def record(project, commit: str, reached: Reached = REACHED) -> None:
 @pytest.fixture
 def measured(project):
     """A project with five benchmarks, whose tests were recorded at its first commit."""
-    files = {"lib.py": LIBRARY, "test_lib.py": TESTS, "one.py": ONE, "two.py": TWO, "main.c": MAIN, "s.c": SOURCE, "work.sh": "true\n"}
+    files = {
+        "lib.py": LIBRARY,
+        "test_lib.py": TESTS,
+        "one.py": ONE,
+        "two.py": TWO,
+        "main.c": MAIN,
+        "s.c": SOURCE,
+        "work.sh": "true\n",
+    }
     files |= {"s.h": "int slow(int n);\n#define SIZE 3\n", "perf.toml": CONFIG, "README.md": "# It\n"}
     record(project, project.commit("first", **files))
     return project
@@ -134,7 +142,9 @@ def test_uncommitted_changes_are_those_of_the_working_tree(measured, perf):
 
 def test_a_record_counts_no_more_when_what_it_saw_has_changed(measured, perf):
     measured.commit("work calls another", **{"lib.py": LIBRARY.replace("square(n) + N", "square(n) + N + other()")})
-    measured.commit("other", **{"lib.py": LIBRARY.replace("square(n) + N", "square(n) + N + other()").replace("return 1", "return 2")})
+    measured.commit(
+        "other", **{"lib.py": LIBRARY.replace("square(n) + N", "square(n) + N + other()").replace("return 1", "return 2")}
+    )
     found = chosen(perf, "HEAD~1..HEAD")
     assert "what it runs changed since it was recorded on" in found[WORK] and "lib.py:other" in found[OTHER]
 
@@ -194,7 +204,7 @@ def test_what_cannot_be_answered_is_one_line(measured, perf, words, code, messag
     assert message in said.err and said.out == ""
 
 
-def test_without_perf_toml_or_parents_the_cure_is_named(project, perf, tmp_path):
+def test_without_perf_toml_or_parents_the_cure_is_named(project, perf):
     project.commit("first", **{"a.py": ""})
     Repository.find(project.root, create=True)
     assert "there is no perf.toml: make one with `perf init`" in perf("select", "HEAD..HEAD", code=2).err
@@ -258,12 +268,16 @@ def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     (tests,) = (profile for profile in profiles if profile.job.collector == "pytest")
     assert tests.resources.names == [WORK], "the other test did not run"
     report = json.loads(perf("check", "--json", code=None).out)
-    assert set(report["untouched"]) == {"two", f"tests: {OTHER}"} and report["inherits"] == project.git("rev-parse", "HEAD~1")[:10]
+    assert (
+        set(report["untouched"]) == {"two", f"tests: {OTHER}"} and report["inherits"] == project.git("rev-parse", "HEAD~1")[:10]
+    )
     assert "missing" not in report["counts"]
     assert "not touched: inherits" in perf("check", code=None).out
     project.commit("document", **{"README.md": "# It\n"})
     assert "nothing to measure" in perf("collect", "--select", "--sample", "0").out
-    assert perf("check", code=0).out.startswith(project.git("rev-parse", "HEAD~1")[:10]), "nothing was touched, and nothing failed"
+    assert perf("check", code=0).out.startswith(project.git("rev-parse", "HEAD~1")[:10]), (
+        "nothing was touched, and nothing failed"
+    )
     project.commit("other", **{"lib.py": LIBRARY.replace("i * i", "i ** 2").replace("return 1", "return 2")})
     assert set(chosen(perf)) == {"two", OTHER}, "the record of what was left out is still known"
 
@@ -280,7 +294,8 @@ def test_a_sample_of_what_is_left_out_is_measured_and_counted(project, perf):
     assert json.loads(perf("select", "--json").out)["sampled"]["measured"] == 1
 
 
-def test_select_goes_with_measuring_only(measured, perf):
+@pytest.mark.usefixtures("measured")
+def test_select_goes_with_measuring_only(perf):
     assert "--select goes with --measure" in perf("check", "--select", code=2).err
     assert "goes with neither --continue nor a command" in perf("collect", "--select", "--", "true", code=2).err
 
