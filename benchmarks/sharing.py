@@ -252,11 +252,11 @@ def wrong(shared: Path) -> None:
 
 def crowded(shared: Path) -> None:
     """A million files."""
-    found = blob(shared)
-    with importing(shared) as stream:
-        for number in range(MANY_FILES):
-            commit = f"{number % 256:02x}{number // 256:038x}"
-            stream.write(b"M 100644 %s %s\n" % (found.encode(), f"{commit[:2]}/{commit}/time-x-{number:012x}.json".encode()))
+    found, folders = blob(shared), []
+    for folder in range(256):
+        names = (f"time-x-{number:012x}.json" for number in range(folder * MANY_FILES // 256, (folder + 1) * MANY_FILES // 256))
+        folders.append(("40000", f"8c{folder:038x}", tree(shared, *(("100644", name, found) for name in names))))
+    pointed(shared, tree(shared, *folders))
 
 
 def bomb(shared: Path) -> None:

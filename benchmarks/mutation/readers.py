@@ -376,6 +376,7 @@ def readers() -> dict[str, Reader]:
     packed = [zlib.compress(one) for one in seeds.perun()] + seeds.gzipped()
     return {
         "csv": Reader(_imported(".csv"), seeds.tables()),
+        "asv": Reader(_imported(".json"), seeds.asv()),
         "perun": Reader(_imported(".perf"), seeds.perun()),
         "perfvcs": Reader(_imported(".json"), seeds.profiles()),
         "compressed": Reader(_imported(".gz"), packed, 0.5),

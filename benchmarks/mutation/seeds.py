@@ -16,6 +16,8 @@ from typing import Any
 from perfvcs import formats
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Processed, Profile, Reached, Resources, Stacks, Turns
 
+ASV = Path(__file__).resolve().parents[2] / "tests/data/asv/results/lab"
+
 PROGRAM = """
 struct s { int n; };
 int f(struct s *p) { return p->n; }
@@ -84,6 +86,16 @@ def tables() -> list[bytes]:
         long,
         b"uid\twall [s]\n'=x\t1\n'-y\t2\n",
     ]
+
+
+def asv() -> list[bytes]:
+    """Results of asv: what it wrote, and one of the older version."""
+    old = (
+        b'{"commit_hash": "'
+        + b"1" * 40
+        + b'", "results": {"time_a": 1.5, "mem_b": {"result": [1, null], "params": [["1", "2"]]}}, "version": 1}'
+    )
+    return [*(path.read_bytes() for path in sorted(ASV.glob("*existing*"))), old]
 
 
 def perun() -> list[bytes]:

@@ -15,14 +15,16 @@ MANY = 20  # files from which on progress is worth showing
 @click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-...", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--commit", "revisions", multiple=True, metavar="REV",
               help="Commit to file the profiles under: once for all files, or once per file.")  # fmt: skip
+@click.option("--map", "renamed", type=click.Path(path_type=Path), metavar="FILE",
+              help="Former and present commit ids, a pair per line, of a rewritten history.")  # fmt: skip
 @click.option("--name", default="", help="Name of the benchmark; only profiles of one name are compared.")
 @click.option("--in-turns", is_flag=True, help="The files were measured in turns: compare them run by run.")
-@click.option("--format", "format_name", metavar="NAME", help="csv, perfvcs or perun; guessed by default.")
+@click.option("--format", "format_name", metavar="NAME", help="asv, csv, perfvcs or perun; guessed by default.")
 @click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def command(
-    files: tuple[Path, ...], revisions: tuple[str, ...], name: str, *, in_turns: bool, format_name: str | None, pairs: tuple[str, ...],
-    quiet: bool,
+    files: tuple[Path, ...], revisions: tuple[str, ...], renamed: Path | None, name: str, *, in_turns: bool, format_name: str | None,
+    pairs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """Store profiles from files; a broken file is reported, and the others are still stored.
 
@@ -34,7 +36,7 @@ def command(
     """
     from perfvcs.exchange import is_folder
     from perfvcs.exchange.bundle import is_bundle
-    from perfvcs.exchange.intake import STDIN, Intake
+    from perfvcs.exchange.intake import STDIN, Intake, renamings
     from perfvcs.exchange.sharing import pull_from
     from perfvcs.formats import parse_options
     from perfvcs.measure.progress import shown
@@ -60,7 +62,7 @@ def command(
         return
     options = parse_options(format_name, pairs) if format_name else {}
     commits = [repository.project.resolve(revision) for revision in revisions]
-    intake = Intake(repository, commits, format_name, options, name, in_turns)
+    intake = Intake(repository, commits, format_name, options, name, in_turns, renamings(renamed) if renamed else {})
     few = len(files) < MANY and not any(map(is_folder, files))
     with shown(quiet=quiet or few, doing="importing") as progress:
         intake.store(files, progress, lambda message: echo(f"perf: {shorten(message, 2000)}", err=True))

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +17,8 @@ import msgspec
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.exchange import is_folder
 from perfvcs.exchange.objects import StoredObject, indexed, indexes, is_index, is_object
-from perfvcs.formats import UNKNOWN, UnreadableFile, content, decode, read, suffixes
+from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode, read, suffixes
+from perfvcs.git.dates import ID, CommitDates
 from perfvcs.profile import MAX_BYTES, Malformed
 from perfvcs.store.document import path_of
 from perfvcs.text.characters import shorten
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 STDIN = Path("-")
 COMPRESSED = ("", ".gz", ".z")
 PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
+DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}  # of asv, each with a field of it
+DESCRIBED = 1 << 20  # bytes that are looked at
 NAMED = 5  # commits or names in a message
 
 
@@ -62,7 +64,8 @@ class Intake:
 
     ``commits`` are those that the profiles belong to, whatever their files say: one for all files, or one for each; where there are none
     it is what a file says, or HEAD where it says nothing. ``name`` is the job's, whatever a file says. ``in_turns``: the files were
-    measured together, run by run, so that they are one session. ``options`` are those of the format. Of versions of one measurement, as
+    measured together, run by run, so that they are one session. ``renamed`` are the present ids of commits by their former ones, as files
+    have them. ``options`` are those of the format. Of versions of one measurement, as
     `perf process` makes them, the one that is stored stays, else the first one comes. Memory holds one profile at a time. ``defect`` is
     the first error that no reader may raise: the other files are stored all the same, then it is for the caller to raise.
     """
@@ -73,6 +76,7 @@ class Intake:
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     in_turns: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
     known: int = 0
     versions: int = 0
@@ -80,10 +84,10 @@ class Intake:
     defect: Exception | None = None
     placed: int = 0
     moved: int = 0
+    empty: int = 0
     titles: set[str] = field(default_factory=set)
     _before: set[str] = field(default_factory=set)
     _first: dict[tuple[str, str], str] = field(default_factory=dict)
-    _times: dict[str, str | None] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
     _stores: dict[Path, dict[Path, list[StoredObject]]] = field(default_factory=dict)
 
@@ -107,7 +111,10 @@ class Intake:
         self._before = set(self.repository.store.paths())
         what = counted(len(wanted), "file")
         session = _session(wanted) if self.in_turns else ""
-        paths = self.repository.store.add(self._profiles(wanted, session, progress, show), f"Import {what}")
+        try:
+            paths = self.repository.store.add(self._profiles(wanted, session, progress, show), f"Import {what}")
+        finally:
+            self._dates.close()
         self.paths = list(dict.fromkeys(path for path in paths if path not in self._before))
         self.known = len(paths) - len(self.paths)
 
@@ -117,6 +124,8 @@ class Intake:
         lines = [f"stored {counted(count, 'profile')}" + (f", {self.known} already stored" if self.known else "")]
         if self.versions:
             lines.append(f"left out {self.versions}: the same measurement is there in another version, see `perf process`")
+        if self.empty:
+            lines.append(f"left out {counted(self.empty, 'file')} without results")
         if self.placed:
             lines.append(f"{_named(self.placed)} no commit: stored for HEAD; choose another with --commit")
         if self.moved:
@@ -124,9 +133,9 @@ class Intake:
         if self.titles:
             names = ", ".join(shorten(name) for name in sorted(self.titles)[:NAMED]) + ", ..." * (len(self.titles) > NAMED)
             lines.append(f"named after the file: {names}; only benchmarks of one name are compared, --name gives it")
-        foreign = [commit for commit, when in self._times.items() if when is None]
+        foreign = [commit for commit, when in self._dates.known.items() if when is None]
         if foreign:
-            more = ", ..." * (len(foreign) > NAMED)
+            more = f" and {len(foreign) - NAMED:,} more" if len(foreign) > NAMED else ""
             lines.append(f"not commits of this repository: {', '.join(commit[:10] for commit in foreign[:NAMED])}{more}")
         return lines
 
@@ -155,7 +164,8 @@ class Intake:
             folders[:] = [name for name in folders if name not in PASSED]
             paths = (Path(inner, name) for name in names)
             # of a store, its indexes say which of its objects still belong to it
-            yield from (path for path in paths if path.name.lower().endswith(known) or (self._is_object(path) and is_index(path)))
+            found = (path for path in paths if path.name.lower().endswith(known) or (self._is_object(path) and is_index(path)))
+            yield from (path for path in found if not _describes(path))
 
     def _is_object(self, path: Path) -> bool:
         return self.format_name in (None, "perun") and is_object(path)
@@ -189,6 +199,10 @@ class Intake:
                     self.versions += 1
                 else:
                     yield profile
+            except NoResults as error:
+                self.empty += 1
+                if len(sources) == 1:
+                    self._failed(error, show)
             except PerfError as error:
                 self._failed(error, show)
             except Exception as error:
@@ -227,13 +241,16 @@ class Intake:
         else:
             profile = read(source.path, self.format_name, self.options, name=self.name)
         said = source.origin or (profile.commit if profile.commit != UNKNOWN else "")
+        said = self.renamed.get(said, said)
         commit = source.commit or said or self._head
         self.placed += not (source.commit or said)
         self.moved += bool(said) and commit != said
         table = profile.job.engine == "csv" and profile.commit == UNKNOWN  # our own document of one names its commit
         if table and not (self.name or self.options.get("name")):
             self.titles.add(profile.job.name)
-        when = source.written or self._when(commit)
+        # it stands for the unknown time of the measurement: the same file always becomes the same profile
+        when = self._dates.of(commit)
+        when = source.written or when
         profile = msgspec.structs.replace(profile, commit=commit)
         if not profile.collected.started and when:
             collected = msgspec.structs.replace(profile.collected, started=when, ended=when)
@@ -261,19 +278,22 @@ class Intake:
     def _head(self) -> str:
         return self.repository.project.resolve("HEAD")
 
-    def _when(self, commit: str) -> str | None:
-        """The date of a commit in UTC; None where it is not in this repository.
-
-        It stands for the unknown time of the measurement: the same file always becomes the same profile.
-        """
-        if commit not in self._times:
-            known = self.repository.project.describe([commit]).get(commit)
-            self._times[commit] = f"{datetime.fromisoformat(known.when).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if known else None
-        return self._times[commit]
+    @cached_property
+    def _dates(self) -> CommitDates:
+        return CommitDates(self.repository.project.root)
 
     def _failed(self, error: PerfError, show: Callable[[str], None]) -> None:
         self.first_error = self.first_error or error
         show(str(error))
+
+
+def _describes(path: Path) -> bool:
+    """Whether a file of a folder says what others mean, and holds no profile: asv's own of its benchmarks and its machines."""
+    if (telling := DESCRIPTIONS.get(path.name)) is None:
+        return False
+    with suppress(PerfError):
+        return telling in content(path, DESCRIBED)
+    return False
 
 
 def _encoded(profile: Profile, source: Source) -> bytes:
@@ -283,6 +303,20 @@ def _encoded(profile: Profile, source: Source) -> bytes:
     except Malformed as error:
         cure = "" if str(source.path).isprintable() else ": rename the file, or give --name"
         raise Malformed(f"{source.path}: {error}{cure}") from None
+
+
+def renamings(path: Path) -> dict[str, str]:
+    """The present ids of commits by their former ones, a pair in each line, as git filter-repo writes them; raises UsageError."""
+    found = {}
+    for number, line in enumerate(content(path).decode("utf-8", "replace").splitlines(), 1):
+        words = line.split()
+        if words in ([], ["old", "new"]) or line.startswith("#"):
+            continue
+        if len(words) != 2 or not all(map(ID.fullmatch, words)):
+            raise UsageError(f"{path}, line {number}: write two full commit ids, the former and the present one")
+        if words[1].strip("0"):  # else the commit is no more
+            found[words[0]] = words[1]
+    return found
 
 
 def _session(sources: Sequence[Source]) -> str:

@@ -19,13 +19,14 @@ from msgspec.structs import replace
 from perfvcs.errors import UsageError, nearest
 from perfvcs.foreign import at_most
 from perfvcs.formats._compression import expanded
-from perfvcs.formats._foreign import UNKNOWN
+from perfvcs.formats._foreign import UNKNOWN, NoResults
 from perfvcs.plugins import build, find, names
 from perfvcs.profile import MAX_BYTES, Malformed, Profile
 
 __all__ = [
     "UNKNOWN",
     "Format",
+    "NoResults",
     "UnreadableFile",
     "Writable",
     "content",
@@ -93,7 +94,7 @@ def decode(
         member = _member(format_name or _recognised(path, base, document[:HEAD]), options)
         profile = member.decode(document, name or stem(base))
     except Malformed as error:
-        raise Malformed(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
     except MemoryError:
         raise Malformed(f"{path}: there is not enough memory for all that is in it: split it") from None
     return replace(profile, job=replace(profile.job, name=name)) if name else profile
@@ -132,7 +133,7 @@ def encode(profile: Profile, format_name: str, options: Mapping[str, Any] | None
 def suffixes(format_name: str | None = None) -> tuple[str, ...]:
     """The suffixes of a format's files, without those of a compression; of all formats where none is named."""
     members = [_member(format_name)] if format_name else _known().values()
-    return tuple(suffix for member in members for suffix in member.suffixes)
+    return tuple(dict.fromkeys(suffix for member in members for suffix in member.suffixes))
 
 
 def stem(name: str) -> str:

@@ -23,6 +23,10 @@ NOT_JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|-?(?:NaN|Infinity)', re.DOT
 UNKNOWN = "0" * 40  # the commit of a profile whose document names none
 
 
+class NoResults(Malformed):
+    """A document is as it should be, and nothing was measured."""
+
+
 def bounded(document: bytes) -> bytes:
     """The document; raises Malformed where it is too large to be taken apart in memory."""
     if len(document) > MAX_FOREIGN:
