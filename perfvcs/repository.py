@@ -371,7 +371,7 @@ class Repository:
                 raise NothingToCompare(f"{state.name} has no profiles: measure it with `perf collect`, or both with --measure")
         report = compare(
             sides[0], sides[1], method=method, rules=self.rules, delta=delta, within=within, history=history,
-            read=self.profiles,
+            read=self.profiles, overall=True,
         )  # fmt: skip
         report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
         return msgspec.structs.replace(report, changes=self.accepted(report.changes, baseline, target))

@@ -14,6 +14,7 @@ from perfvcs.summary import Measured
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from perfvcs.check.change import Overall
     from perfvcs.rules import Rules
     from perfvcs.summary import Header
 
@@ -44,6 +45,7 @@ def compare(
     confidence: float = 0.99,
     alpha: float | None = None,
     read: Callable[[Sequence[Header]], Sequence[Profile]] | None = None,
+    overall: bool = False,
 ) -> Report:
     """The verdict on every unit and metric of two sides, each a profile or all profiles of one revision.
 
@@ -52,7 +54,7 @@ def compare(
     ``auto`` 5 % for recorded calls; ``within`` the bound that settles what delta leaves open, by default that of its rule;
     ``history`` what earlier sessions show, see ``earlier_sessions``; ``alpha`` the p-value that a change needs (by default what
     ``confidence`` leaves; an interim analysis asks for less). ``read`` opens the profiles of headers for the methods that need the
-    rows. Raises UsageError for an unknown method or a number out of range.
+    rows; ``overall`` adds what each job did as a whole. Raises UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.assignment import Assigned, assign
     from perfvcs.check.bounds import settle
@@ -80,11 +82,16 @@ def compare(
         # what needed no judging, such as a size that is new, comes from every method that was asked
         changes += [change for change in found if change.method or change not in told]
         told.update(change for change in found if not change.method)
+    jobs: list[Overall] = []
+    if overall:
+        from perfvcs.check.overall import overalls
+
+        jobs = overalls(cases, changes)
     revisions = [side[0].header.commit if side else "" for side in sides]
     foreign = {one.header.job.key for side in sides for one in side if one.header.collected.is_foreign}
     return Report(
         baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank), foreign=sorted(foreign),
-        failures=unreliable(*sides), renamed=renamings(*sides),
+        failures=unreliable(*sides), renamed=renamings(*sides), overall=jobs,
     )  # fmt: skip
 
 

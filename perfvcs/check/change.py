@@ -113,11 +113,41 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return self.word in SETTLED or self.accepted is not None
 
 
+class Overall(msgspec.Struct, frozen=True, kw_only=True):
+    """What a metric of a job did as a whole: its ``units`` (each at each size) as one, ``combined`` of them in the effect.
+
+    ``series`` has the keys of the job's cells. ``word``, ``effect`` and the others are as in a ``Change``: of what all units take
+    together; None and empty where that cannot be said.
+    """
+
+    job: str
+    collector: str
+    metric: str
+    unit: str
+    better: str
+    series: list[str]
+    units: int
+    combined: int = 0
+    word: Word | None = None
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    target: float | None = None
+    p: float | None = None
+    bound: float | None = None
+    confidence: float = 0.99
+    executions: tuple[int, int] = (0, 0)
+    paired: bool = False
+    reason: str = ""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All changes between two revisions, those that matter first; ``foreign`` series were measured by other tools and imported.
 
-    ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a sentence each. ``untouched`` names
-    the benchmarks that were left out since the change cannot touch them: they inherit the verdicts of ``inherits``.
+    ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a sentence each; ``overall`` what each
+    job did as a whole. ``untouched`` names the benchmarks that were left out since the change cannot touch them: they inherit the
+    verdicts of ``inherits``.
     """
 
     baseline: str
@@ -129,6 +159,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     renamed: list[str] = []
     untouched: list[str] = []
     inherits: str = ""
+    overall: list[Overall] = []
 
     def having(self, *words: Word) -> list[Change]:
         """The changes with one of these words."""

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from perfvcs.check.acceptance import identity, is_open
+from perfvcs.check.brief import unit_counts
 from perfvcs.check.change import Report
+from perfvcs.check.sentence import sentence
 from perfvcs.check.text import tally
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.profile import Malformed
@@ -17,9 +19,12 @@ from perfvcs.text.characters import escaped
 FORMAT = "perfvcs-report/1"
 
 
-def encode(report: Report | Sequence[Report], *, indent: int = 2) -> str:
-    """The JSON document of a report, or the list of those of several; ``indent`` 0 gives one line."""
-    found = _document(report) if isinstance(report, Report) else [_document(one) for one in report]
+def encode(report: Report | Sequence[Report], *, indent: int = 2, **known: Any) -> str:
+    """The JSON document of a report, or the list of those of several; ``indent`` 0 gives one line.
+
+    ``known`` is what else is known of a single report, such as the next step.
+    """
+    found = _document(report) | known if isinstance(report, Report) else [_document(one) for one in report]
     document = msgspec.json.encode(found)
     return escaped((msgspec.json.format(document, indent=indent) if indent else document).decode())
 
@@ -29,10 +34,13 @@ def _document(report: Report) -> dict[str, Any]:
         msgspec.structs.asdict(change) | {"id": identity(report, change)} if is_open(change) else change
         for change in report.changes
     ]
+    counts = unit_counts(report)
+    overall = [msgspec.structs.asdict(job) | {"counts": counts[job.job, job.collector, job.metric]} for job in report.overall]
     return {
         "format": FORMAT,
         "baseline": report.baseline,
         "target": report.target,
+        "sentence": sentence(report),
         "method": report.method,
         "foreign": report.foreign,
         "failures": report.failures,
@@ -42,6 +50,7 @@ def _document(report: Report) -> dict[str, Any]:
         "counts": tally(report.changes),
         "comparisons": len(report.comparisons),
         "settled": sum(change.settled for change in report.comparisons),
+        "overall": overall,
         "changes": changes,
     }
 

@@ -3,41 +3,73 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_open
-from perfvcs.check.text import benchmark, contested, measure, remarks, revision, settlement, step, summary
+from perfvcs.check.brief import brief
+from perfvcs.check.text import benchmark, contested, measure, remarks, revision, settlement, step, summary, untouched
 from perfvcs.text.characters import shorten
-from perfvcs.text.words import metric_name
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
+    from perfvcs.check.brief import Line
     from perfvcs.check.change import Change, Report
+    from perfvcs.check.importance import Unit
 
 LONGEST_NAME = 10_000  # characters of a name or a reason
+BRIEF = ("| verdict | benchmark | change | remark |", "|---|---|---|---|")
 HEAD = ("| verdict | benchmark | metric | effect | baseline -> target | remark |", "|---|---|---|---|---|---|")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
 
 
-def markdown(report: Report) -> str:
-    """One table with a row per change, in the report's order, and one of what is accepted.
+def markdown(
+    report: Report, *, causes: Mapping[Unit, Sequence[str]] | None = None, following: Sequence[str] = (), verbose: bool = False
+) -> str:
+    """The sentence, a table of the jobs and the changes that matter most, everything else, and what to do next.
 
-    Names are escaped, they come from whoever wrote the profile.
+    ``verbose`` adds a table of every comparison, in the report's order, and one of what is accepted. Names are escaped, they come from
+    whoever wrote the profile.
     """
+    said = brief(report, causes)
     lines = [
-        f"**perf check** {escape(revision(report.baseline))} → {escape(revision(report.target))}: {summary(report)}",
+        f"**perf check** {escape(revision(report.baseline))} → {escape(revision(report.target))}: {escape(said.sentence)}",
         "",
-        *HEAD,
     ]
-    several = contested(report.changes)
-    lines += [_row(report, change, several) for change in report.changes if change.accepted is None]
-    accepted = [_row(report, change, several) for change in report.changes if change.accepted is not None]
-    if accepted:
-        lines += ["", "Accepted:", "", *HEAD, *accepted]
-    lines += [line for note in (*report.failures, *report.renamed) for line in ("", f"Note: {escape(note)}")]
+    rows = [_line(line) for line in (*said.jobs, *said.changes)]
+    if rows:
+        lines += [*BRIEF, *rows, ""]
+    hidden = [(said.hidden, "other job"), (said.left_out, "more benchmark")]
+    more = [counted(count, noun) for count, noun in hidden if count]
+    paragraphs = [*([f"And {', '.join(more)}."] if more else []), *said.rest]
+    paragraphs += filter(None, [untouched(report)])
+    paragraphs += [f"Note: {note}" for note in (*report.failures, *report.renamed)]
+    paragraphs += following
+    lines += [line for text in paragraphs for line in (escape(text), "")]
+    if verbose:
+        lines += [*_complete(report), ""]
     shown = {f"{100 * change.confidence:g} %" for change in report.changes if measure(change).endswith("]")}
     if shown:
-        lines += ["", f"In brackets: the {' and '.join(sorted(shown))} interval of the effect."]
-    return "\n".join([*lines, "", settlement(report.comparisons)])
+        lines += [f"In brackets: the {' and '.join(sorted(shown))} interval of the effect.", ""]
+    return "\n".join([*lines, f"{summary(report)}.", "", settlement(report.comparisons)])
+
+
+def _line(line: Line) -> str:
+    remark = escape("; ".join(line.details).replace("->", "→"))
+    return f"| {_word(line.word)} | {escape(line.name)} | {escape(line.numbers.replace('->', '→'))} | {remark} |"
+
+
+def _word(word: str) -> str:
+    return f"**{word}**" if word == "degradation" else word
+
+
+def _complete(report: Report) -> Iterator[str]:
+    several = contested(report.changes)
+    yield from HEAD
+    yield from (_row(report, change, several) for change in report.changes if change.accepted is None)
+    accepted = [_row(report, change, several) for change in report.changes if change.accepted is not None]
+    if accepted:
+        yield from ("", "Accepted:", "", *HEAD, *accepted)
 
 
 def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
@@ -45,7 +77,7 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
     if is_open(change):
         remark = f"{remark} `{identity(report, change)}`".lstrip()
     cells = (
-        "accepted" if change.accepted is not None else f"**{change.word}**" if change.word == "degradation" else change.word,
+        "accepted" if change.accepted is not None else _word(change.word),
         escape(benchmark(change)),
         escape(metric_name(change.metric)),
         escape(measure(change)) if change.effect is None else measure(change),

@@ -1,4 +1,4 @@
-"""A report as plain text for a terminal: the word first, the metrics of one benchmark together, the ones that matter on top."""
+"""Every comparison of a report as plain text for a terminal: the word first, the metrics of one benchmark together."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Cluster, Report, Word
 
 WORD = 14  # the longest word
-FOLD = 5  # benchmarks without news from which on they share a line
 METRIC = 15  # characters of a metric's name
-TIMES = ("wall", "cpu", "duration")
 LONGEST_NAME = 400  # characters of a name or a reason
 NAMED = 4  # counters of a cluster
 INDENT = " " * (WORD + 3)
@@ -35,35 +33,18 @@ MEANINGS: tuple[tuple[Word, str], ...] = (
     ("not comparable", "measured in different ways or places"),
 )
 
-FOREIGN = (
-    "To settle what was imported: measure both in turns, run by run, and store them with `perf import --in-turns`, or import"
-    " ten earlier commits, too"
-)
 
-
-def text(report: Report, *, width: int = COLUMNS, verbose: bool = False, pairs: int = 0) -> str:
-    """The whole report, what is accepted at its end; ``verbose`` lists also the benchmarks whose every metric is the same.
-
-    ``pairs`` is how many were just measured in turns to reach it, 0 where it comes from what is stored.
-    Lines end without a newline at the last.
-    """
-    groups = grouped(change for change in report.changes if change.accepted is None)
-    quiet = [name for name, changes in groups.items() if all(change.word == "same" for change in changes)]
-    folded = set() if verbose or len(quiet) < FOLD else set(quiet)
+def text(report: Report, *, width: int = COLUMNS, following: Sequence[str] = ()) -> str:
+    """Every comparison, what is accepted at the end; ``following`` is what to do next. Lines end without a newline at the last."""
     several = contested(report.changes)
     lines: list[str] = []
-    for name, changes in groups.items():
-        if name not in folded:
-            rows = [*_benchmark(changes, several, width, verbose=verbose), *_ids(report, changes, width)]
-            lines += [*wrap(name, width, subsequent_indent="    "), *rows, ""]
-    if folded:
-        metrics = dict.fromkeys(
-            metric_name(change.metric) for name in groups if name in folded for change in _sorted(groups[name])
-        )
-        lines += [*_indented("same", f"{len(folded)} benchmarks ({', '.join(metrics)})", width), ""]
+    for name, changes in grouped(change for change in report.changes if change.accepted is None).items():
+        known = ids(report, changes)
+        listed = wrap(known, width, initial_indent=INDENT, subsequent_indent=INDENT) if known else []
+        lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, several, width), *listed, ""]
     for name, changes in grouped(change for change in report.changes if change.accepted is not None).items():
-        lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, several, width, verbose=verbose), ""]
-    return "\n".join([*lines, *_ending(report, width, pairs)])
+        lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, several, width), ""]
+    return "\n".join([*lines, *_ending(report, width, following)])
 
 
 def wrap(text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = "") -> list[str]:
@@ -93,9 +74,14 @@ def labelled(job: str, uid: str, size: float | None) -> str:
     >>> labelled("sort", "sort", 1e6), labelled("sort 200", "sort", 200.0), labelled("sort", "insert", None)
     ('sort [1000000]', 'sort 200', 'sort: insert')
     """
-    name = job if uid in ("", job, job.partition(" ")[0]) else f"{job}: {uid}"
+    name = job if is_whole(job, uid) else f"{job}: {uid}"
     told = "" if size is None else f"{size:.10g}"
     return f"{name} [{told}]" if told and name.rpartition(" ")[2] != told else name
+
+
+def is_whole(job: str, uid: str) -> bool:
+    """Whether a unit is the whole of what a job measures, by the job's label."""
+    return uid in ("", job, job.partition(" ")[0])
 
 
 def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
@@ -144,6 +130,13 @@ def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[st
     return [remark for remark in (by, change.finding, *clusters, why) if remark]
 
 
+def untouched(report: Report) -> str:
+    """The benchmarks that were left out, counted, and whose verdicts they inherit; empty where none was."""
+    if not report.untouched:
+        return ""
+    return f"not touched: inherits {report.inherits}: {counted(len(report.untouched), 'benchmark')} (perf select says why)"
+
+
 def revision(name: str) -> str:
     """A revision's name; a full commit id is cut to 12 digits."""
     return name[:12] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, LONGEST_NAME)
@@ -166,14 +159,9 @@ def _sorted(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: metric_rank(change.metric)[0])
 
 
-def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: int, *, verbose: bool) -> list[str]:
-    """The rows of one benchmark; a reason stands once, below the last row that has it."""
-    rows = [change for change in _sorted(changes) if verbose or not _brief(change)]
-    brief: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for change in _sorted(changes):
-        if change not in rows:
-            by = [f"({remark})" for remark in remarks(change, several) if remark == f"by {change.method}"]
-            brief[change.word, change.reason].append(" ".join([_unknown(change), *by]))
+def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: int) -> list[str]:
+    """The rows of one benchmark; a remark stands once, below the last row that has it."""
+    rows = _sorted(changes)
     lines: list[str] = []
     for place, change in enumerate(rows):
         metric = shorten(metric_name(change.metric), METRIC)
@@ -183,26 +171,17 @@ def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: 
         for remark in remarks(change, several):
             if remark not in later:
                 lines += wrap(shorten(remark, LONGEST_NAME), width, initial_indent=INDENT, subsequent_indent=INDENT)
-    for (word, reason), metrics in brief.items():
-        lines += _indented(word, ", ".join(metrics) + (f": {shorten(reason, LONGEST_NAME)}" if reason else ""), width)
     return lines
 
 
-def _ids(report: Report, changes: Sequence[Change], width: int) -> list[str]:
-    """The line that names what ``perf accept`` can be told, where there is something to accept."""
+def ids(report: Report, changes: Sequence[Change]) -> str:
+    """``accept: 3eb04b0 (wall time), dde9ab0 (CPU time)``: the names for ``perf accept``; empty where there is nothing to accept."""
     names: dict[str, str] = {}
     for change in _sorted(changes):
         if is_open(change) and is_committed(report):
-            names.setdefault(identity(report, change), metric_name(change.metric))
+            names.setdefault(identity(report, change), shorten(metric_name(change.metric), METRIC))
     listed = ", ".join(f"{name} ({metric})" if len(names) > 1 else name for name, metric in names.items())
-    return wrap(f"accept: {listed}", width, initial_indent=INDENT, subsequent_indent=INDENT) if names else []
-
-
-def _brief(change: Change) -> bool:
-    """Whether naming the metric is enough: nothing was computed or found, or it stayed what it was and is not a time."""
-    if change.accepted is not None or change.finding or any(cluster.regressed for cluster in change.clusters or ()):
-        return False
-    return (change.effect is None and change.shift_low is None) or (change.word == "same" and change.metric not in TIMES)
+    return f"accept: {listed}" if names else ""
 
 
 def measure(change: Change) -> str:
@@ -214,40 +193,18 @@ def measure(change: Change) -> str:
     return difference(change.shift, change.shift_low, change.shift_high, change.unit)
 
 
-def _unknown(change: Change) -> str:
-    levels = step(change.baseline, change.target, change.unit) if change.effect is None else ""
-    return f"{metric_name(change.metric)} {levels}".rstrip()
-
-
 def _indented(word: str, rest: str, width: int) -> list[str]:
     """The word in its column and the rest beside it; inner spaces of a row that fits stay."""
     line = f"  {word:<{WORD}} {rest}".rstrip()
     return [line] if len(line) <= width else wrap(line, width, subsequent_indent=" " * (WORD + 5))
 
 
-def _ending(report: Report, width: int, pairs: int) -> list[str]:
-    old, new = revision(report.baseline), revision(report.target)
+def _ending(report: Report, width: int, following: Sequence[str]) -> list[str]:
     lines = wrap(title(report), width, subsequent_indent="  ")
     counts = tally(report.changes)
-    found = [(word, meaning) for word, meaning in MEANINGS if word in counts]
-    lines += [line for word, meaning in found for line in wrap(f"{word}: {meaning}", width, subsequent_indent="  ")]
-    if found:
-        # Uncommitted changes have no name to ask for; the plain command measures them.
-        here = " HEAD HEAD" if old == new else ""
-        named = here if new.endswith("+") else f" {old.rstrip('+')} {new}"
-        series = {change.series for change in report.changes if change.word in dict(MEANINGS) and change.accepted is None}
-        if pairs:
-            lines += [f"Open after {counted(pairs, 'pair')}; four times as many halve an interval:"]
-            lines += wrap(f"perf check --measure{named} -n {4 * pairs}", width, initial_indent="  ", subsequent_indent="    ")
-        elif series - {*report.foreign}:
-            lines.append(f"To settle it: perf check --measure{named}".rstrip())
-        if series & {*report.foreign}:
-            lines += wrap(FOREIGN, width, subsequent_indent="  ")
-    if report.untouched:
-        left = counted(len(report.untouched), "benchmark")
-        lines += wrap(f"not touched: inherits {report.inherits}: {left} (perf select says why)", width, subsequent_indent="  ")
+    meanings = (f"{word}: {meaning}" for word, meaning in MEANINGS if word in counts)
+    for text in (*meanings, *filter(None, [untouched(report)]), *following):
+        lines += wrap(text, width, subsequent_indent="  ")
     for note in (*report.failures, *report.renamed):
         lines += wrap(f"note: {shorten(note, LONGEST_NAME)}", width, subsequent_indent="      ")
-    if "degradation" in counts and is_committed(report):
-        lines.append("A degradation that is wanted: perf accept ID --reason TEXT")
     return [*lines, settlement(report.comparisons)]

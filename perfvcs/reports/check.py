@@ -16,6 +16,7 @@ import msgspec
 import perfvcs
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
+from perfvcs.check.importance import MOVED
 from perfvcs.profile import Malformed
 from perfvcs.reports.untouched import inheriting, noted, selected
 from perfvcs.repository import Repository, State
@@ -24,6 +25,7 @@ from perfvcs.rules import FILE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from perfvcs.check.importance import Unit
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
@@ -37,6 +39,7 @@ Form = Literal["text", "json", "markdown", "line"]
 class Check:
     """The report on two states, and what was measured for it, if anything was."""
 
+    repository: Repository
     baseline: State
     target: State
     report: Report
@@ -58,21 +61,47 @@ class Check:
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
         """The report in a form."""
-        if form == "json":
-            from perfvcs.check.document import encode
-
-            return encode(self.report)
-        if form == "markdown":
-            from perfvcs.check.markdown import markdown
-
-            return markdown(self.report)
         from perfvcs.check.text import settlement, summary, text
 
         if form == "line":
             return f"{summary(self.report)}; {settlement(self.report.comparisons)}"
+        from perfvcs.reports.causes import changed_files
+
+        causes, files, following = self._background()
+        after = list(filter(None, [changed_files(files), following]))
+        if form == "text" and verbose:
+            from perfvcs.check.screen import lead
+
+            return "\n".join([*lead(self.report), text(self.report, following=after)])
+        if form == "json":
+            from perfvcs.check.document import encode
+
+            return encode(
+                self.report, causes={": ".join(unit): said for unit, said in causes.items()}, files=files, next=following
+            )
+        if form == "markdown":
+            from perfvcs.check.markdown import markdown
+
+            return markdown(self.report, causes=causes, following=after, verbose=verbose)
+        from perfvcs.check.screen import screen
+
+        return screen(self.report, causes=causes, following=after)
+
+    @property
+    def _pairs(self) -> int:
+        """How many pairs were just measured in turns, 0 where the report comes from what is stored."""
         measured = self.outcome.profiles if self.outcome else ()
-        pairs = max((profile.design.executions for profile in measured), default=0)
-        return text(self.report, verbose=verbose, pairs=pairs)
+        return max((profile.design.executions for profile in measured), default=0)
+
+    def _background(self) -> tuple[dict[Unit, list[str]], list[str], str]:
+        """What is known of the causes, and the files that differ, where something moved; and the next step."""
+        from perfvcs.reports.causes import causes, files
+        from perfvcs.reports.following import following
+
+        about = self.repository, self.baseline, self.target
+        moved = any(change.word in MOVED and change.accepted is None for change in self.report.changes)
+        known, names = (causes(*about, self.report), files(*about)) if moved else ({}, [])
+        return known, names, following(*about, self.report, self._pairs)
 
     @property
     def checks(self) -> list[Check]:
@@ -124,7 +153,7 @@ def compared(
         with suppress(Malformed):  # a changed byte
             report = decode(known.report)
             memory.remember(*pair, known.report, basis)  # as the last verdict
-            return Check(baseline, target, report)
+            return Check(repository, baseline, target, report)
     try:
         report = inheriting(repository, repository.compare(baseline, target, method=method, delta=delta, within=within), target)
     except NothingToCompare:
@@ -132,7 +161,7 @@ def compared(
         if not report.untouched:
             raise
     memory.remember(*pair, msgspec.json.encode(report), basis)
-    return Check(baseline, target, report)
+    return Check(repository, baseline, target, report)
 
 
 def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None, within: float | None) -> str:
@@ -205,7 +234,7 @@ def measure(
     report = repository.compare(baseline, target, method=method, delta=delta, within=within, session=session, settled=settled)
     report = inheriting(repository, report, target) if select is not None else report
     repository.index.memory.remember(baseline.commit, target.commit, msgspec.json.encode(report))
-    return Check(baseline, target, report, outcome)
+    return Check(repository, baseline, target, report, outcome)
 
 
 def _settled(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 QUIET = ("same", "inconclusive")
 FOLD = 4  # pairs in a row without news from which on they share a line
+MOST = 5  # pairs with news that are listed
+SENTENCE = 2  # lines of one
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,51 @@ class Neighbours:
             check.was_shown(repository)
 
     def _lines(self, *, verbose: bool) -> Iterator[str]:
-        for news, group in groupby(self.checks, key=lambda check: verbose or has_news(check)):
+        """All reports, where ``verbose``; else that of the only pair with news, or a sentence for each of the few that matter most."""
+        if verbose:
+            for check in self.checks:
+                yield from (check.render("text", verbose=True), "")
+            return
+        news = [check for check in self.checks if has_news(check)]
+        listed = sorted(news, key=_weight)[:MOST]
+        hidden = 0
+        for kind, group in groupby(self.checks, key=lambda check: _kind(check, news, listed)):
             checks = list(group)
-            if news:
+            if kind == "news" and len(news) == 1:
+                yield from (checks[0].render("text"), "")
+            elif kind == "news":
                 for check in checks:
-                    yield from (check.render("text", verbose=verbose), "")
+                    yield from _sentence(check)
+            elif kind == "hidden":
+                hidden += len(checks)
             else:
-                yield from (*_folded(checks), "")
+                yield from _folded(checks)
+        if hidden:
+            yield f"and {hidden:,} more with news: perf check -v"
+        yield ""
+
+
+def _kind(check: Check, news: Sequence[Check], listed: Sequence[Check]) -> str:
+    if not any(check is one for one in news):
+        return "quiet"
+    return "news" if any(check is one for one in listed) else "hidden"
+
+
+def _weight(check: Check) -> tuple[bool, float]:
+    """What puts those first that fail, then those with the most important changes."""
+    from perfvcs.check.importance import entries
+
+    return check.status() != DEGRADED, -max((entry.importance for entry in entries(check.report)), default=0.0)
+
+
+def _sentence(check: Check) -> Iterator[str]:
+    from perfvcs.check.sentence import sentence
+    from perfvcs.check.text import revision
+
+    report = check.report
+    said = f"{revision(report.baseline)} -> {revision(report.target)}: {sentence(report)}"
+    lines = wrap(said, COLUMNS, subsequent_indent="  ")
+    yield from lines if len(lines) <= SENTENCE else [*lines[: SENTENCE - 1], f"{lines[SENTENCE - 1][: COLUMNS - 1]}…"]
 
 
 def has_news(check: Check) -> bool:

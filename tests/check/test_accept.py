@@ -49,9 +49,12 @@ def test_an_accepted_degradation_does_not_fail_and_is_listed_apart(project: Proj
     said = perf("accept", "sort:cpu", "--reason", "so it does")
     assert said.out.startswith(f"accepted {known['cpu']}  sort: CPU time +10.0 %, {one[:10]} -> {two[:10]}\n")
     lines = perf("check").out.splitlines()
-    assert lines[1].startswith("  accepted       wall time       +10.0 % [")
-    assert lines[2] == "                 the parser checks its input"
-    assert lines[-2:] == [f"{one[:10]} -> {two[:10]}: 2 accepted", "2 of 2 comparisons settled"]
+    assert lines[0] == f"{one[:10]} -> {two[:10]}: nothing changed beyond what is accepted: 2 comparisons"
+    assert "Accepted: sort (the parser checks its input)" in lines
+    assert lines[-2:] == ["2 accepted", "2 of 2 comparisons settled"]
+    rows = perf("check", "-v").out.splitlines()
+    place = next(place for place, row in enumerate(rows) if row.startswith("  accepted       wall time       +10.0 % ["))
+    assert rows[place + 1] == "                 the parser checks its input"
     assert "Accepted:" in perf("check", "--markdown").out
     found = json.loads(perf("check", "--json").out)
     assert found["counts"] == {"accepted": 2}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from perfvcs.check import WORDS, compare
 from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
+from perfvcs.check.screen import screen
 from perfvcs.check.text import text
 from perfvcs.profile import Metric
 
@@ -43,6 +44,7 @@ def test_every_measurement_has_a_word(old: list[Any], new: list[Any], metric: Me
         assert all(math.isfinite(value) for value in msgspec.structs.astuple(change) if isinstance(value, float))
     assert decode(encode(report)) == report
     assert text(report)
+    assert len(screen(report).splitlines()) <= 24
     assert markdown(report)
 
 

@@ -19,6 +19,7 @@ from perfvcs.check.bounds import within
 from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
 from perfvcs.check.method import Method, load, names
+from perfvcs.check.screen import screen
 from perfvcs.check.text import text
 from perfvcs.profile import Metric, Profile, Resources
 
@@ -77,7 +78,8 @@ def sound(report: Report) -> Report:
             assert within(change.bound) in change.reason if change.bound is not None else change.reason
             assert change.bound is not None or "interval reaches" not in change.reason
     assert decode(encode(report)) == report
-    assert text(report, verbose=True)
+    assert text(report)
+    assert len(screen(report).splitlines()) <= 24
     assert markdown(report)
     return report
 

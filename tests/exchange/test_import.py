@@ -87,8 +87,8 @@ def test_a_name_makes_tables_of_any_file_names_one_benchmark(perf: Perf) -> None
     perf("import", *files, "--commit", "HEAD~1", "--commit", "HEAD", "--name", "nightly")
     assert {profile.job.name for profile in stored()} == {"nightly"}
     said = perf("check", code=None)
-    assert "suspected      wall time       +50" in said.out
-    assert "perf import --in-turns" in said.out
+    assert "  suspected      nightly: sort\n                 wall time +50" in said.out
+    assert "perf import --in-turns" in " ".join(said.out.split())
     assert "perf check --measure" not in said.out
 
 
@@ -119,7 +119,7 @@ def turns() -> list[str]:
 def test_files_measured_in_turns_are_compared_run_by_run(perf: Perf, commits: list[str], turns: list[str]) -> None:
     assert perf(*turns, "--in-turns").out == "stored 2 profiles\n"
     said = perf("check", code=3)
-    assert "degradation    wall time       +5" in said.out
+    assert "degradation    sort  wall time +5" in said.out
     assert perf(*turns, "--in-turns").out == "stored 0 profiles, 2 already stored\n"
     profiles = stored()
     assert {profile.design.order for profile in profiles} == {"interleaved"}

@@ -1,0 +1,191 @@
+"""A report in brief: what changed, by how much and how surely, in the order in which it is read; the same in text, Markdown and pages."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check.change import ALONE
+from perfvcs.check.importance import MOVED, Entry, Unit, entries
+from perfvcs.check.sentence import NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
+from perfvcs.check.text import LONGEST_NAME, benchmark, contested, ids, is_whole, measure, remarks, step
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import percent
+from perfvcs.text.words import counted, metric_rank, named, plural
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Overall, Report
+
+MOST = 5  # changes that are listed
+JOBS = 6  # jobs that are listed
+MANY = 20  # comparisons from which on a share of them is worth saying
+APART = 1.5  # how much larger the largest bound is than that of most, where both are said
+LARGEST = 1.0  # bound beyond which nothing is ruled out that is worth saying
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One thing that is listed: the verdict's ``word``, a ``name``, the ``numbers``, and further remarks, the most telling first."""
+
+    word: str
+    name: str
+    numbers: str
+    details: list[str] = []
+
+
+class Brief(msgspec.Struct, frozen=True):
+    """What is said of a report: a sentence for the whole, a line per job, the changes, and what is to be said of everything else.
+
+    ``hidden`` jobs and ``left_out`` changes are not listed.
+    """
+
+    sentence: str
+    jobs: list[Line]
+    hidden: int
+    changes: list[Line]
+    left_out: int
+    rest: list[str]
+
+
+def brief(report: Report, causes: Mapping[Unit, Sequence[str]] | None = None) -> Brief:
+    """What is to be said of a report; ``causes`` is what is known of the reasons why a unit of a job moved."""
+    moved = entries(report)
+    several = contested(report.changes)
+    lines = {entry.unit: _line(report, entry, several, (causes or {}).get(entry.unit, ())) for entry in moved}
+    jobs, told = _jobs(report, lines)
+    listed = [line for unit, line in lines.items() if unit not in told]
+    rest = [line for line in (_bound(report), *_apart(report)) if line]
+    return Brief(sentence(report, moved), jobs[:JOBS], max(0, len(jobs) - JOBS), listed[:MOST], max(0, len(listed) - MOST), rest)
+
+
+def _jobs(report: Report, moved: Mapping[Unit, Line]) -> tuple[list[Line], set[Unit]]:
+    """A line per job, of its metric that says most, but for jobs of one unit that moved; and the units that need no line of their own.
+
+    A job that was measured as a whole says itself what moved there.
+    """
+    groups: dict[tuple[str, str], list[Overall]] = defaultdict(list)
+    for one in report.overall:
+        if one.units:
+            groups[one.job, one.collector].append(one)
+    names = dict(zip(groups, named(list(groups)), strict=True))
+    counts, told = unit_counts(report), set[Unit]()
+    units: dict[str, dict[Unit, None]] = defaultdict(dict)
+    for change in report.changes:
+        units[change.series][change.job, change.uid] = None
+    found = []
+    for group, metrics in groups.items():
+        first, *others = sorted(metrics, key=lambda one: (one.word not in MOVED, metric_rank(one.metric)))
+        own = list(dict.fromkeys(unit for series in first.series for unit in units[series]))
+        if first.units == 1 and own[0] in moved:
+            continue
+        whole = [unit for unit in own if is_whole(*unit)]
+        line = _job(names[group], first, others, counts[first.job, first.collector, first.metric])
+        if len(whole) == 1 and whole[0] in moved:
+            told.add(whole[0])
+            line = msgspec.structs.replace(line, details=moved[whole[0]].details)
+        found.append((_weight(first), line))
+    return [line for _, line in sorted(found, key=lambda pair: pair[0])], told
+
+
+def _weight(one: Overall) -> tuple[bool, float]:
+    seconds = (one.baseline or 0.0) if one.unit == "s" else 0.0
+    return one.word not in MOVED, -abs(one.effect or 0.0) * (seconds or 1.0)
+
+
+def unit_counts(report: Report) -> dict[tuple[str, str, str], Counter[str]]:
+    """By job, collector and metric how many units have which word; what is accepted counts as ``accepted``."""
+    words: dict[tuple[str, str, str], dict[object, str]] = {(job.job, job.collector, job.metric): {} for job in report.overall}
+    owners = {(series, job.metric): (job.job, job.collector, job.metric) for job in report.overall for series in job.series}
+    for change in report.changes:
+        if owner := owners.get((change.series, change.metric)):
+            words[owner].setdefault(
+                (change.series, change.uid, change.size, change.environment),
+                "accepted" if change.accepted is not None else change.word,
+            )
+    return {owner: Counter(each.values()) for owner, each in words.items()}
+
+
+def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[str]) -> Line:
+    numbers = f"{metric_of(first)} {effect_of(first)}".rstrip()
+    details = []
+    if first.units > 1:
+        time = first.unit == "s"
+        worse, better = ("slower", "faster") if time else ("worse", "better")
+        moved = f"{tally['degradation']:,} {worse}, {tally['improvement']:,} {better}"
+        name = f"{shorten(name, NAME)} ({counted(first.units, 'unit')}: {moved})"
+        if 0 < first.combined < first.units:
+            details.append(f"the effect is that of the {first.combined:,} units that were measured in the same executions")
+    elif first.word in ("inconclusive", "not comparable") and first.reason:
+        details.append(shorten(first.reason, LONGEST_NAME))
+    if levels := step(first.baseline, first.target, first.unit):
+        numbers += f", {levels}"
+    if also := [one for one in others if one.word in MOVED or (one.unit == "s" and one.units > 1)]:
+        details.insert(0, "also " + ", ".join(f"{metric_of(one)} {effect_of(one)}".rstrip() for one in also))
+    accepted = first.word == "degradation" and tally["accepted"] and not tally["degradation"]
+    return Line("accepted" if accepted else first.word or "", shorten(name, LONGEST_NAME), numbers, details)
+
+
+def _line(report: Report, entry: Entry, several: set[tuple[str, str]], causes: Sequence[str]) -> Line:
+    first = entry.first
+    levels = step(first.baseline, first.target, first.unit)
+    numbers = ", ".join(filter(None, [numbers_of(first), levels]))
+    also = [f"{metric_of(change)} {percent(change.effect) if change.effect is not None else measure(change)}".rstrip()
+            for change in entry.others]  # fmt: skip
+    if entry.sizes:
+        also.append(counted(entry.sizes, "other size"))
+    details = [shorten(remark, LONGEST_NAME) for remark in remarks(first, several)]
+    details += [*causes, *(["also " + ", ".join(also)] if also else []), *filter(None, [ids(report, entry.changes)])]
+    return Line(first.word, benchmark(first), numbers, details)
+
+
+def _bound(report: Report) -> str:
+    """How far everything may have moved that is not said to have changed: all of it, else as many as there is a useful bound for."""
+    rest = [change for change in report.comparisons if change.word not in MOVED and change.accepted is None]
+    known = sorted(bounds(rest))
+    if not known:
+        return ""
+    others = "other " if any(change.word in MOVED for change in report.changes) else ""
+    most, usual, middle = known[-1], known[ceil(0.95 * len(known)) - 1], known[(len(known) - 1) // 2]
+    whole = len(known) == len(rest)
+    if whole and most <= LARGEST and not (len(known) >= MANY and most > APART * usual):
+        return f"Nothing {'else ' if others else ''}moved by more than {percent_of(most)} ({counted(len(known), 'comparison')})."
+    said = []
+    if usual <= LARGEST and len(known) >= MANY:
+        said.append(f"19 of 20 moved by at most {percent_of(usual)}")
+    elif middle <= LARGEST and len(known) > 1:
+        said.append(f"half moved by at most {percent_of(middle)}")
+    if most <= LARGEST:
+        said.append(f"{'none' if len(known) > 1 else 'it'} moved by more than {percent_of(most)}")
+    if not said:
+        rule = plural(len(known), "rules", "rule")
+        return f"The {counted(len(known), f'{others}comparison')} {rule} out nothing below {percent_of(LARGEST)}."
+    rest_of = "" if whole else f" ({len(rest) - len(known):,} without a bound)"
+    return f"Of the {counted(len(known), f'{others}comparison')}{rest_of} {', and '.join(said)}."
+
+
+def _apart(report: Report) -> list[str]:
+    """What cannot be compared, and why; what is new, missing or accepted."""
+    found = []
+    others = Counter(change.reason for change in report.changes if change.word == "not comparable")
+    compared = [change for change in report.comparisons if change.word != "not comparable"]
+    if others and compared:
+        reason, _ = others.most_common(1)[0]
+        more = f", and {len(others) - 1:,} other reasons" if len(others) > 1 else ""
+        found.append(f"Not comparable: {others.total():,}, {shorten(reason, LONGEST_NAME)}{more}")
+    for word in ALONE:
+        names = list(dict.fromkeys(benchmark(change) for change in report.having(word)))
+        if names:
+            found.append(f"{word.capitalize()}: {_first(names)}")
+    accepted = {benchmark(change): change for change in report.changes if change.accepted is not None}
+    if accepted:
+        one = next(iter(accepted.values()))
+        found.append(f"Accepted: {_first(list(accepted))} ({shorten(one.accepted or '', LONGEST_NAME)})")
+    return found
+
+
+def _first(names: Sequence[str]) -> str:
+    shown = ", ".join(shorten(name, NAME) for name in names[:2])
+    return shown if len(names) <= 2 else f"{shown} and {len(names) - 2:,} more"

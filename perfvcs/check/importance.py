@@ -1,0 +1,95 @@
+"""What matters most in a report: the changes of a benchmark together, by effect times the time that is spent in it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check.acceptance import is_open
+from perfvcs.text.words import metric_rank
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Change, Report, Word
+
+MOVED: tuple[Word, ...] = ("degradation", "improvement", "suspected")
+WHOLE = 1.0  # seconds that are spent in a job of which no time is known
+NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
+
+Unit = tuple[str, str]  # job's label, uid
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A benchmark that moved: its changes, the one that matters most first; ``importance`` in seconds, effect times time spent."""
+
+    changes: list[Change]
+    importance: float
+
+    @property
+    def first(self) -> Change:
+        """The change that matters most."""
+        return self.changes[0]
+
+    @property
+    def unit(self) -> Unit:
+        """The job's label and the unit."""
+        return self.first.job, self.first.uid
+
+    @property
+    def others(self) -> list[Change]:
+        """The first change of each other metric."""
+        found = {change.metric: change for change in reversed(self.changes)}
+        return [change for metric, change in reversed(found.items()) if metric != self.first.metric]
+
+    @property
+    def sizes(self) -> int:
+        """How many other sizes moved under the first metric."""
+        sizes = {change.size for change in self.changes if change.metric == self.first.metric}
+        return len(sizes) - 1
+
+
+def entries(report: Report) -> list[Entry]:
+    """The benchmarks that moved and are not accepted: those that fail the check first, then the more important before the less."""
+    time = _time_spent(report.changes)
+    moved: dict[Unit, list[tuple[Change, float]]] = defaultdict(list)
+    for change in report.changes:
+        if change.word in MOVED and change.accepted is None:
+            moved[change.job, change.uid].append((change, importance(change, time)))
+    found = [_entry(members) for members in moved.values()]
+    return sorted(found, key=lambda entry: (not any(map(is_open, entry.changes)), -entry.importance))
+
+
+def _entry(members: Sequence[tuple[Change, float]]) -> Entry:
+    ranked = sorted(members, key=lambda member: (not is_open(member[0]), metric_rank(member[0].metric)[0], -member[1]))
+    return Entry([change for change, _ in ranked], max(weight for _, weight in members))
+
+
+def importance(change: Change, time: Mapping[tuple[str, str, float | None], float]) -> float:
+    """Effect times time spent, in seconds."""
+    effect = NEW if change.effect is None else abs(change.effect)
+    return effect * time[change.job, change.uid, change.size]
+
+
+def _time_spent(changes: Iterable[Change]) -> dict[tuple[str, str, float | None], float]:
+    """Seconds that are spent in each unit at each size: its own time where it has one.
+
+    Else its part of the longest time in the report (a second, where it has none): its part of the largest amount of a metric.
+    """
+    known: dict[tuple[str, str, float | None], float] = {}
+    amounts: dict[tuple[str, str, float | None], float] = {}
+    largest: dict[tuple[str, str], float] = defaultdict(float)
+    rows = list(changes)
+    for change in rows:
+        amount = abs(change.baseline or change.target or 0.0)
+        if change.unit == "s":
+            unit = change.job, change.uid, change.size
+            known[unit] = max(known.get(unit, 0.0), amount)
+        largest[change.job, change.metric] = max(largest[change.job, change.metric], amount)
+    whole = max(known.values(), default=0.0) or WHOLE
+    for change in rows:
+        unit, most = (change.job, change.uid, change.size), largest[change.job, change.metric]
+        share = abs(change.baseline or change.target or 0.0) / most if most else 1.0
+        amounts[unit] = max(amounts.get(unit, 0.0), share * whole)
+    return amounts | known

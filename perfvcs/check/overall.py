@@ -1,0 +1,120 @@
+"""One effect per job and metric: all units of a job as one benchmark, judged like any other."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from operator import mul
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perfvcs.check.change import Change, Overall
+from perfvcs.check.method import PairMethod, load
+from perfvcs.check.sessions import EarlierSessions
+from perfvcs.check.text import is_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from perfvcs.check.case import Case, CaseExecution, Pair
+    from perfvcs.summary import Place
+
+Moment = tuple[str, int, "Place"]  # session, which of its profiles, execution: what units measured together have in common
+Group = tuple[str, str, str]  # job, collector, metric
+
+
+def overalls(cases: Iterable[Case], changes: Sequence[Change]) -> list[Overall]:
+    """The overall effect of each job under each metric, in the order of the cases; ``changes`` are those of their units.
+
+    That of a job of one unit is the unit's own, and that of a job that was measured as a whole, too, the whole's. Left out of it are
+    units that were not measured in the same executions as most, and those with a value of 0 or below; where fewer than two are left it
+    has no effect, and says only how many units there are.
+    """
+    groups: dict[Group, list[Case]] = defaultdict(list)
+    for case in cases:
+        if not case.counters:
+            groups[case.header.job.name, case.header.job.collector, case.metric].append(case)
+    own: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    for change in changes:
+        own[change.series, change.metric].append(change)
+    return [_overall(name, members, own) for name, members in groups.items()]
+
+
+def _overall(name: Group, cases: Sequence[Case], own: dict[tuple[str, str], list[Change]]) -> Overall:
+    job, collector, metric = name
+    about = cases[0].about
+    series = list(dict.fromkeys(case.series for case in cases))
+    members = [change for key in series for change in own[key, metric] if change.method]
+    units = len({(change.series, change.uid, change.size) for change in members})
+    found = Overall(job=job, collector=collector, metric=metric, unit=about.unit, better=about.better, series=series, units=units)
+    whole = [change for change in members if is_whole(change.job, change.uid)]
+    if len(one := whole or members) == 1:
+        return _of(found, one[0], units)
+    parts = {change.uid for change in one}
+    pairs = [pair for case in cases if case.about == about and case.uid in parts for pair in case.pairs()[0]]
+    alike = _alike(pairs)
+    if len(alike) < 2:
+        return found
+    rule = load("deterministic" if about.kind == "deterministic" else "log-median")()
+    assert isinstance(rule, PairMethod)
+    return _of(found, rule.judge([_joined(alike)])[0], units if whole and len(alike) == len(pairs) else len(alike))
+
+
+def _of(overall: Overall, change: Change, combined: int) -> Overall:
+    """The overall effect as a change says it."""
+    names = ("word", "effect", "low", "high", "baseline", "target", "p", "bound", "confidence", "executions", "paired", "reason")
+    return replace(overall, combined=combined, **{name: getattr(change, name) for name in names})
+
+
+def _alike(pairs: Iterable[Pair]) -> list[Pair]:
+    """The pairs with values above 0 that were measured in the same executions, as most of them were."""
+    usable = [pair for pair in pairs if min(map(min, (*pair.baseline, *pair.target))) > 0]
+    moments = [tuple(frozenset(_values(pair, side)) for side in (0, 1)) for pair in usable]
+    if not usable:
+        return []
+    most, _ = Counter(moments).most_common(1)[0]
+    return [pair for pair, found in zip(usable, moments, strict=True) if found[0] >= most[0] and found[1] >= most[1]]
+
+
+def _values(pair: Pair, side: int) -> dict[Moment, float]:
+    """The value of each execution of one side, by what units measured together have in common."""
+    sessions = (pair.before, pair.after)[side]
+    return {_moment(pair, side, one): one.value for session in sessions for one in session}
+
+
+def _moment(pair: Pair, side: int, one: CaseExecution) -> Moment:
+    header = pair.case.chosen.sides[side][one.profile].header
+    return header.collected.session or header.collected.started, header.design.version, one.place
+
+
+def _joined(pairs: Sequence[Pair]) -> Pair:
+    """The pair that stands for all of them: what they take together in each execution, and what that took in earlier sessions."""
+    import numpy as np
+
+    from perfvcs.statistics.together import together
+
+    first = min(pairs, key=lambda pair: sum(pair.executions))  # those that all of them have
+    keys = [[_moment(first, side, one) for session in sessions for one in session]
+            for side, sessions in enumerate((first.before, first.after))]  # fmt: skip
+    tables = [[_values(pair, side) for pair in pairs] for side in (0, 1)]
+    sides = [np.array([[table[key] for key in names] for table in rows]) for names, rows in zip(keys, tables, strict=True)]
+    total = together(*sides, rates=first.about.better == "higher")
+    before, after = (
+        tuple(tuple(replace(one, value=next(values)) for one in session) for session in sessions)
+        for sessions, values in (
+            (first.before, iter(total.baseline.tolist())),
+            (first.after, iter(total.target.tolist())),
+        )
+    )
+    return replace(first, size=None, before=before, after=after, past=_past(pairs, total.shares.tolist()))
+
+
+def _past(pairs: Sequence[Pair], shares: Sequence[float]) -> EarlierSessions:
+    """The history of the units together; none where they were not measured in the same sessions."""
+    commits = pairs[0].past.commits
+    audits = len(pairs[0].past.audits)
+    if any(pair.past.commits != commits or len(pair.past.audits) != audits for pair in pairs):
+        return EarlierSessions()
+    rows = [list(zip(*(getattr(pair.past, name) for pair in pairs), strict=True)) for name in ("means", "audits")]
+    means, effects = (tuple(sum(map(mul, shares, row)) for row in each) for each in rows)
+    return EarlierSessions(means, commits, effects)

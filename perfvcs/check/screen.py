@@ -1,0 +1,118 @@
+"""A report on one screen: the answer first, at most 24 lines, whatever was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check.brief import Brief, Line, brief
+from perfvcs.check.importance import Unit
+from perfvcs.check.text import LONGEST_NAME, WORD, revision, settlement, summary, untouched, wrap
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import COLUMNS, fitted
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Report
+
+LINES = 24  # of a terminal
+SENTENCE, DETAIL, CLOSING = 4, 2, 2  # lines that one of each takes at most
+NAME = 60  # columns of a name
+NOTES = 2  # that are listed
+FEW = 4  # texts that may take more than a line
+INDENT = " " * (WORD + 3)
+
+
+def screen(
+    report: Report, *, causes: Mapping[Unit, Sequence[str]] | None = None, following: Sequence[str] = (), width: int = COLUMNS
+) -> str:
+    """The sentence, the jobs, the changes with what is known of their cause, everything else, what to do next, and the count.
+
+    ``following`` is what to do next, a sentence each. Details are left out first, then changes and jobs from the least important on.
+    """
+    said = brief(report, causes)
+    top = _cut(wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), SENTENCE, width)
+    ending = _ending(report, [*said.rest, *_notes(report), *following], width)
+    body = _listed(said, LINES - len(top) - len(ending) - 2, width)
+    return "\n".join([*top, "", *body, *([""] if body else []), *ending])
+
+
+def _notes(report: Report) -> list[str]:
+    """The first of the notes on jobs."""
+    notes = [f"note: {shorten(note, LONGEST_NAME)}" for note in (*report.failures, *report.renamed)]
+    left_out = len(notes) - NOTES
+    more = [f"note: {counted(left_out, 'more note')}: perf check -v"] if left_out > 0 else []
+    return [*filter(None, [untouched(report)]), *notes[:NOTES], *more]
+
+
+def _ending(report: Report, texts: Sequence[str], width: int) -> list[str]:
+    """What comes after what is listed: a text takes two lines at most, and one where they are many."""
+    most = CLOSING if len(texts) <= FEW else 1
+    lines = [line for text in texts for line in _cut(wrap(text, width, subsequent_indent="  "), most, width)]
+    return [*lines, *_cut(wrap(summary(report), width, subsequent_indent="  "), most, width), settlement(report.comparisons)]
+
+
+def lead(report: Report, *, width: int = COLUMNS) -> list[str]:
+    """The sentence and the jobs, which stand before a complete list."""
+    said = brief(report)
+    lines = [line for job in said.jobs for line in _rows(job, width).all]
+    return [*wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), "", *lines, *([""] if lines else [])]
+
+
+def _title(report: Report) -> str:
+    return f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}"
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """The lines of one thing: those that it ``needs``, for name and numbers, and its ``details``."""
+
+    needs: list[str]
+    details: list[str]
+
+    @property
+    def all(self) -> list[str]:
+        """All of them."""
+        return [*self.needs, *self.details]
+
+
+def _listed(said: Brief, room: int, width: int) -> list[str]:
+    """The jobs and the changes in so many lines: of each what it needs, and details where there is room, those of changes first."""
+    jobs, changes = ([_rows(line, width) for line in lines] for lines in (said.jobs, said.changes))
+    hidden, left_out = said.hidden, said.left_out
+    while (left := room - _height(jobs, changes, hidden, left_out)) < 0 and len(jobs) + len(changes) > 1:
+        if len(jobs) > 2 or len(changes) <= 1:
+            jobs, hidden = jobs[:-1], hidden + 1
+        else:
+            changes, left_out = changes[:-1], left_out + 1
+    shown: list[list[str]] = []
+    for rows in (*changes, *jobs):
+        shown.append([*rows.needs, *rows.details[: max(0, left)]])
+        left -= len(shown[-1]) - len(rows.needs)
+    found = [line for lines in shown[len(changes) :] for line in lines]
+    found += [f"{INDENT}and {counted(hidden, 'other job')}"] if hidden else []
+    found += [""] if found and changes else []
+    found += [line for lines in shown[: len(changes)] for line in lines]
+    return [*found, *([f"{INDENT}and {counted(left_out, 'more benchmark')} that moved: perf check -v"] if left_out else [])]
+
+
+def _height(jobs: Sequence[Rows], changes: Sequence[Rows], hidden: int, left_out: int) -> int:
+    """The lines that all of it takes without details."""
+    blank = bool((jobs or hidden) and changes)
+    return sum(len(rows.needs) for rows in (*jobs, *changes)) + blank + bool(hidden) + bool(left_out)
+
+
+def _rows(line: Line, width: int) -> Rows:
+    """Word and name, numbers beside them or below, then details two columns further in."""
+    inner = f"{INDENT}  "
+    head = f"  {line.word:<{WORD}} {fitted(line.name, min(NAME, max(20, width - WORD - 3)))}".rstrip()
+    numbers = _cut(wrap(line.numbers, width, initial_indent=INDENT, subsequent_indent=inner), DETAIL, width)
+    needs = [f"{head}  {line.numbers}"] if len(head) + len(line.numbers) + 2 <= width else [head, *numbers]
+    details = (_cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width) for detail in line.details)
+    return Rows(needs, [text for lines in details for text in lines])
+
+
+def _cut(lines: list[str], most: int, width: int) -> list[str]:
+    """The first lines of a text; the last one ends in an ellipsis where there were more."""
+    return lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1][: width - 1].rstrip()}…"]

@@ -1,0 +1,41 @@
+"""How to settle what is open in a report: by measuring, longer where that was just done, or on a calmer machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from perfvcs.check.text import revision
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Report
+
+OPEN = ("inconclusive", "suspected", "not comparable")
+NAME = 40  # characters of a job's name
+IMPORT = (
+    "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or import ten earlier commits, too"
+)
+
+
+def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambda _: "") -> str:
+    """The next step, a sentence; empty where nothing is open.
+
+    ``pairs`` is how many were just measured in turns; ``noise`` says of a job's label what disturbed its measurement, with the cure.
+    """
+    old, new = revision(report.baseline), revision(report.target)
+    undecided = [change for change in report.changes if change.word in OPEN and change.accepted is None]
+    ours = Counter(change.job for change in undecided if change.series not in report.foreign)
+    if not ours:
+        return IMPORT if undecided else ""
+    # uncommitted changes have no name to ask for; the plain command measures them.
+    named = (" HEAD HEAD" if old == new else "") if new.endswith("+") else f" {old.rstrip('+')} {new}"
+    if not pairs:
+        return f"To settle it: perf check --measure{named}"
+    command = f"perf check --measure{named} -n {4 * pairs}"
+    job, _ = ours.most_common(1)[0]
+    if disturbed := noise(job):
+        return f"Open after {counted(pairs, 'pair')}: {command}; before, for {shorten(job, NAME)}: {disturbed}"
+    return f"Open after {counted(pairs, 'pair')}; four times as many halve an interval: {command}"

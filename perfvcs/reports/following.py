@@ -1,0 +1,60 @@
+"""What to do after a check, in one line: the next command, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfvcs.check.acceptance import is_committed, is_open
+from perfvcs.check.settling import settling
+from perfvcs.check.text import revision
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.check.change import Change, Report
+    from perfvcs.repository import Repository, State
+
+MOVED = ("degradation", "improvement")
+WARNING = 240  # characters of a warning
+
+
+def following(repository: Repository, baseline: State, target: State, report: Report, pairs: int = 0) -> str:
+    """The next step, a sentence; empty where there is nothing to do. ``pairs`` is how many were just measured in turns."""
+    moved = [change for change in report.changes if change.word in MOVED and change.accepted is None]
+    if moved:
+        return _located(repository, baseline, target, report, moved) if is_committed(report) else ""
+    return settling(report, pairs, lambda job: _noise(repository, target, job))
+
+
+def _located(repository: Repository, baseline: State, target: State, report: Report, moved: Sequence[Change]) -> str:
+    """Which commit did it, where there are several; else how to look at it, and how to accept it."""
+    old, new = revision(report.baseline), revision(report.target)
+    between, measured = between_them(repository, baseline, target)
+    if between - measured > 0:
+        are = f"{counted(between - measured, 'commit')} between {plural(between - measured, 'is', 'are')} not measured"
+        return f"Next: perf bisect {old} {new} finds the commit: {are}."
+    if measured:
+        return f"Next: perf check {old}..{new} judges the {counted(measured, 'commit')} between, one by one."
+    wanted = "; if wanted: perf accept ID --reason TEXT" if any(map(is_open, moved)) else ""
+    return f"Next: perf show {old} {new}{wanted}"
+
+
+def between_them(repository: Repository, baseline: State, target: State) -> tuple[int, int]:
+    """How many commits lie between two along first parents, and how many of these are measured; none where they are not on one line."""
+    if baseline.commit == target.commit:
+        return 0, 0
+    project = repository.project
+    commits = project.git("rev-list", "--first-parent", "--parents", target.commit, f"^{baseline.commit}").splitlines()
+    if not commits or baseline.commit not in commits[-1].split()[1:2]:
+        return 0, 0
+    inner = [line.split()[0] for line in commits[1:]]
+    return len(inner), len(list(repository.with_profiles(inner)))
+
+
+def _noise(repository: Repository, target: State, job: str) -> str:
+    """What disturbed the newest measurement of a job, with the cure; empty where nothing is known."""
+    measured = [one.header for one in repository.measured(target) if one.header.job.label == job]
+    newest = max(measured, key=lambda header: header.collected.started, default=None)
+    return shorten(newest.environment.warnings[0], WARNING) if newest and newest.environment.warnings else ""
