@@ -11,6 +11,7 @@ from perfvcs.drawing.flame.boxes import POINTS, SAMPLES, Flame, draw, flames
 from perfvcs.drawing.flame.stacks import StackGroup, Traces, repeats, traces
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
+from perfvcs.text.columns import fitted
 from perfvcs.text.quantity import percent
 from perfvcs.view import Scope, Unfit, View
 
@@ -51,6 +52,18 @@ class Flamediff(View[dict[StackGroup, Traces]]):
     def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""
         return stack([_draw(flame) for flame in flames(data, self.points)])
+
+    def text(self, data: dict[StackGroup, Traces], width: int) -> str:
+        """The paths that changed as a tree, per job, engine and metric, with a bar for each change."""
+        from perfvcs.drawing.flame.tree import branches
+
+        parts = []
+        for flame in flames(data, self.points):
+            found = contrast(flame)
+            changes = _changes(flame, found)
+            parts.append([*flame.heading(flame.amount(0, 1), *_gone(flame, found)).splitlines(),
+                          *branches(flame, found.change, found.sure, changes, width)])  # fmt: skip
+        return "\n\n".join("\n".join(fitted(line, width) for line in lines) for lines in parts)
 
 
 @dataclass(frozen=True)

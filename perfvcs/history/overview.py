@@ -35,9 +35,9 @@ class SeriesBreak:
 class Overview:
     """Findings, newest first, as are the others. ``details`` describes their commits.
 
-    ``lines`` and ``commits`` were looked at; ``short`` names the benchmarks and metrics with fewer than six commits of which nothing was
-    settled in turns, ``unusable`` counts values without a logarithm that were left out, ``aside`` measured commits on branches that were
-    merged.
+    ``lines`` and ``commits`` were looked at, from the first to the last of ``ends`` (full ids, empty without any); ``short`` names the
+    benchmarks and metrics with fewer than six commits of which nothing was settled in turns, ``unusable`` counts values without a
+    logarithm that were left out, ``aside`` measured commits on branches that were merged.
     """
 
     findings: Sequence[Finding]
@@ -47,6 +47,7 @@ class Overview:
     details: dict[str, Commit]
     lines: int
     commits: int
+    ends: Sequence[str]
     short: Sequence[tuple[str, str]]
     cuts: Sequence[SeriesBreak]
     unusable: int
@@ -81,7 +82,8 @@ def _annals(repository: Repository, names: Sequence[str], metric: str) -> Overvi
     return Overview(
         findings, switching, noisier, newest, repository.project.describe([*told, *(one.first for one in switching)]),
         len(courses),
-        len(set().union(*places.values())),
+        len(measured := set().union(*places.values())),
+        [commits[int(place)] for place in (min(measured), max(measured))] if measured else [],
         sorted(short),
         _cuts(known, courses, commits),
         sum(course.unusable for course in courses.values()),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from perfvcs.check import Change, Report
+from perfvcs.check.sentence import sentence
 from perfvcs.check.text import found_in
 from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.commits.chart import environments
@@ -87,12 +88,13 @@ def _verdicts(report: Report, names: Naming) -> PageTable:
     for change in report.changes:
         cells.setdefault((names.change(change), ""), {}).setdefault(change.metric, _verdict(change))
     counts = Counter(seen(change)[0] for change in report.changes)
-    caption = ", ".join(
+    counted_words = ", ".join(
         tallied([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in SEEN.items() if counts[word]
     )
     confidence = report.changes[0].confidence if report.changes else 0.99
     notes = [f"Change of the target against the baseline with its {100 * confidence:g} % interval; every execution counts once."]
-    return PageTable("Verdicts", caption, cells, notes)
+    said = sentence(report)
+    return PageTable("Verdicts", f"{said[:1].upper()}{said[1:]}. {counted_words}".rstrip(), cells, notes)
 
 
 def _verdict(change: Change) -> TableCell:

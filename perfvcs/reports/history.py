@@ -127,6 +127,9 @@ def _ending(overview: Overview, hidden: int) -> Iterator[str]:
         named = ", ".join(f"{shorten(name, BENCHMARK)} {metric_name(metric)}" for name, metric in overview.short[:NAMES])
         more = f" and {len(overview.short) - NAMES} more" if len(overview.short) > NAMES else ""
         yield from _note(f"too short, fewer than {SHORTEST} measured commits: {named}{more}")
+        if overview.commits > 1:
+            first, last = (commit[:10] for commit in overview.ends)
+            yield f"Next: perf check {first}..{last} judges each of them against the one before"
     if overview.unusable:
         yield from _note(f"left out: {counted(overview.unusable, 'value')} with a zero, negative or infinite measurement")
     if overview.aside:

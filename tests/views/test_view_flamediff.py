@@ -15,6 +15,7 @@ from test_view_flamegraph import Flames, many
 
 from perfvcs import page
 from perfvcs.errors import UsageError
+from perfvcs.page.terminal import text as characters
 from perfvcs.profile import REPEATED, Job, Metric, Profile
 from perfvcs.subject import Subject
 from perfvcs.views.flamediff import Flamediff
@@ -233,3 +234,24 @@ def test_hostile_frames_are_drawn_quietly(browser: Any, tmp_path: Path) -> None:
     assert opened.problems() == []
     assert opened.run("document.documentElement.scrollWidth") <= 400
     assert opened.run("document.querySelectorAll('img, iframe, object').length") == 0
+
+
+def test_the_paths_that_changed_are_a_tree_with_bars() -> None:
+    lines = characters(pair(BEFORE, AFTER), "flamediff", width=80).splitlines()
+    rows = {line[11:].split()[0]: line for line in lines if line[:1] in "■□" and line[:1]}
+    assert set(rows) == {"f", "gone", "deep", "new"}
+    assert rows["f"].startswith("■" * 10) and "+20.00 points" in rows["f"]
+    assert rows["gone"].startswith("□" * 10) and rows["deep"][11:13] == "  "
+    assert max(map(len, lines)) <= 80
+
+
+def test_equal_stacks_have_no_tree() -> None:
+    assert "nothing changed beyond chance" in characters(pair(MAIN, MAIN), "flamediff", width=80)
+
+
+def test_a_tree_of_many_paths_names_the_largest() -> None:
+    wide = {("main (a)", f"f{number} (a)"): 1000.0 + 40.0 * number for number in range(60)}
+    moved = {stack: value * (3 if number % 2 else 1) for number, (stack, value) in enumerate(wide.items())}
+    lines = characters(pair(wide, moved), "flamediff", width=80).splitlines()
+    assert sum(line[:1] in ("■", "□") for line in lines) == 20
+    assert lines[-1].strip().startswith("and ") and lines[-1].endswith("smaller changes")
