@@ -69,7 +69,7 @@ print(len(joined), sums, merged["b"], len(parts), len(unique), len(found))
 import markdown
 text = "# Title\\n\\nSome *text* with `code` and [a link](http://example.org).\\n\\n"
 text = (text + "* one\\n* two **bold**\\n\\n> quoted\\n\\n    code\\n\\n") * 10
-print(len(markdown.markdown(text, extensions=["tables"])))
+print(len(markdown.markdown(text, extensions=["markdown.extensions.tables"])))
 """),
     "pyparsing==3.1.2": ("pyparsing", """
 from pyparsing import Forward, Word, infixNotation, nums, oneOf, opAssoc, Suppress, delimitedList, alphas
@@ -176,9 +176,7 @@ def plant(place: Path, known: dict[str, Any], chance: random.Random, *, slow: bo
     return case
 
 
-def run(
-    folder: Path, place: Path, known: dict[str, Any], chance: random.Random, *, metric: str, slow: bool
-) -> dict[str, Any] | None:
+def run(place: Path, known: dict[str, Any], chance: random.Random, *, metric: str, slow: bool) -> dict[str, Any] | None:
     """One case: plant, commit, blame."""
     git(place, "checkout", "-q", "--force", "main")
     case = plant(place, known, chance, slow=slow)

@@ -8,14 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import structs
+
 from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
 from perfvcs.locate import auxiliary
 from perfvcs.locate.attribution import contributions, unsettled
 from perfvcs.locate.calltree import CallTree, least_of
+from perfvcs.locate.elsewhere import others, own_name, surroundings, upgraded
 from perfvcs.locate.finding import Blame, Lines, Node, SuspectFunction, Trial, Verdict
 from perfvcs.locate.hunks import Difference, Unit, difference
+from perfvcs.locate.kinds import kinds
 from perfvcs.locate.laboratory import Bench, CannotMeasure, Laboratory, level
 from perfvcs.locate.matching import MatchedTree, match
 from perfvcs.locate.outline import language, outline
@@ -122,6 +126,8 @@ class _Investigation:
         self.began = time.monotonic()
         self.trials: list[Trial] = []
         self.notes: list[str] = []
+        self.elsewhere: list[str] = []
+        self.upgraded: list[str] = []
 
     def run(self) -> Blame:
         """Measure, compare, and prove."""
@@ -130,7 +136,10 @@ class _Investigation:
             return self._found(measured, "no difference", [])
         changed = self._difference()
         suspects = self._rank(changed, measured)
+        self.elsewhere += others(changed)
         verdict = self._verdict(suspects)
+        if self.upgraded and self.request.prove and self._dependencies(measured):
+            return self._found(measured, "not the code", [], len(changed.units))
         if suspects and self.request.prove:
             self._prove(measured, changed, suspects)
             verdict = self._verdict(suspects)
@@ -147,7 +156,9 @@ class _Investigation:
         if python:
             cells += [self.laboratory.under("bytecode", warm=False), self.laboratory.under("bytecode", meter="time", warm=False)]
         with self.laboratory.open([self.a, self.b], cells) as bench:
-            bench.run(0)  # imports are compiled, files are read
+            profiles = bench.run(0)  # imports are compiled, files are read
+            self.elsewhere += surroundings(profiles[0], profiles[1])
+            self.upgraded = upgraded(profiles[0], profiles[1], own_name(self.repository.project, self.b))
             counts = self._counts(bench, 2) if python and self.request.metric != "cpu" else None
             measured = self._effect(bench, bool(gauge), counts)
             if measured.effect.real:
@@ -312,9 +323,33 @@ class _Investigation:
             name=unit.name, path=unit.path, word="not proved", reason=f"the new version does not work without it: {reason}"
         )
 
-    def _levels(self, measured: _Measured, made: str) -> Levels:
+    def _dependencies(self, measured: _Measured) -> bool:
+        """Measure the old version with what the new one has installed: whether that alone has the new level."""
+        table = self.config.python
+        if table is None:
+            return False
+        config = structs.replace(self.config, python=structs.replace(table, requires=(*table.requires, *self.upgraded)))
+        laboratory = replace(self.laboratory, config=config)
+        self.progress.say(f"trying {self.a[:10]} with {', '.join(self.upgraded[:5])}")
+        try:
+            levels = self._levels(measured, self.a, laboratory)
+        except PerfError as error:
+            if error.exit_code != CannotMeasure.exit_code:
+                raise
+            self.notes.append(f"not tried with the new dependencies: {error}")
+            return False
+        seen = judge(Levels(levels.b, levels.a, levels.auxiliary), self.request.delta)
+        middle = sum(levels.auxiliary) / len(levels.auxiliary)
+        word = "not proved" if seen.word == "open" else seen.word
+        self.trials.append(Trial(
+            name="dependencies", path=", ".join(self.upgraded), level=middle, word=word, share=seen.share, low=seen.low, high=seen.high,
+            executions=len(levels.auxiliary),
+        ))  # fmt: skip
+        return word == "proved"
+
+    def _levels(self, measured: _Measured, made: str, laboratory: Laboratory | None = None) -> Levels:
         """The levels of a, b and the auxiliary version; exact ones of a and b are known."""
-        laboratory = self.laboratory
+        laboratory = laboratory or self.laboratory
         if measured.levels.exact:
             collector = laboratory.under("bytecode", warm=False) if measured.metric == "bytecodes" else self._gauge()[0]
             with laboratory.open([made], [laboratory.under("time"), collector]) as bench:
@@ -344,7 +379,7 @@ class _Investigation:
             baseline=self.a, target=self.b, job=self.laboratory.cell.label, metric=measured.metric,
             a=sum(levels.a) / len(levels.a), b=sum(levels.b) / len(levels.b),
             effect=measured.effect.value, low=measured.effect.low, high=measured.effect.high, delta=self.request.delta,
-            verdict=verdict, suspects=suspects, trials=self.trials, notes=self.notes, measure=measured.measure,
+            verdict=verdict, suspects=suspects, trials=self.trials, notes=self.notes, elsewhere=self.elsewhere, measure=measured.measure,
             tree=_nodes(tree) if tree else [], changed=changed, executions=self.laboratory.executions,
             seconds=round(time.monotonic() - self.began, 1), made=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
@@ -383,8 +418,6 @@ def _side(tree: MatchedTree, side: int) -> CallTree:
 
 def _executions(profile: Profile) -> Iterable[Profile]:
     """A profile per execution."""
-    from msgspec import structs
-
     rows = profile.resources
     for execution in sorted(set(rows.execution)):
         trace = [stack if own == execution else -1 for stack, own in zip(rows.integers("trace"), rows.execution, strict=True)]
@@ -398,7 +431,7 @@ def _function(suspect: Suspect, changed: Difference) -> SuspectFunction:
     return SuspectFunction(
         name=unit.name, path=unit.path, score=suspect.score, own=suspect.own, led=suspect.led, dearer=suspect.dearer,
         oftener=suspect.oftener, callee=suspect.callee, through=suspect.through.rpartition(":")[2], reached=suspect.reached,
-        calls=suspect.calls,
+        calls=suspect.calls, kinds=kinds(change, unit.name, unit.hunks),
         hunks=[
             Lines(
                 unit.path, hunk.old, hunk.new, old[hunk.old[0] - 1 :][: hunk.old[1]] if hunk.old[1] else [],

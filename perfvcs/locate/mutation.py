@@ -152,7 +152,7 @@ def _cache(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | 
 def _call(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:
     """The first call whose result is kept is made again before, and its result dropped."""
     for one in node.body:
-        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and one.lineno == one.end_lineno > node.lineno:
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and node.lineno < one.lineno == one.end_lineno:
             return _insert(one, f"for {NAME} in range({times}):", f"    {ast.unparse(one.value)}")
     return None
 

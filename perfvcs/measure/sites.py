@@ -11,6 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from msgspec import structs
+
 from perfvcs import environment
 from perfvcs.collector import Run
 from perfvcs.environment import Knobs
@@ -119,7 +121,11 @@ class Sites:
         cell, site = self.cells[number], self._site(number, position)
         env, python = site.environ(cell.env), self._python(cell, site)
         label = python.interpreter.label if python else _interpreter(resolve(cell.argv("")[0], site.folder, env))
-        return environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
+        found = environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
+        if python is None:
+            return found
+        # what is installed may differ from revision to revision, and is a part of what is compared
+        return structs.replace(found, notes=found.notes | {"installed": " ".join(python.installed)})
 
     def _site(self, number: int, position: int, binary: int = 0) -> Site:
         return self._sites[position, binary, self._flags[number]]

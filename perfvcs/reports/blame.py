@@ -26,7 +26,7 @@ def lines(found: Blame, *, verbose: bool = False) -> list[str]:
     if found.verdict == "no difference":
         said.append(f"nothing to blame: the two differ by less than {percent(found.delta).lstrip('+')}, or by chance")
     elif found.verdict == "not the code":
-        said.append("not the code: no source that is measured differs in more than comments and layout")
+        said.append(_not_the_code(found))
     elif cause is None:
         said.append("no changed function explains it")
     else:
@@ -39,6 +39,14 @@ def lines(found: Blame, *, verbose: bool = False) -> list[str]:
         said += _details(found)
     said += [f"note:  {note}" for note in found.notes]
     return said
+
+
+def _not_the_code(found: Blame) -> str:
+    trial = found.proved
+    if trial is None:
+        return "not the code: no source that is measured differs in more than comments and layout"
+    at = quantity(trial.level or 0.0, UNITS.get(found.metric, "")).strip()
+    return f"not the code: {found.baseline[:10]} has {at} with {trial.path}: {trial.word}"
 
 
 def _effect(found: Blame) -> str:

@@ -227,3 +227,77 @@ def test_of_several_benchmarks_one_has_to_be_named_or_measured(library, perf):
     changed(library, SLOWER)
     said = perf("blame", code=2)
     assert "no stored verdict says which benchmark changed: name one" in said.err and "(other, work)" in said.err
+
+
+C = """
+#include <stdio.h>
+
+static int weight(int key) { return key % 7; }
+
+static int find(const int *keys, int count, int key)
+{
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (keys[middle] < key) low = middle + 1; else high = middle;
+    }
+    return low;
+}
+
+int main(void)
+{
+    int keys[500], sum = 0;
+    for (int i = 0; i < 500; i++) keys[i] = 2 * i;
+    for (int i = 0; i < 900; i++) sum += find(keys, 500, i) + weight(i);
+    printf("%d\\n", sum);
+    return 0;
+}
+"""
+BINARY = C[C.index("    int low = 0") : C.index("    return low;")]
+LINEAR = "    int low = 0;\n    while (low < count && keys[low] < key) low++;\n"
+
+
+@pytest.fixture
+def program(project):
+    text = """build = ["gcc -g -O1 -fno-inline search.c -o search"]
+
+[[job]]
+name = "search"
+cmd = "./search"
+collectors = ["time"]
+"""
+    project.write("perf.toml", text)
+    project.write(".gitignore", "search\n")
+    project.commit("first", **{"search.c": C})
+    return project
+
+
+@pytest.mark.needs("gcc", "valgrind")
+def test_a_function_of_c_is_named_and_proved(program, perf):
+    program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR).replace("key % 7", "key % 7 + 0")})
+    said = perf("blame", "-q").out.splitlines()
+    assert said[0].startswith("search: +") and " instructions (" in said[0]
+    assert said[1].startswith("cause: find (search.c): each call costs more, called 900 times")
+    assert said[-1].startswith("proof: proved: ")
+
+
+@pytest.mark.needs("gcc", "valgrind")
+def test_a_version_that_does_not_build_without_a_hunk_is_tried_with_more(program, perf):
+    changed = C.replace(BINARY, LINEAR).replace(
+        "const int *keys, int count, int key)", "int more, const int *keys, int count, int key)"
+    )
+    program.commit("linear", **{"search.c": changed.replace("find(keys, 500, i)", "find(0, keys, 500, i)")})
+    found = json.loads(perf("blame", "-q", "--json").out)
+    assert found["verdict"] == "proved"
+    assert found["trials"][0]["name"] == "find"
+
+
+def test_dependencies_and_inputs_are_told_before_functions(library, perf):
+    """Two versions of what is measured beside the source: files that are not source."""
+    library.commit(
+        "data", **{"data.txt": "x" * 40, "library.py": LIBRARY.replace("count % 40", "count % len(open('data.txt').read())")}
+    )
+    library.commit("more", **{"data.txt": "x" * 90})
+    said = perf("blame", "--metric", "bytecodes", "-q").out.splitlines()
+    assert said[1].startswith("not the code")
+    assert said[2] == "also:  1 other file changed: data.txt"

@@ -1,0 +1,77 @@
+"""What differs between two measured versions besides their source: machine, interpreter, what is installed, input, and other files."""
+
+from __future__ import annotations
+
+import re
+
+from perfvcs.git.command import GitError
+from perfvcs.git.project import Project
+from perfvcs.locate.hunks import Difference
+from perfvcs.profile import Profile
+from perfvcs.text.words import counted
+
+NAME = re.compile(r"""^\s*name\s*=\s*["']?([\w.-]+)""", re.MULTILINE)
+SHOWN = 5  # names of a kind
+NOTES = ("hugepages", "os")  # of the machine, which are not compared and may matter
+
+
+def surroundings(a: Profile, b: Profile) -> list[str]:
+    """What the profiles themselves say that differs, a line each; an empty list where it is only the source."""
+    found = []
+    first, second = (one.environment.fields | {name: one.environment.notes.get(name, "") for name in NOTES} for one in (a, b))
+    for name in sorted(first.keys() | second.keys()):
+        if first.get(name, "") != second.get(name, ""):
+            found.append(f"{name}: {first.get(name) or 'none'} -> {second.get(name) or 'none'}")
+    before, after = installed(a), installed(b)
+    changes = [
+        f"{name} {before.get(name, 'not installed')} -> {after.get(name, 'not installed')}"
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    ]
+    if changes:
+        found.append(f"installed: {_some(changes)}")
+    inputs = [
+        name for name in sorted(a.job.source.keys() | b.job.source.keys()) if a.job.source.get(name) != b.job.source.get(name)
+    ]
+    if inputs:
+        found.append(f"input: {_some(inputs)}")
+    return found
+
+
+def installed(profile: Profile) -> dict[str, str]:
+    """The versions of what is installed in a version's own environment, by name; empty where it has none."""
+    pairs = (entry.partition("==") for entry in profile.environment.notes.get("installed", "").split())
+    return {name: version for name, _, version in pairs}
+
+
+def upgraded(a: Profile, b: Profile, own: str = "") -> list[str]:
+    """What has another version in the new environment, as requirements; without the project itself, whose name is its ``own``."""
+    before, after = installed(a), installed(b)
+    changed = [name for name in sorted(after) if name in before and before[name] != after[name]]
+    return [f"{name}=={after[name]}" for name in changed if _folded(name) != _folded(own)]
+
+
+def own_name(project: Project, commit: str) -> str:
+    """The name under which the project itself is installed, as far as its files tell; empty where they do not."""
+    for path in ("pyproject.toml", "setup.cfg", "setup.py"):
+        try:
+            found = NAME.search(project.git("show", f"{commit}:{path}"))
+        except GitError:
+            continue
+        if found:
+            return found[1]
+    return ""
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def others(changed: Difference) -> list[str]:
+    """Files that changed and are not source, of which nothing tells who reads them."""
+    return [f"{counted(len(changed.others), 'other file')} changed: {_some(sorted(changed.others))}"] if changed.others else []
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
