@@ -20,11 +20,18 @@ from perfvcs.commands._output import echo
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the hunks, other suspects, and all trials.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write a page with the diff and both flame graphs, too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print it as SARIF.")
 def command(
     names: tuple[str, ...], metric: str, delta: float, budget: float, *, no_proof: bool, stored: bool, wait: bool, verbose: bool,
-    quiet: bool, as_json: bool, as_sarif: bool,
+    quiet: bool, output: str | None, as_json: bool, as_sarif: bool,
 ) -> None:  # fmt: skip
     """Name the function and the hunk that made a benchmark slower or faster from A to B, and prove it.
 
@@ -51,4 +58,11 @@ def command(
         with shown(quiet=quiet or as_json or as_sarif) as progress:
             found = blame(repository, configuration(repository.project.root / FILE), request, progress)
         store(repository, found)
+    if output:
+        from pathlib import Path
+
+        from perfvcs import wholefile
+        from perfvcs.reports.blamepage import page
+
+        wholefile.write(Path(output), page(found).encode("utf-8", "replace"))
     echo(json(found) if as_json else sarif(found) if as_sarif else "\n".join(lines(found, verbose=verbose)))

@@ -179,6 +179,21 @@ def test_sarif_points_to_the_lines(library, perf):
     assert place == {"artifactLocation": {"uri": "library.py"}, "region": {"startLine": 20, "endLine": 23}}
 
 
+def test_the_page_has_the_diff_both_flame_graphs_and_nothing_that_is_obeyed(library, perf):
+    hostile = (
+        SLOWER[1]
+        .replace("found = 0", "found = len('</script><script>alert(1)')", 1)
+        .replace("return found", "return found - 25 * 0")
+    )
+    changed(library, (SLOWER[0], hostile))
+    perf("blame", "--metric", "bytecodes", "-q", "-o", "page.html")
+    text = (library.root / "page.html").read_text()
+    assert "<script" not in text and "&lt;/script&gt;" in text
+    assert text.count("<svg") == 2
+    assert '<span class="old">-    return number * SCALE</span>' in text
+    assert "proved" in text and 'stroke="#d55e00"' in text
+
+
 def test_the_index_the_branches_and_the_working_tree_stay_as_they_are(library, perf):
     changed(library, SLOWER)
     before = library.git("for-each-ref"), library.git("status", "--porcelain"), library.git("stash", "list")

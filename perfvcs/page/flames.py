@@ -1,0 +1,66 @@
+"""Both call trees of a blame as rectangles of a flame graph: places and widths in percent, colours by difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfvcs.locate.finding import Node
+from perfvcs.text.quantity import percent
+
+NARROWEST = 0.15  # percent of the width; what is narrower is left out
+DEEPEST = 60  # rows
+FULL = 0.5  # the relative difference from which on a colour is at its strongest
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """One call path: ``left`` and ``width`` in percent, its ``row`` from the top, what it says, and its colour's share of red and blue."""
+
+    left: float
+    width: float
+    row: int
+    name: str
+    title: str
+    colour: str
+    blamed: bool
+
+
+def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangle]:
+    """The rectangles of one side, 0 or 1, in the scale of the larger one; ``blamed`` is the function that is marked."""
+    if not tree:
+        return []
+    values = [(node.a, node.b)[side] for node in tree]
+    scale = 100 / (max(tree[0].a, tree[0].b) or 1.0)
+    below: dict[int, list[int]] = {}
+    for number, node in enumerate(tree):
+        if number:
+            below.setdefault(node.parent, []).append(number)
+    found: list[Rectangle] = []
+    waiting = [(0, 0.0, 0)]
+    while waiting:
+        number, left, row = waiting.pop()
+        node, width = tree[number], values[number] * scale
+        if width < NARROWEST or row > DEEPEST:
+            continue
+        name = node.name.rpartition(" (")[0] or node.name
+        found.append(
+            Rectangle(left, width, row, name, _title(node), _colour(node), blamed in (name, name.partition(".<locals>")[0]))
+        )
+        for child in sorted(below.get(number, ()), key=lambda one: tree[one].name):
+            waiting.append((child, left, row + 1))
+            left += values[child] * scale
+    return found
+
+
+def _title(node: Node) -> str:
+    change = percent(node.b / node.a - 1) if node.a else "new"
+    return f"{node.name}: {node.a:,.6g} -> {node.b:,.6g} ({change}), called {node.calls_a:,.0f} -> {node.calls_b:,.0f} times"
+
+
+def _colour(node: Node) -> str:
+    """Orange for what costs more, blue for what costs less, grey for the same."""
+    larger = max(node.a, node.b) or 1.0
+    strength = min(1.0, abs(node.b - node.a) / larger / FULL)
+    base, full = (226, 229, 233), (230, 159, 0) if node.b > node.a else (86, 180, 233)
+    return "#" + "".join(f"{round(x + (y - x) * strength):02x}" for x, y in zip(base, full, strict=True))

@@ -1,0 +1,62 @@
+"""`perf mutate`: planted slowdowns that benchmarks notice, and those that they do not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+LIBRARY = '''
+def total(numbers):
+    found = 0
+    for number in numbers:
+        found += number
+    return found
+
+
+def rarely(numbers):
+    return len(numbers)
+
+
+def never(numbers):
+    return numbers
+'''
+RUN = "import library\n\nnumbers = list(range(100))\nfor _ in range(50):\n    library.total(numbers)\nlibrary.rarely([1])\n"
+CONFIG = 'overlay = ["run.py"]\n\n[[job]]\nname = "work"\ncmd = "python run.py"\ncollectors = ["time"]\n'
+
+
+@pytest.fixture
+def library(project):
+    project.write("perf.toml", CONFIG)
+    project.commit("first", **{"library.py": LIBRARY, "run.py": RUN})
+    return project
+
+
+def test_the_score_is_the_share_that_was_noticed_and_what_is_unguarded_is_named(library, perf):
+    found = json.loads(perf("mutate", "-n", "9", "-q", "--json").out)
+    by_function = {(one["rule"], one["function"]): one["noticed"] for one in found["planted"]}
+    assert by_function == {("extra pass", "total"): True, ("copy in a loop", "total"): True, ("extra pass", "rarely"): False}
+    assert found["score"] == pytest.approx(2 / 3)
+    assert found["unguarded"] == ["rarely (library.py)"]
+    assert (found["reached"], found["unreached"]) == (2, 1)
+    assert library.git("status", "--porcelain", "--untracked-files=no") == ""
+
+
+def test_it_is_told_in_lines_and_the_same_seed_plants_the_same(library, perf):
+    first, second = (perf("mutate", "-n", "2", "-q", "--seed", "3").out for _ in range(2))
+    assert first == second
+    assert first.startswith("score ") and "of 2 planted slowdowns noticed at 1.0 % (bytecodes, " in first
+
+
+@pytest.mark.parametrize(
+    ("config", "code", "message"),
+    [
+        (CONFIG.replace("python run.py", "sh run.sh"), 2, "no job of perf.toml is a Python program"),
+        (CONFIG.replace("run.py", "other.py"), 4, "the benchmarks run no Python function of this project"),
+    ],
+)
+def test_where_nothing_can_be_planted_it_is_one_line(library, perf, config, code, message):
+    library.write("perf.toml", config)
+    library.commit("other", **{"other.py": "print(1)\n", "run.sh": "true\n"})
+    said = perf("mutate", "-q", code=code)
+    assert message in said.err and len(said.err.splitlines()) == 1
