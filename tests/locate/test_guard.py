@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-LIBRARY = '''
+LIBRARY = """
 def total(numbers):
     found = 0
     for number in numbers:
@@ -20,7 +20,7 @@ def rarely(numbers):
 
 def never(numbers):
     return numbers
-'''
+"""
 RUN = "import library\n\nnumbers = list(range(100))\nfor _ in range(50):\n    library.total(numbers)\nlibrary.rarely([1])\n"
 CONFIG = 'overlay = ["run.py"]\n\n[[job]]\nname = "work"\ncmd = "python run.py"\ncollectors = ["time"]\n'
 
