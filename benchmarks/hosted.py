@@ -1,8 +1,10 @@
 """How long commands take for the history of a real project: ``python benchmarks/hosted.py RESULTS FOLDER``.
 
 RESULTS is a folder of asv's results (one JSON file per commit and Python), such as `results/ubuntu-latest` of github.com/django/django-asv.
-FOLDER keeps a repository with as many commits in the order of their dates, and a profile per file and benchmark: one execution, whose value
-is the median that asv gives. Whole processes are timed, CPU time of git included: `perf history` and `perf publish` from nothing but the
+FOLDER keeps a repository with as many commits in the order of their dates, and a profile per file and benchmark (``--together``: per file,
+with a unit per benchmark, so that its newest profiles have pages): one execution, whose value is the median that asv gives.
+
+Whole processes are timed, CPU time of git included: `perf history` and `perf publish` from nothing but the
 index, from a full cache, and after one more commit; the smallest of ``--runs``.
 """
 
@@ -16,9 +18,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 from histories import git
 
 from perfvcs.index import Index
@@ -52,7 +55,18 @@ def profiles(commit: str, documents: list[dict[str, object]]) -> Iterator[Profil
                     )  # fmt: skip
 
 
-def build(source: Path, folder: Path) -> None:
+def whole(commit: str, documents: list[dict[str, object]]) -> Iterator[Profile]:
+    """One profile per Python, with a unit for each benchmark and its parameters."""
+    for document in documents:
+        parts = list(profiles(commit, [document]))
+        if parts:
+            names = [part.resources.names[0] for part in parts]
+            values = [part.resources.metrics["wall"][0] for part in parts]
+            rows = Resources(names, list(range(len(names))), [0] * len(names), metrics={"wall": values})
+            yield msgspec.structs.replace(parts[0], job=Job("benchmarks", "time", "asv run", engine="asv"), resources=rows)
+
+
+def build(source: Path, folder: Path, made: Callable[[str, list[dict[str, object]]], Iterator[Profile]]) -> None:
     """The project, its history measured, and the index."""
     found = results(source)
     folder.mkdir(parents=True)
@@ -70,7 +84,7 @@ def build(source: Path, folder: Path) -> None:
     subprocess.run([perf(), "init"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     store = Store(folder / ".perf/store")
     rows = zip(commits, found.values(), strict=True)
-    store.add((profile for commit, (_, listed) in rows for profile in profiles(commit, listed)), "Results of asv")
+    store.add((profile for commit, (_, listed) in rows for profile in made(commit, listed)), "Results of asv")
     Index(store, folder / ".perf/index.db").refresh()
 
 
@@ -97,10 +111,12 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--together", action="store_true", help="one profile per file")
     options = parser.parse_args()
+    made = whole if options.together else profiles
     project, site = options.folder / "project", options.folder / "site"
     if not project.exists():
-        build(options.results, project)
+        build(options.results, project, made)
     timed(project, "log", "-n1")
     known = project / ".perf/steps.db"
     empty = []
@@ -121,7 +137,7 @@ def main() -> None:
     for _ in range(options.runs):
         git(project, "commit", "--quiet", "--allow-empty", "--message", "One more")
         commit = git(project, "rev-parse", "HEAD").strip()
-        Store(project / ".perf/store").add(profiles(commit, newest), "One more")
+        Store(project / ".perf/store").add(made(commit, newest), "One more")
         timed(project, "log", "-n1")
         more["publish"].append(timed(project, "publish", str(site.absolute())))
         more["history"].append(timed(project, "history"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 from itertools import groupby
-from math import exp
+from math import exp, expm1, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ from perfvcs.check.text import step as levels_text
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
 from perfvcs.site.drawing import LARGEST_EXPONENT, SeriesDrawing, drawings
-from perfvcs.site.status import ChangeStatus, statuses
+from perfvcs.site.status import ChangeStatus, retired, statuses
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT, change, percent, quantity
 from perfvcs.text.words import ambiguous, metric_name, metric_rank
@@ -53,13 +53,14 @@ class Contents:
 
     def __init__(self, repository: Repository, record: HistoryRecord) -> None:
         self.record = record
-        self.statuses: list[list[ChangeStatus]] = statuses(repository, record)
+        self.retired = retired(record)
+        self.statuses: list[list[ChangeStatus]] = statuses(repository, record, self.retired)
         self.diffs = Diffs(repository.project)
         self.shallow = repository.project.shallow
         measured = [record.commits[place] for place in record.measured]
         self.profiles: dict[int, str] = {}  # trail -> page of its newest profile
         self._shorts = names.shorts(measured)
-        self.environments = names.environments(trail.line.environment for trail in record.trails)
+        self.environments = names.environments((trail.line.environment for trail in record.trails), self.retired)
         self.urls = [names.series_url(trail.line) for trail in record.trails]
         self._commits: dict[str, model.CommitData] = {}
         self._steps: dict[tuple[int, int], model.StepData] = {}
@@ -216,8 +217,35 @@ class Contents:
         self.diffs.fetch(self.record.commits[self.finding(*pair).turn] for pair in pairs)
         for place, same in groupby(pairs, key=lambda pair: self.finding(*pair).turn):
             diff = self.diffs.of(self.record.commits[place]).first(GROUPED)
-            found.append(model.GroupData(self.commit(place), diff.files, diff.more, [self.step(*pair) for pair in same]))
+            steps = _joined(self.step(*pair) for pair in same)
+            found.append(model.GroupData(self.commit(place), diff.files, diff.more, steps, _overall(steps)))
         return found
+
+    def count(self, pairs: Iterable[tuple[int, int]]) -> int:
+        """How many changes these are, where one counts once in however many environments."""
+        return len({(self.finding(*pair).turn, self.urls[pair[0]], self.finding(*pair).word) for pair in pairs})
+
+
+def _joined(steps: Iterable[model.StepData]) -> list[model.StepData]:
+    """Changes of one commit, each benchmark's once: the first, with what it is in other environments."""
+    found: dict[tuple[str, ...], model.StepData] = {}
+    for step in steps:
+        what = (step.url, step.word, step.direction, step.state)
+        if (first := found.setdefault(what, step)) is not step:
+            elsewhere = model.Elsewhere(step.environment, step.change, step.levels)
+            found[what] = msgspec.structs.replace(first, also=[*first.also, elsewhere])
+    return list(found.values())
+
+
+def _overall(steps: Iterable[model.StepData]) -> list[model.Overall]:
+    """The geometric means of what several benchmarks have in common."""
+    alike: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for step in steps:
+        if step.effect > -1:
+            alike[step.metric, step.direction].append(log1p(step.effect))
+    found = [(what, logs) for what, logs in alike.items() if len(logs) > 1]
+    means = [(what, len(logs), expm1(sum(logs) / len(logs))) for what, logs in sorted(found, key=lambda one: -len(one[1]))]
+    return [model.Overall(metric, direction, count, mean, percent(mean)) for (metric, direction), count, mean in means]
 
 
 class Numbers(NamedTuple):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from perfvcs.history.record import SeriesRecord
 
+TILES: dict[str, model.State] = {"open": "open", "accepted": "accepted", "over": "over", "improvements": "improvement"}
 CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
 TRACE = 32  # commits of a row's line
 GROUPS = 8  # commits with open degradations that are listed
@@ -38,7 +39,8 @@ def key(contents: Contents, newest: int) -> str:
     ]
     parts += [packed(notes(contents), len(contents.record.measured), _values(contents))]
     for number, trail in enumerate(contents.record.trails):
-        parts.append(packed(contents.urls[number], trail.began, contents.environment(trail).name))
+        environment = contents.environment(trail)
+        parts.append(packed(contents.urls[number], trail.began, environment.name, environment.retired))
         last = slice(-max(newest + 1, TRACE), None)
         parts += [contents.ids[trail.places[last]].tobytes()]
         parts += [trail.levels[last].tobytes(), packed([trail.verdicts.get(turn) for turn in range(len(trail.places))[last]])]
@@ -57,8 +59,8 @@ def page(contents: Contents, newest: int) -> model.Front:
     versions = _versions(contents, newest)
     numbers = {fingerprint: turn for turn, fingerprint in enumerate(contents.environments)}
     return model.Front(
-        sentence=_sentence(contents, len(states["open"])), open=len(states["open"]), accepted=len(states["accepted"]),
-        over=len(states["over"]), improvements=len(states["improvement"]),
+        sentence=_sentence(contents, contents.count(states["open"])),
+        **{name: contents.count(states[state]) for name, state in TILES.items()},
         newest=contents.commit(record.measured[-1]), shared=all(own == versions[0] for own in versions),
         versions=[[None if place is None else contents.commit(place) for place in own] for own in versions],
         environments=environments, rows=[_row(contents, number, versions, numbers) for number in chosen], left_out=left_out,

@@ -7,11 +7,13 @@ after/before - 1 with their 99 % interval ``low``..``high``; what is unknown is 
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
 
 FORMAT = "perfvcs-site/1"
+LAST_PART = re.compile(r"([^\[(]*(?:::|[./]|: | · ))(?=\w)(.{3,})$")  # of a name, before its parameters, and all before it
 State = Literal["open", "accepted", "over", "improvement"]
 
 
@@ -42,11 +44,23 @@ class FileData(msgspec.Struct, frozen=True):
 
 
 class EnvironmentData(msgspec.Struct, frozen=True):
-    """Where something was measured: a short name that tells it from the others, and its facts."""
+    """Where something was measured: a short name that tells it from the others, and its facts.
+
+    ``retired``: the day of its newest commit, where nothing is measured there any more; else empty.
+    """
 
     name: str
     fingerprint: str
     fields: dict[str, str]
+    retired: str = ""
+
+
+class Elsewhere(msgspec.Struct, frozen=True):
+    """The same change of the same benchmark in another environment: its effect with the interval, and its levels, in words."""
+
+    environment: str
+    change: str
+    levels: str
 
 
 class StepData(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +68,8 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
 
     ``word`` is degradation, improvement or drift, ``direction`` the first or the second. ``state``: ``open`` is a degradation that is
     in force and not accepted, ``over`` one that is no longer in force; ``reason`` says why it is accepted, or over. It may be in any
-    of the ``commits`` from ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are texts.
+    of the ``commits`` from ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are texts. Lists by
+    commit have a change once, in the environment where it is largest, and name ``also`` the others.
     """
 
     word: str
@@ -80,6 +95,12 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None
     detectors: list[str]
     contradiction: str = ""
+    also: list[Elsewhere] = []
+
+    @property
+    def environments(self) -> list[str]:
+        """All environments that have it, by their names."""
+        return sorted([self.environment, *(one.environment for one in self.also)])
 
     @property
     def rises(self) -> bool:
@@ -104,13 +125,27 @@ class Possible(msgspec.Struct, frozen=True, kw_only=True):
     commit: CommitData
 
 
+class Overall(msgspec.Struct, frozen=True):
+    """What several benchmarks have in common under one metric: the geometric mean of their effects, and of how many."""
+
+    metric: str
+    direction: str
+    benchmarks: int
+    effect: float
+    change: str
+
+
 class GroupData(msgspec.Struct, frozen=True):
-    """A commit with its diff's files (``more`` of them are not listed) and the changes that are laid to it, the largest first."""
+    """A commit with its diff's files (``more`` of them are not listed) and the changes that are laid to it, the largest first.
+
+    ``overall`` sums these up by metric and direction, the most benchmarks first.
+    """
 
     commit: CommitData
     files: list[FileData]
     more: int
     steps: list[StepData]
+    overall: list[Overall] = []
 
 
 class CellData(msgspec.Struct, frozen=True):
@@ -146,6 +181,12 @@ class RowData(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     trace: list[float]
     cells: list[CellData]
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The benchmark's name in two: where it belongs, and what tells it from its neighbours."""
+        found = LAST_PART.match(self.benchmark)
+        return (found[1], found[2]) if found else ("", self.benchmark)
 
     @property
     def words(self) -> str:

@@ -63,9 +63,10 @@ def commit(details: Commit, short: str, url: str | None) -> model.CommitData:
     )
 
 
-def environments(several: Iterable[Environment]) -> dict[str, model.EnvironmentData]:
-    """The environments by fingerprint, each with a name that no other has: the values in which they differ."""
+def environments(several: Iterable[Environment], retired: Mapping[str, str] | None = None) -> dict[str, model.EnvironmentData]:
+    """The environments by fingerprint, each with a name that no other has: the values in which they differ; ``retired`` ones last."""
     known: dict[str, Environment] = {one.fingerprint: one for one in several}
+    gone = retired or {}
     order = [*FIRST, *sorted({name for one in known.values() for name in one.fields} - {*FIRST})]
     telling = [name for name in order if len({one.fields.get(name) for one in known.values()}) > 1]
     if len(known) == 1:
@@ -77,8 +78,9 @@ def environments(several: Iterable[Environment]) -> dict[str, model.EnvironmentD
             names[mark] if counts[names[mark]] == 1 else f"{names[mark]} {mark[:6]}".strip(),
             shorten(mark, WORDS),
             {shorten(name, WORDS): shorten(value, VALUE) for name, value in list(one.fields.items())[:FIELDS]},
+            gone.get(mark, ""),
         )
-        for mark, one in sorted(known.items(), key=lambda pair: (names[pair[0]], pair[0]))
+        for mark, one in sorted(known.items(), key=lambda pair: (pair[0] in gone, names[pair[0]], pair[0]))
     }
 
 

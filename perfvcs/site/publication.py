@@ -11,12 +11,14 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from perfvcs.check.change import NothingToCompare
 from perfvcs.history.record import HistoryRecord, read
 from perfvcs.site import about, changes, front, profiles, series
 from perfvcs.site.badge import badge
 from perfvcs.site.commits import Commits
-from perfvcs.site.contents import Contents
+from perfvcs.site.contents import Contents, metric
 from perfvcs.site.feed import feed
 from perfvcs.site.folder import opened
 from perfvcs.site.output import Output, digest, packed
@@ -134,6 +136,8 @@ def _outputs(repository: Repository, contents: Contents, templates: Templates, c
     record = contents.record
     for name, content in templates.assets.items():
         yield Output((f"assets/{name}",), digest(content), partial(_same, content))
+    listed = _names(contents)
+    yield Output(("assets/names.js",), digest(listed), partial(_same, listed))
     yield from profiles.outputs(repository, contents, choice.profiles, templates)
     at_front = partial(front.page, contents, choice.newest)
     yield templates.output("index.html", "front.html", front.key(contents, choice.newest), at_front, last=True)
@@ -146,10 +150,17 @@ def _outputs(repository: Repository, contents: Contents, templates: Templates, c
     yield templates.output("changes.html", "changes.html", change, partial(changes.page, contents))
     base = digest(templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1]))
     yield Output(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),), shared=True)
-    count = len(contents.having("open"))
+    count = contents.count(contents.having("open"))
     yield Output(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True)
     told = about.page(contents)
     yield templates.output("about.html", "about.html", about.key(told), lambda: told)
+
+
+def _names(contents: Contents) -> bytes:
+    """The script with the names of all series, which the search of every page suggests: benchmark, metric, address."""
+    trails = [(contents.record.trails[numbers[0]], url) for url, numbers in contents.pages.items()]
+    listed = sorted((contents.benchmark(trail), metric(trail), url) for trail, url in trails)
+    return b"perf.series.names = %b;\n" % msgspec.json.encode(listed)
 
 
 def _same(content: bytes) -> tuple[bytes, ...]:

@@ -30,7 +30,11 @@ TRACKS, COMMITS, POINTS = 60, 6000, 18_000  # of a page: with more it would not 
 def key(contents: Contents, url: str) -> str:
     """A digest of all that the page at ``url`` is made from."""
     trails = [contents.record.trails[number] for number in contents.pages[url]]
-    parts = [packed([contents.environment(trail).name for trail in trails], [link.url for link in siblings(contents, url)])]
+    parts = [
+        packed(
+            [(one.name, one.retired) for one in map(contents.environment, trails)], [link.url for link in siblings(contents, url)]
+        )
+    ]
     for number, trail in zip(contents.pages[url], trails, strict=True):
         parts += [packed(trail.line, trail.began, contents.profiles.get(number)), contents.ids[trail.places].tobytes()]
         parts += [column.tobytes() for column in (trail.levels, trail.reach, trail.executions)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import date
 from math import log
 from typing import TYPE_CHECKING
 
@@ -11,11 +13,15 @@ from perfvcs.history.allowance import Allowance
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import HistoryRecord, SeriesRecord
     from perfvcs.repository import Repository
     from perfvcs.site.model import State
 
+GONE_COMMITS = 20  # measured since an environment's last one, and
+GONE_DAYS = 30.0  # days between these, after which it is retired
 HALF = 0.5  # of a step: while the level is beyond it, the step is in force
 TINY = 5e-324
 REASON = 300  # characters
@@ -29,17 +35,43 @@ class ChangeStatus:
     reason: str = ""
 
 
-def statuses(repository: Repository, record: HistoryRecord) -> list[list[ChangeStatus]]:
-    """The status of every finding of every trail of the record, in their order."""
+def retired(record: HistoryRecord) -> dict[str, str]:
+    """The environments, by fingerprint, in which nothing is measured any more, with the day of their last commit."""
+    last: dict[str, int] = {}
+    for trail in record.trails:
+        mark = trail.line.environment.fingerprint
+        last[mark] = max(last.get(mark, -1), int(trail.places[-1]))
+    newest = _day(record, record.measured[-1])
+    found = {}
+    for mark, place in last.items():
+        day, since = _day(record, place), len(record.measured) - bisect_right(record.measured, place)
+        if since >= GONE_COMMITS and day and newest and (newest - day).days >= GONE_DAYS:
+            found[mark] = day.isoformat()
+    return found
+
+
+def _day(record: HistoryRecord, place: int) -> date | None:
+    """The day of a commit, None where its date is not one."""
+    try:
+        return date.fromisoformat(record.details[record.commits[place]].when[:10])
+    except ValueError:
+        return None
+
+
+def statuses(repository: Repository, record: HistoryRecord, gone: Mapping[str, str]) -> list[list[ChangeStatus]]:
+    """The status of every finding of every trail of the record, in their order; changes in an environment that is ``gone`` are over."""
     ended = _ended(record)
     accepted = Allowance(repository, record.commits)
     return [
-        [_status(trail, turn, ended.get(number, ""), accepted) for turn in range(len(trail.findings))]
+        [
+            _status(trail, turn, ended.get(number, ""), gone.get(trail.line.environment.fingerprint, ""), accepted)
+            for turn in range(len(trail.findings))
+        ]
         for number, trail in enumerate(record.trails)
     ]
 
 
-def _status(trail: SeriesRecord, turn: int, ended: str, accepted: Allowance) -> ChangeStatus:
+def _status(trail: SeriesRecord, turn: int, ended: str, gone: str, accepted: Allowance) -> ChangeStatus:
     finding = trail.findings[turn]
     if finding.direction == "improvement":
         return ChangeStatus("improvement")
@@ -50,6 +82,8 @@ def _status(trail: SeriesRecord, turn: int, ended: str, accepted: Allowance) -> 
     for later in trail.findings[turn + 1 :]:
         if _share(finding, later.after) <= HALF:
             return ChangeStatus("over", f"undone by {later.commit[:10]}")
+    if gone:
+        return ChangeStatus("over", f"not measured since {gone}")
     reason = accepted.reason(finding)
     return ChangeStatus("open") if reason is None else ChangeStatus("accepted", shorten(reason, REASON))
 

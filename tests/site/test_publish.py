@@ -136,6 +136,48 @@ def test_a_commit_of_one_execution_has_no_interval(project: Project, perf: Perf)
     assert "a single execution has no spread" in cells[0]["detail"]
 
 
+def test_a_change_counts_once_in_several_environments_and_benchmarks_of_a_commit_have_an_overall_effect(
+    project: Project, perf: Perf
+) -> None:
+    commits = grow(project, 40)
+    for name in ("sort", "parse"):
+        for seed, place in enumerate((OTHER, sample_profile().environment)):
+            store(*measured(commits, stepped(40, 25), seed=seed, environment=place, job=Job(name, "time", f"./{name}")))
+    perf("publish", "site", *QUICK)
+    front = data("index.html")
+    assert front["open"] == 2 and front["sentence"].startswith("2 open degradations from 1 commit at ")
+    (group,) = data("changes.html")["open"]
+    assert sorted(step["benchmark"] for step in group["steps"]) == ["parse: sort", "sort"]
+    assert all(len(step["also"]) == 1 and step["also"][0]["environment"] != step["environment"] for step in group["steps"])
+    (overall,) = group["overall"]
+    assert (overall["metric"], overall["direction"], overall["benchmarks"]) == ("wall time", "degradation", 2)
+    assert overall["effect"] == pytest.approx(0.1, abs=0.01) and "2 benchmarks" in Path("site/changes.html").read_text()
+    assert "2 open degradations" in Path("site/badge.svg").read_text()
+
+
+def test_an_environment_in_which_nothing_is_measured_any_more_is_retired(project: Project, perf: Perf) -> None:
+    commits = grow(project, 60, days=1)
+    store(*measured(commits[:20], stepped(20, 10)))
+    store(*measured(commits, [0.02] * 60, seed=3, environment=OTHER))
+    perf("publish", "site", *QUICK)
+    front = data("index.html")
+    assert front["sentence"].startswith(f"No open degradation at {commits[59][:10]}") and front["over"] == 1
+    day = project.git("log", "-1", "--format=%as", commits[19]).strip()
+    assert [one["retired"] for one in front["environments"]] == ["", day], "it stands last"
+    html = Path("site/index.html").read_text()
+    assert f"last measured {day}" in html.split('<details class="retired"')[1].split("</summary>")[0]
+    (past,) = [step for group in data("changes.html")["past"] for step in group["steps"]]
+    assert past["reason"] == f"not measured since {day}"
+
+
+def test_an_environment_that_was_measured_lately_is_not_retired(project: Project, perf: Perf) -> None:
+    commits = grow(project, 60, days=1)
+    store(*measured(commits[:45], stepped(45, 20)))
+    store(*measured(commits, [0.02] * 60, seed=3, environment=OTHER))
+    perf("publish", "site", *QUICK)
+    assert data("index.html")["open"] == 1 and not any(one["retired"] for one in data("index.html")["environments"])
+
+
 def test_several_sessions_of_a_commit_are_one_level_with_their_own_scatter(project: Project, perf: Perf) -> None:
     commit = project.commit()
     profiles = [profile for seed in (1, 2, 3) for profile in measured([commit], [0.01 * (1 + 0.1 * seed)], seed=seed)]
@@ -341,7 +383,8 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     assert (len(found["rows"]), found["left_out"]) == (2, 2)
     assert data("about.html")["notes"] == ["1 more series are not linked here."]
     listed = data("changes.html")
-    assert (sum(len(group["steps"]) for group in listed["open"]), listed["left_out"]) == (3, 1)
+    steps = [step for group in listed["open"] for step in group["steps"]]
+    assert (sum(1 + len(step["also"]) for step in steps), listed["left_out"]) == (3, 1)
 
 
 def test_a_clone_without_its_history_says_so(commits: list[str], project: Project, perf: Perf) -> None:
@@ -944,7 +987,7 @@ def test_hostile_names_are_only_text_on_every_page(project: Project, perf: Perf)
     perf("publish", "site", "--profiles", "1", "--title", ATTACKS[0], "--base-url", "https://example.org/a&b'c/")
     front = data("index.html")
     assert len(front["rows"]) == 2 * len(ATTACKS)
-    assert front["open"] == 2 * len(ATTACKS)
+    assert front["open"] == len(ATTACKS), "a change counts once in however many environments"
     for path in Path("site").rglob("*"):
         if path.is_file() and path.name != ".perfvcs-site.json":
             assert PATH.fullmatch(str(path.relative_to("site")))

@@ -5,18 +5,22 @@ var perf = globalThis.perf || {};
 perf.History = (() => {
   const {AXIS, node, element, round, mark, ruler, extent, bounded, valueAxis, tip, toggle, fitted, position} = perf.plot;
   const {layers, words} = perf;
-  const HEIGHT = 340, RIGHT = 16, TOP = 40, BOTTOM = 40;
+  const HEIGHT = 300, RIGHT = 16, TOP = 12, BOTTOM = 40; // without the rows of labels above
   const FEWEST = 4, ROOMY = 80; // commits in sight: at least, and where one of many is asked for
-  const MANY = 3; // environments drawn at first; of more than these, the one with most values and those with an open degradation
+  const MANY = 3; // environments drawn at first; of more than these, of those still measured the one with most values and those with an open degradation
+  const LAYERS = ["bounds", "means", "marks"], OPTIONS = ["logarithmic", "zero"];
   const NEAR = 40; // pixels from the pointer to what it means
   let figures = 0; // drawn so far: clip paths want names of their own
 
   return class History {
-    constructor(place, series) {
+    // `asked`: the state that an address holds; `changed` is called with its words wherever that becomes another one.
+    constructor(place, series, asked = new URLSearchParams(), changed = () => {}) {
       this.series = series;
+      this.changed = changed;
       this.tracks = series.tracks;
       this.last = series.commits.length - 1;
       this.state = {from: -0.5, to: this.last + 0.5, logarithmic: false, zero: false, hidden: this.#crowd(), at: null, width: 0};
+      this.#restore(asked);
       this.main = node("svg", {class: "main", tabindex: 0, role: "application", "aria-label": words.history(series)});
       this.canvas = element("div", {class: "canvas"}, this.main);
       this.said = element("p", {class: "quiet reach"});
@@ -34,14 +38,38 @@ perf.History = (() => {
     // Lines that are hidden at first, since there are too many.
     #crowd() {
       if (this.tracks.length <= MANY) return new Set();
-      const longest = this.tracks.reduce((most, track) => track.points.length > most.points.length ? track : most);
+      const current = this.tracks.filter(track => !track.retired), [first, ...others] = current.length ? current : this.tracks;
+      const longest = others.reduce((most, track) => track.points.length > most.points.length ? track : most, first);
       return new Set(this.tracks.filter(track => track !== longest && !track.open));
+    }
+
+    // What an address says: commits at the ends, the names of the environments, and layers and axes that are not as at first.
+    #restore(asked) {
+      const {state, tracks, last, series} = this, place = name => series.commits.findIndex(commit => commit.short === asked.get(name));
+      const [from, to] = ["from", "to"].map(place), chosen = asked.getAll("environment"), off = asked.getAll("off");
+      if (from >= 0 && to >= from) Object.assign(state, {from: Math.max(-0.5, from - 0.5), to: Math.min(last + 0.5, to + 0.5)});
+      if (chosen.length) for (const track of tracks) state.hidden[chosen.includes(track.name) ? "delete" : "add"](track);
+      for (const name of LAYERS) if (off.includes(name)) state.hidden.add(name);
+      for (const name of OPTIONS) state[name] = asked.getAll("axis").includes(name);
+    }
+
+    // The state in words, as `#restore` reads it; empty where it is as at first.
+    get words() {
+      const {state, tracks, last, series} = this, usual = this.#crowd(), said = new URLSearchParams();
+      if (state.to - state.from < last + 1 - 1e-9) {
+        said.set("from", series.commits[Math.max(0, Math.ceil(state.from))].short);
+        said.set("to", series.commits[Math.min(last, Math.floor(state.to))].short);
+      }
+      if (tracks.some(track => usual.has(track) !== state.hidden.has(track))) for (const track of this.shown) said.append("environment", track.name);
+      for (const name of LAYERS) if (state.hidden.has(name)) said.append("off", name);
+      for (const name of OPTIONS) if (state[name]) said.append("axis", name);
+      return said;
     }
 
     #switches() {
       const bar = element("div", {class: "bar", role: "group", "aria-label": "what the figure shows"}), {state} = this;
       const layer = (name, label) => toggle(label, !state.hidden.has(name), on => { state.hidden[on ? "delete" : "add"](name); this.render(); });
-      const option = (name, label) => toggle(label, false, on => { state[name] = on; this.render(); });
+      const option = (name, label) => toggle(label, state[name], on => { state[name] = on; this.render(); });
       const points = this.tracks.flatMap(track => track.points);
       for (const track of this.tracks.length > 1 ? this.tracks : []) {
         const button = layer(track, track.name);
@@ -51,7 +79,7 @@ perf.History = (() => {
       if (points.some(point => point.low != null)) bar.append(layer("bounds", "99 % intervals"));
       if (this.tracks.some(track => track.means.length)) bar.append(layer("means", "levels"), layer("marks", "changes"));
       if (points.every(point => point.level > 0)) bar.append(option("logarithmic", "log axis"));
-      this.all = element("button", {type: "button", class: "chip all", disabled: ""}, "show all");
+      this.all = element("button", {type: "button", class: "chip all", disabled: state.to - state.from > this.last + 1 - 1e-9 ? "" : null}, "show all");
       this.all.addEventListener("click", () => this.whole());
       bar.append(option("zero", "from zero"), this.all);
       return bar;
@@ -93,21 +121,23 @@ perf.History = (() => {
       const inSight = point => point.x >= state.from && point.x <= state.to;
       const lines = shown.map(track => ({track, points: track.points.filter(inSight)})), seen = lines.flatMap(line => line.points);
       const range = extent(shows("bounds") ? bounded(seen) : seen.map(point => point.level), state);
-      const frame = {left: AXIS, right: state.width - RIGHT, top: TOP, bottom: HEIGHT - BOTTOM, seen};
-      frame.x = ruler(state.from, state.to, frame.left, frame.right);
+      const frame = {left: AXIS, right: state.width - RIGHT, seen}, x = ruler(state.from, state.to, frame.left, frame.right);
+      const labels = shows("marks") ? layers.labels(shown, {...frame, x}) : {height: 0, found: []}, height = HEIGHT + labels.height;
+      Object.assign(frame, {x, top: TOP + labels.height, bottom: height - BOTTOM});
       frame.y = ruler(...range, frame.bottom, frame.top, state.logarithmic);
       this.frame = frame;
       const axes = node("g", {}, ...layers.commits(series.commits, frame, state.from, state.to));
       valueAxis(axes, frame, frame.y, range, series.unit, state.logarithmic);
       const inner = node("g", {"clip-path": `url(#${this.sight})`}, ...lines.map(({track, points}) => node("g", {class: `track${track.turn}`},
         shows("bounds") ? layers.bounds(points, frame) : null, ...layers.values(track, points, frame), shows("means") ? layers.means(track, frame) : null)));
-      const above = node("g", {}, ...(shows("marks") ? layers.marks(series, shown, frame) : [])); // its labels stand above what is clipped
-      this.main.setAttribute("viewBox", `0 0 ${state.width} ${HEIGHT}`);
-      this.main.setAttribute("height", HEIGHT);
+      const above = node("g", {}, ...(shows("marks") ? layers.marks(series, shown, frame, labels) : [])); // its labels stand above what is clipped
+      this.main.setAttribute("viewBox", `0 0 ${state.width} ${height}`);
+      this.main.setAttribute("height", height);
       this.main.replaceChildren(this.#clip(frame), axes, inner, above);
       this.said.textContent = `${words.reach(lines.map(line => line.points), range)} ${this.#count()}`;
       this.overview?.render();
       this.ring();
+      this.changed(this.words);
     }
 
     #clip({left, right, top, bottom}) {
@@ -163,7 +193,7 @@ perf.History = (() => {
       const point = found.find(one => one.track.fingerprint === fingerprint) || found[0];
       if (!point) return;
       if (this.state.hidden.has(point.track)) this.bar.children[this.tracks.indexOf(point.track)].click();
-      if (this.last > ROOMY) this.zoom(point.x - ROOMY / 2, point.x + ROOMY / 2);
+      if (this.last > ROOMY && (point.x < this.state.from || point.x > this.state.to || !this.words.has("from"))) this.zoom(point.x - ROOMY / 2, point.x + ROOMY / 2);
       this.tell(point, {pin: true});
     }
   };

@@ -4,7 +4,8 @@ var perf = globalThis.perf || {};
 perf.layers = (() => {
   const {node, round, mark} = perf.plot, {percent} = perf.number, {stepped} = perf.words;
   const WHISKERS = 9; // pixels between commits from which on each has a whisker of its own; nearer ones share a band
-  const LABEL = 92, LETTER = 7, ROW = 16; // pixels of a commit's label, of a letter of an effect, and of a row of effects
+  const LABEL = 92, LETTER = 7, AIR = 8; // pixels of a commit's label, of a letter of an effect, and between effects
+  const MARK = 16, ROW = 15, ROWS = 8; // pixels of the row of marks and of one of effects, and how many of these there are at most
 
   function commits(all, frame, from, to) {
     const {x, bottom} = frame, first = Math.max(0, Math.ceil(from)), last = Math.min(all.length - 1, Math.floor(to));
@@ -53,18 +54,37 @@ perf.layers = (() => {
     }).join("")});
   }
 
-  // An upright line wherever there are steps, with their effects above it; the commits that they may be as well are shaded.
-  function marks(series, tracks, frame) {
-    const places = new Map(), made = [], ends = [-Infinity, -Infinity];
+  // The effects of all steps in sight, each in the lowest row above the figure where it has room; `height` is what the rows take.
+  function labels(tracks, {x, left, right}) {
+    const places = new Map(), ends = [], found = [];
     for (const step of tracks.flatMap(track => track.marks)) places.set(step.x, [...places.get(step.x) || [], step]);
     for (const [place, steps] of [...places].sort(([a], [b]) => a - b)) {
-      const at = frame.x(place - 0.5);
-      if (at < frame.left - 1 || at > frame.right + 1) continue;
-      const group = upright(at, frame, `step ${steps[0].kind}`, steps.map(step => stepped(series, step)).join("\n"));
-      group.append(node("path", {class: `mark ${steps[0].kind}`, d: shape(steps[0], at, frame.top - 4, 5)}));
-      made.push(...doubt(steps, frame), group, ...effects(steps, at, frame, ends));
+      const at = x(place - 0.5);
+      if (at < left - 1 || at > right + 1) continue;
+      const each = [...new Set(steps.map(step => `${step.kind === "accepted" ? "✓ " : ""}${percent(step.effect)}`))];
+      const words = each.slice(0, 2).join(", ") + (each.length > 2 ? " …" : ""), half = (words.length * LETTER + AIR) / 2;
+      const middle = Math.max(left + half, Math.min(right - half, at)), free = ends.findIndex(end => middle - half > end);
+      const row = free < 0 ? ends.length : free;
+      if (row < ROWS) ends[row] = middle + half;
+      found.push({steps, at, words, middle, row});
     }
-    return [...made, ...tracks.flatMap(track => cut(track, frame))];
+    return {found, height: MARK + ROW * Math.min(ROWS, Math.max(1, ends.length))};
+  }
+
+  // An upright line wherever there are steps, with their effects above it; the commits that they may be as well are shaded.
+  function marks(series, tracks, frame, {found}) {
+    const shaded = [], lines = [], texts = [];
+    for (const {steps, at, words, middle, row} of found) {
+      const group = upright(at, frame, `step ${steps[0].kind}`, steps.map(step => stepped(series, step)).join("\n"));
+      const above = frame.top - MARK - ROW * row;
+      group.append(node("path", {class: `mark ${steps[0].kind}`, d: shape(steps[0], at, frame.top - 6, 5)}));
+      shaded.push(...doubt(steps, frame));
+      lines.push(group);
+      if (row >= ROWS) continue; // what has no room is told by the mark's title and by the table
+      lines.push(node("line", {class: "leader", x1: round(at), x2: round(at), y1: frame.top - 11, y2: above + 3}));
+      texts.push(node("text", {class: "effect", x: round(middle), y: above, "text-anchor": "middle"}, words));
+    }
+    return [...shaded, ...lines, ...texts, ...tracks.flatMap(track => cut(track, frame))];
   }
 
   const shape = (step, x, y, r) => mark(step.kind === "drift" ? step.direction : step.kind, x, y, r);
@@ -80,16 +100,6 @@ perf.layers = (() => {
     return first < last && from < to ? [node("rect", {class: "doubt", x: round(from), width: round(to - from), y: top, height: bottom - top})] : [];
   }
 
-  // Labels have two rows, up to `ends`; one without room is left to its mark's title and to the table.
-  function effects(steps, at, frame, ends) {
-    const each = [...new Set(steps.map(step => `${step.kind === "accepted" ? "✓ " : ""}${percent(step.effect)}`))];
-    const words = each.slice(0, 2).join(", ") + (each.length > 2 ? " …" : ""), wide = words.length * LETTER + ROW;
-    const turned = at + wide > frame.right, from = turned ? at - wide : at, row = ends.findIndex(end => from > end);
-    if (row < 0) return [];
-    ends[row] = from + wide;
-    return [node("text", {class: "effect", x: round(at + (turned ? -9 : 9)), y: frame.top - ROW * row, "text-anchor": turned ? "end" : "start"}, words)];
-  }
-
   function cut(track, frame) {
     const at = track.began && track.points.length ? frame.x(track.points[0].x - 0.5) : -Infinity;
     if (at < frame.left || at > frame.right) return [];
@@ -98,5 +108,5 @@ perf.layers = (() => {
     return [made];
   }
 
-  return {commits, bounds, line, values, means, marks, shape};
+  return {commits, bounds, line, values, means, labels, marks, shape};
 })();

@@ -3,7 +3,7 @@
 // facet (words apart by `|`), `[data-group]` what is hidden once all items in it are. What is chosen stands in the address, nowhere else.
 var perf = globalThis.perf || {};
 perf.list = (() => {
-  const {element} = perf.plot;
+  const {element} = perf.plot, FEW = 60; // items that a search leaves, which folded groups then show
 
   function make(list) {
     const facets = list.dataset.list.split(" ").filter(Boolean), search = document.getElementById("search");
@@ -32,6 +32,7 @@ perf.list = (() => {
         count += shown;
       }
       for (const group of groups) group.hidden = !group.querySelector("[data-item]:not([hidden])");
+      if (count && count < items.length) for (const group of list.querySelectorAll("details:not([open])")) group.open = FEW > count && Boolean(group.querySelector("[data-item]:not([hidden])"));
       said.textContent = count === items.length ? `${count.toLocaleString("en-US")} in all` : `${count.toLocaleString("en-US")} of ${items.length.toLocaleString("en-US")}`;
       none.hidden = count > 0;
       clear.hidden = count === items.length;

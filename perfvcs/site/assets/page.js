@@ -1,18 +1,25 @@
 "use strict";
 // What each kind of page does once it is there: figures of a series, forests of effects, lists that filter, and the search that all pages share.
 document.addEventListener("DOMContentLoaded", () => {
+  const SETTLED = 200; // milliseconds after which the address follows what was chosen
   const {element} = perf.plot, root = document.body.dataset.root, search = document.getElementById("search");
   const history = document.getElementById("history"), detail = document.getElementById("detail"), list = document.querySelector("[data-list]");
 
-  // The history, at the commit that the address asks for.
+  // The history as the address asks for it: from commit to commit, in some environments, at a commit. What is chosen stands there at once.
   function drawHistory(series) {
-    const figure = new perf.History(history, series);
-    const ask = () => {
-      const asked = new URLSearchParams(location.hash.slice(1));
-      if (asked.has("at")) figure.show(asked.get("at"), asked.get("in"));
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const pinned = ["at", "in"].filter(name => asked.has(name)).map(name => [name, asked.get(name)]);
+    let waiting = 0;
+    const keep = words => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        const text = new URLSearchParams([...pinned, ...words]).toString();
+        window.history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+      }, SETTLED);
     };
-    addEventListener("hashchange", ask);
-    ask();
+    history.replaceChildren();
+    const figure = new perf.History(history, series, asked, keep);
+    if (asked.has("at")) figure.show(asked.get("at"), asked.get("in"));
   }
 
   // The detailed chart of one environment, first of one with an open change.
@@ -31,9 +38,20 @@ document.addEventListener("DOMContentLoaded", () => {
   if (history) {
     const series = perf.series.read(JSON.parse(document.getElementById("data").textContent), root);
     drawHistory(series);
+    addEventListener("hashchange", () => drawHistory(series));
     drawDetail(series);
   }
+  perf.suggest.attach(search, root, list);
   perf.effects.draw(document);
+  // A folded group opens where the address leads to it.
+  const reveal = () => {
+    const asked = /^#[-\w]+$/.test(location.hash) && document.querySelector(`details${location.hash}`);
+    if (!asked) return;
+    for (let one = asked; one; one = one.parentElement.closest("details")) one.open = true;
+    asked.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
   if (list) perf.list.make(list);
   document.querySelectorAll("table.summary").forEach(table => perf.summary.make(table));
 

@@ -12,7 +12,7 @@ perf.series = (() => {
     const called = track => track.environment.name; // in this order, so that an environment looks the same on all pages
     const sorted = [...page.tracks].sort((a, b) => called(a) < called(b) ? -1 : called(a) > called(b) ? 1 : a.places[0] - b.places[0]);
     const tracks = sorted.map((columns, turn) => {
-      const track = {turn: turn % 6, name: called(columns), fingerprint: columns.environment.fingerprint, shape: SHAPES[turn % SHAPES.length], began: columns.began};
+      const track = {turn: turn % 6, name: called(columns), fingerprint: columns.environment.fingerprint, retired: columns.environment.retired, shape: SHAPES[turn % SHAPES.length], began: columns.began};
       const accepted = new Set(columns.steps.filter(step => step.state === "accepted").map(step => step.place));
       track.points = columns.places.map((x, row) => ({
         x, track, turn: row, commit: commits[x], level: columns.levels[row], low: columns.low[row], high: columns.high[row],
