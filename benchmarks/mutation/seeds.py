@@ -163,7 +163,7 @@ def object_indexes() -> list[bytes]:
 
 def configurations() -> list[bytes]:
     """perf.toml as `perf init` writes it, and one with most keys."""
-    from perfvcs.jobs.starter import ProjectKind
+    from perfvcs.jobs.starter import Proposal
 
     full = """
 build = ["make -j2"]
@@ -192,7 +192,7 @@ timeout = "60s"
 cmd = "true"
 binaries = 3
 """
-    return [full.encode(), ProjectKind("found", "./x", "x", ("make",), "bench/", True).toml().encode()]
+    return [full.encode(), Proposal("found", "./x", "x", ("make",), "bench/", (".",)).toml().encode()]
 
 
 def registers() -> list[bytes]:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.duration import duration
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Project
+    from perfvcs.jobs.starter import Proposal
+    from perfvcs.measure.trial import Trial
     from perfvcs.repository import Repository
 
 NAMED = 20  # dropped entries that are named
@@ -21,11 +24,12 @@ LONGEST_MESSAGE = 300
 @click.option("--adopt", is_flag=True, help="Check a .perf that was made elsewhere, or by an older version, and use it.")
 @click.option("--store", metavar="DIR", help="Keep the profiles in this folder, on another disk say, and link .perf to it.")
 @click.option("--pull/--no-pull", "pulls", default=True, help="Take over profiles that the project's remote has; the default.")
-def command(*, adopt: bool, store: str | None, pulls: bool) -> None:
+@click.option("--try/--no-try", "attempt", default=True, help="Run what is proposed once, the default; --no-try runs nothing.")
+def command(*, adopt: bool, store: str | None, pulls: bool, attempt: bool) -> None:
     """Make .perf/ and a commented perf.toml that fits the project.
 
     A .perf that was not made here is never used unasked: --adopt keeps its whole profiles and drops everything that could lead
-    perfvcs or git elsewhere.
+    perfvcs or git elsewhere. What is proposed to be measured is built and run once in a checkout of HEAD, until something runs.
     """
     from pathlib import Path
 
@@ -43,7 +47,7 @@ def command(*, adopt: bool, store: str | None, pulls: bool) -> None:
     echo(f"{'made' if new else 'found'} {repository.home} (git ignores it through .git/info/exclude)")
     if new and pulls:
         _pull(repository)
-    _configure(project)
+    _configure(repository, attempt=attempt)
 
 
 def _pull(repository: Repository) -> None:
@@ -72,17 +76,36 @@ def _adopt(project: Project) -> None:
     echo(f"adopted {adoption.home}: {counted(adoption.profiles, 'profile')}, {dropped}")
 
 
-def _configure(project: Project) -> None:
+def _configure(repository: Repository, *, attempt: bool) -> None:
     """Write perf.toml unless it is there; a link there, even one to nothing, is left alone."""
-    from perfvcs.jobs.starter import detect
+    from perfvcs.jobs.proposals import placeholder, proposals
     from perfvcs.rules import FILE
     from perfvcs.wholefile import write
 
+    project = repository.project
     path = project.root / FILE
     if path.exists() or path.is_symlink():
         echo(f"kept {FILE}")
         return
-    kind = detect(project.root)
-    write(path, kind.toml().encode())
-    echo(f"wrote {FILE}: {kind.found}")
-    echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")
+    found = proposals(project.root)
+    attempt = attempt and bool(found) and project.head is not None and not project.bare
+    trial = _tried(repository, found) if attempt else None
+    if trial is not None:
+        write(path, trial.proposal.toml(trial.seconds).encode())
+        echo(f"wrote {FILE}: {trial.proposal.found}")
+        echo(f"`{trial.proposal.cmd}` runs in {duration(trial.seconds)}; perf collect will take about {duration(trial.collect)}")
+        echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")
+        return
+    chosen = found[0] if found else placeholder(project.root)
+    write(path, chosen.toml().encode())
+    state = " (it did not run here)" if attempt else " (not tried)" if found else ""
+    echo(f"wrote {FILE}: {chosen.found}{state}")
+    echo(f"next: look at {FILE}{', correct what it runs' if attempt else ''}, commit it, and measure with `perf collect`")
+
+
+def _tried(repository: Repository, found: list[Proposal]) -> Trial | None:
+    from perfvcs.measure.progress import shown
+    from perfvcs.measure.trial import first_that_runs
+
+    with shown(doing="trying what to measure") as progress:
+        return first_that_runs(repository, found, progress)

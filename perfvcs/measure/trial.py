@@ -1,0 +1,150 @@
+"""Trying a proposal before it is written into perf.toml: does it build, does its command run, and how long does it take."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from perfvcs.errors import PerfError
+from perfvcs.jobs import knobs, matrix
+from perfvcs.jobs.config import read
+from perfvcs.measure.budget import Budget
+from perfvcs.measure.journal import Identity
+from perfvcs.measure.session import Session
+from perfvcs.measure.site import Version
+from perfvcs.measure.sites import Sites
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.collector import Observations
+    from perfvcs.jobs.starter import Proposal
+    from perfvcs.measure.progress import Progress
+    from perfvcs.repository import Repository
+
+LONGEST = 120.0  # seconds of one execution that is still proposed
+BUILD = "10min"
+MANY_TESTS = 30.0  # seconds of tests above which only the most expensive ones are proposed
+SHARE = 20.0  # seconds that the proposed ones take together
+MOST_TESTS = 20
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A proposal that ran: the ``seconds`` of one execution, and of everything before it."""
+
+    proposal: Proposal
+    seconds: float
+    preparation: float
+
+    @property
+    def collect(self) -> float:
+        """The seconds that `perf collect` is expected to take."""
+        return self.preparation + self.seconds * (self.proposal.executions(self.seconds) + 1)
+
+
+class _Quiet:
+    """Keeps why something failed instead of showing it."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def begin(self, total: int) -> None:
+        """Ignored."""
+
+    def step(self, what: str) -> None:
+        """Ignored."""
+
+    def drop(self, steps: int) -> None:
+        """Ignored."""
+
+    def say(self, line: str) -> None:
+        """Ignored."""
+
+    def fail(self, failure: str) -> None:
+        """Keep it."""
+        self.reasons.append(failure)
+
+
+def first_that_runs(repository: Repository, found: Sequence[Proposal], progress: Progress) -> Trial | None:
+    """The first proposal that builds and runs at HEAD as it is committed; says of the others why they do not. None if none does."""
+    failed: set[tuple[str, ...]] = set()
+    with repository.measuring():
+        for one in found:
+            if one.build in failed:
+                continue
+            progress.say(f"trying `{one.cmd}`{' after ' + '; '.join(one.build) if one.build else ''}")
+            quiet = _Quiet()
+            tried = _tried(repository, one, quiet)
+            if tried is not None:
+                return tried
+            reason = quiet.reasons[-1] if quiet.reasons else f"it takes more than {LONGEST:.0f} s"
+            if one.build and "the build failed" in reason:
+                failed.add(one.build)
+            progress.say(f"  it does not run: {_short(reason)}")
+    return None
+
+
+def _short(reason: str) -> str:
+    from perfvcs.text.characters import shorten
+
+    return shorten(reason, 200)
+
+
+def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet) -> Trial | None:
+    """One execution of a proposal in a checkout of HEAD; None where it fails."""
+    config = structs.replace(read(tomllib.loads(proposal.toml())), build_timeout=BUILD)
+    try:
+        cells = [replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST) for cell in matrix(config)]
+        head = repository.project.head
+        assert head is not None
+        sites = Sites(repository.project, repository.home, config, cells, [Version(head)], knobs(config))
+        began = time.monotonic()
+        with Session(sites, quiet, Identity.new()) as session:
+            prepared = time.monotonic()
+            session.budget = Budget(LONGEST)
+            session.run({0: 1})
+            if not session.count(0):
+                return None
+            seconds = session.pace.of(0) or 0.0
+            seen = session.blocks.of(0, 0)[0].seen[0]
+        if "pytest" in proposal.collector:
+            proposal, seconds = _bounded(proposal, seen, seconds)
+        return Trial(proposal, seconds, prepared - began)
+    except PerfError as error:
+        quiet.fail(str(error))
+        return None
+
+
+def _bounded(proposal: Proposal, seen: Observations, seconds: float) -> tuple[Proposal, float]:
+    """A proposal of tests, cut to the most expensive ones where all of them take long; with the seconds of one execution."""
+    if seconds <= MANY_TESTS:
+        return proposal, seconds
+    spent: dict[str, float] = {}
+    for unit, value in zip(seen.uid, seen.values["wall"], strict=True):
+        test = unit.removesuffix(" (once)").partition("[")[0]
+        spent[test] = spent.get(test, 0.0) + (value or 0.0)
+    chosen = list(_dearest(spent))
+    if not chosen:
+        return proposal, seconds
+    total = sum(spent.values())
+    share = sum(spent[test] for test in chosen) / total
+    import shlex
+
+    words = shlex.join(["python", "-m", "pytest", *chosen])
+    found = f"{proposal.found}: the {len(chosen)} most expensive of {len(spent)}, {100 * share:.0f} % of their time"
+    return replace(proposal, found=found, cmd=words), seconds * max(share, 0.05)
+
+
+def _dearest(spent: dict[str, float]) -> Iterator[str]:
+    """The most expensive tests, as many as take no longer than is proposed; always one."""
+    left = SHARE
+    for test, seconds in sorted(spent.items(), key=lambda pair: -pair[1])[:MOST_TESTS]:
+        if seconds <= left:
+            left -= seconds
+            yield test
