@@ -176,12 +176,13 @@ def main() -> None:
     parser.add_argument("--commits", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="one, none, two or broken")
-    parser.add_argument("--effect", type=float, help="of the one culprit, instead of 2 and 5 %%")
+    parser.add_argument("--effect", type=float, help="only of this size: 0.02 or 0.05")
     parser.add_argument("--ways", default="", help="only ways with this word")
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
     given = partial(draw, rng, asked.commits)
     ways = tuple(way for way in WAYS if asked.ways in way)
+    sizes = [effect for effect in (0.02, 0.05) if asked.effect in (None, effect)]
     ours = tuple(way for way in ways if not way.startswith("git"))
     print(f"{asked.commits} commits, {asked.draws} draws; right %, builds, executions, those without the confirming ones")
     if asked.only in ("", "one"):
@@ -192,7 +193,7 @@ def main() -> None:
     if asked.only in ("", "none"):
         table("no culprit, s 2 %, t 2 %", lambda way: given((), 0.02, 0.02, way), ours, asked.draws)
     if asked.only in ("", "two"):
-        for effect in (0.02, 0.05):
+        for effect in sizes:
             table(
                 f"two culprits of {effect:+.0%} each, s 2 %, t 2 %",
                 lambda way, e=effect: given((e, e), 0.02, 0.02, way),
@@ -200,7 +201,7 @@ def main() -> None:
                 asked.draws,
             )
     if asked.only in ("", "broken"):
-        for effect in (0.02, 0.05):
+        for effect in sizes:
             name = f"one culprit of {effect:+.0%}, a tenth of the commits cannot be built, s 2 %, t 2 %"
             table(name, lambda way, e=effect: given((e,), 0.02, 0.02, way, 0.1), ours, asked.draws)
 

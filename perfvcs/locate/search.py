@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.errors import PerfError
 from perfvcs.locate.decision import Decision, Rules, Step, decide
 from perfvcs.locate.evidence import Evidence
+from perfvcs.locate.kept import KeptSites, SessionSites
 from perfvcs.locate.priors import Prior
 from perfvcs.locate.saved import Measuring
 from perfvcs.locate.suspicion import stored_levels
@@ -81,6 +82,7 @@ class Search:
         self.seen: list[SeenBlock] = []
         self.series = ("", "")
         self.levels: dict[int, float] | None = None
+        self.kept = KeptSites()
 
     def run(self, budget: float | None = None) -> Outcome:
         """Go on until the decision says that it ended, or after a ``budget`` of seconds."""
@@ -89,9 +91,10 @@ class Search:
         self.seen = self._recalled()
         self.begun.ended = ""
         try:
-            while (decision := self._decide()).step.what != "ended" and not _is_over(deadline):
-                self._announce(decision)
-                self._measure(decision.step, deadline)
+            with self.kept.stack:
+                while (decision := self._decide()).step.what != "ended" and not _is_over(deadline):
+                    self._announce(decision)
+                    self._measure(decision.step, deadline)
         finally:
             self.begun.seconds = before + time.monotonic() - begin
             self.saved.write()
@@ -255,7 +258,9 @@ class Search:
         places = self._places(step.what, step.commit)
         states = [State(self.span.commits[place]) for place in places]
         versions = versions_of(self.repository, states, committed=True)
-        sites = sites_of(self.repository, self.config, [self.cell], versions)
+        ready = all(self.kept.has(state.commit) for state in states)
+        cell = replace(self.cell, warmup=0) if ready else self.cell
+        sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)
         identity = Identity.new(self.seed)
         outcome = CampaignOutcome()
         self.begun.sessions.append(Measuring(identity.session, step.what, self.span.commits[step.commit] if step.commit else ""))
