@@ -2,11 +2,11 @@
 
     python benchmarks/bisecting_planted.py CLONES FOLDER [--only NAME ...] [--seed 1]
 
-CLONES holds a clone of each project of ``PROJECTS`` (its folder named like the project, or bare and ending in `+NAME/repo`). In FOLDER a
+CLONES holds a clone of each project of ``PROJECTS``: a folder named like it, or bare and ending in `+NAME/repo`. In FOLDER a
 repository is made of each project's newest 64 commits along the first parents; from one of them on, chosen by chance, a function that
-the benchmark calls runs a loop first, which costs 3 to 20 % of the benchmark's CPU time, calibrated here. A line per project: what was planted, what was
-named, builds, executions and minutes; and the same of a `git bisect run` that compares the median of five executions with the middle
-between the medians of both ends.
+the benchmark calls runs a loop first, which costs 3 to 20 % of the benchmark's CPU time, calibrated here. A line per project: what was
+planted, what was named, builds, executions and minutes; and the same of a `git bisect run` that compares the median of five executions
+with the middle between the medians of both ends.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ int main(void)
     char *text = malloc(room);
     text[length++] = '[';
     for (int i = 0; i < 800; i++)
-        length += (size_t)snprintf(text + length, room - length, "%s{{\\"id\\": %d, \\"name\\": \\"item %d\\", \\"ok\\": true}}", i ? ", " : "", i, i);
+        length += (size_t)snprintf(
+            text + length, room - length, "%s{{\\"id\\": %d, \\"name\\": \\"item %d\\", \\"ok\\": true}}", i ? ", " : "", i, i);
     text[length++] = ']';
     text[length] = 0;
     long total = 0;
@@ -91,7 +92,9 @@ PROJECTS = (
     Planted("sqlparse", "sqlparse/__init__.py", "parse", """
 import sqlparse
 for number in range(25):
-    sqlparse.parse(f"select a, b, count(*) from t{number} join u on t.id = u.id where a in (1, 2, 3) and b like 'x%' group by a, b order by 1")
+    sqlparse.parse(
+        f"select a, b, count(*) from t{number} join u on t.id = u.id where a in (1, 2, 3) and b like 'x%' group by a, b order by 1"
+    )
 """, 0.10),
     Planted("toolz", "toolz/itertoolz.py", "groupby", """
 from toolz import groupby, merge_with, pipe, sliding_window
@@ -130,17 +133,20 @@ for number in range(250):
 """, 0.20),
     Planted("tomli", "src/tomli/_parser.py", "loads", """
 import tomli
-text = "".join(f"[table{number}]\\nname = 'value {number}'\\nlist = [1, 2, 3]\\ndate = 1979-05-27T07:32:00Z\\nnested = {{a = 1, b = {{c = 2.5}}}}\\n" for number in range(60))
+part = "name = 'value'\\nlist = [1, 2, 3]\\ndate = 1979-05-27T07:32:00Z\\nnested = {a = 1, b = {c = 2.5}}\\n"
+text = "".join(f"[table{number}]\\n{part}" for number in range(60))
 for number in range(14):
     tomli.loads(text)
 """, 0.05),
     Planted("cJSON", "cJSON.c", "parse_value", JSON_C.format(
-        include='#include "../cJSON.h"', rounds=400, body="cJSON *item = cJSON_Parse(text); total += cJSON_GetArraySize(item); cJSON_Delete(item);",
+        include='#include "../cJSON.h"', rounds=400, body="cJSON *item = cJSON_Parse(text); total += cJSON_GetArraySize(item); "
+            "cJSON_Delete(item);",
     ), 0.10, "cc -O2 -o bench/task bench/task.c cJSON.c -lm"),
     Planted("inih", "ini.c", "ini_parse_stream", INI_C, 0.07, "cc -O2 -o bench/task bench/task.c ini.c"),
     Planted("jsmn", "jsmn.h", "jsmn_parse", JSON_C.format(
         include='#include "../jsmn.h"', rounds=700,
-        body="jsmn_parser parser; static jsmntok_t tokens[10000]; jsmn_init(&parser); total += jsmn_parse(&parser, text, length, tokens, 10000);",
+        body="jsmn_parser parser; static jsmntok_t tokens[10000]; jsmn_init(&parser); "
+            "total += jsmn_parse(&parser, text, length, tokens, 10000);",
     ), 0.03, "cc -O2 -o bench/task bench/task.c"),
 )  # fmt: skip
 
@@ -294,9 +300,11 @@ def main() -> None:
         named = [commits.index(one["commit"]) for one in found.get("named", [])]
         likely = max(found["commits"], key=lambda row: row.get("probability") or 0)
         guess, builds, minutes = naive(project, folder, commits)
+        effect = 100 * (found.get("effect") or {}).get("value", float("nan"))
         print(
-            f"{project.name:11} {project.size:+5.0%} at {culprit:2}: named {named} ({found['ended']}, likeliest {commits.index(likely['commit'])}), "
-            f"effect {100 * (found.get('effect') or {}).get('value', float('nan')):+.1f} %, {found.get('built', 0)} builds, {found.get('executions', 0)} executions, "
+            f"{project.name:11} {project.size:+5.0%} at {culprit:2}: {found['ended']} {named}, "
+            f"likeliest {commits.index(likely['commit'])}, "
+            f"ends {effect:+.1f} %, {found.get('built', 0)} builds, {found.get('executions', 0)} executions, "
             f"{found.get('seconds', 0) / 60:.1f} min; git bisect run: {guess}, {builds} builds, {minutes:.1f} min",
             flush=True,
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._bisecting import Bisecting
 from perfvcs.commands._completion import jobs, revisions
 from perfvcs.commands._output import echo
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-@click.command()
+@click.command(cls=Bisecting)
 @click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B]", shell_complete=revisions)
 @click.option("--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns.")
 @click.option("--gate", is_flag=True, help="Fail only if the whole interval lies beyond delta.")
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.", shell_complete=jobs
 )
+@click.option("--bisect-codes", is_flag=True, help="Exit as `git bisect run` expects: 0 good, 1 bad, 125 if it is not settled.")
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exact number of pairs.")
 @click.option("--seed", type=int, help="With --measure or --audit: seed of the random order and of the blocks.")
 @click.option("--wait", is_flag=True, help="With --measure or --audit: wait until another measuring run ends.")
@@ -49,7 +51,8 @@ if TYPE_CHECKING:
 def command(
     revisions: tuple[str, ...], *, measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, within: float | None,
     method: str, new: bool,
-    verbose: bool, quiet: bool, as_json: bool, markdown: bool, select: bool, sample: int, **asked: object,
+    verbose: bool, quiet: bool, as_json: bool, markdown: bool, select: bool, sample: int, bisect_codes: bool,
+    **asked: object,
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
@@ -90,7 +93,7 @@ def command(
         echo(shown.render(form, verbose=verbose))
     if new:
         judged.was_shown(repository)
-    click.get_current_context().exit(judged.status(gate=gate, strict=strict))
+    click.get_current_context().exit(judged.status(gate=gate, strict=strict or bisect_codes))
 
 
 def _measured(

@@ -119,6 +119,9 @@ def _ending(overview: Overview, hidden: int) -> Iterator[str]:
     found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
     series, commits = counted(overview.lines, "series", "series"), counted(overview.commits, "commit")
     yield f"{series} over {commits} looked at: {found}"
+    wide = next((one for one in overview.findings if one.word == "degradation" and one.commits > 1), None)
+    if wide is not None:
+        yield f"Next: perf bisect {wide.first[:10]}^ {wide.last[:10]} finds which of {wide.commits:,} commits it was."
     for cut in overview.cuts:
         yield from _note(
             f"{counted(cut.lines, 'series', 'series')} {'begins' if cut.lines == 1 else 'begin'} anew at {cut.commit[:10]}: {cut.reason}"

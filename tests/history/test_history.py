@@ -77,7 +77,9 @@ def test_unmeasured_commits_before_a_step_are_under_suspicion_too(project: Proje
     store(*measured(sparse, stepped(40, 25), spread=0.002))
     (step,) = told(perf)["findings"]
     assert (step["first"], step["commit"], step["last"], step["commits"]) == (every[73], every[75], every[75], 3)
-    assert f"one of 3 commits {every[73][:10]}..{every[75][:10]}" in perf("history").out
+    said = perf("history").out
+    assert f"one of 3 commits {every[73][:10]}..{every[75][:10]}" in said
+    assert f"Next: perf bisect {every[73][:10]}^ {every[75][:10]} finds which of 3 commits it was." in said
 
 
 def test_a_drift_is_no_step(project: Project, perf: Perf) -> None:

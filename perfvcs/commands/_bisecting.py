@@ -1,0 +1,47 @@
+"""How a command ends for `git bisect run`: 0 where a commit is good, 1 where it is bad, 125 where it cannot be said."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import click
+
+from perfvcs.errors import PerfError
+
+GOOD, BAD, UNKNOWN = 0, 1, 125
+ABORT = 255  # ends the bisection; any lower number would make the commit a bad one
+OPEN = (4, 5)  # nothing to compare, and what could not be built or measured
+
+
+class Bisecting(click.Command):
+    """A command with a flag ``--bisect-codes``, under which it ends so."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Wrong words end the bisection, too."""
+        wanted = "--bisect-codes" in args
+        try:
+            return super().parse_args(ctx, args)
+        except click.ClickException as error:
+            error.exit_code = ABORT if wanted else error.exit_code
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it; errors end with 125 where they are the commit's."""
+        if not ctx.params["bisect_codes"]:
+            return super().invoke(ctx)
+        from perfvcs.jobs.config import BadConfig
+
+        try:
+            return super().invoke(ctx)
+        except click.exceptions.Exit as ended:
+            raise click.exceptions.Exit({0: GOOD, 3: BAD}.get(ended.exit_code, UNKNOWN)) from None
+        except PerfError as error:
+            error.exit_code = UNKNOWN if error.exit_code in OPEN or isinstance(error, BadConfig) else ABORT
+            raise
+        except click.ClickException as error:
+            error.exit_code = ABORT
+            raise
+        except Exception:
+            traceback.print_exc()
+            raise click.exceptions.Exit(ABORT) from None
