@@ -23,8 +23,10 @@ class Bisecting(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.ClickException as error:
-            error.exit_code = ABORT if wanted else error.exit_code
-            raise
+            if not wanted:
+                raise
+            error.show()
+            raise click.exceptions.Exit(ABORT) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it; errors end with 125 where they are the commit's."""
@@ -40,8 +42,8 @@ class Bisecting(click.Command):
             error.exit_code = UNKNOWN if error.exit_code in OPEN or isinstance(error, BadConfig) else ABORT
             raise
         except click.ClickException as error:
-            error.exit_code = ABORT
-            raise
+            error.show()
+            raise click.exceptions.Exit(ABORT) from None
         except Exception:
             traceback.print_exc()
             raise click.exceptions.Exit(ABORT) from None
