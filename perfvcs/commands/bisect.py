@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from perfvcs.commands._output import echo
+
+if TYPE_CHECKING:
+    from perfvcs.locate.bisection import Bisection
+    from perfvcs.repository import Repository
 
 
 @click.command()
@@ -23,10 +29,14 @@ from perfvcs.commands._output import echo
 @click.option("--seed", type=int, help="Fixes the random order of the executions, and the seeds of blocks.")
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the commits that are named, and nothing else.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write a page with every commit drawn, too."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     good: str, bad: str, *, jobs: tuple[str, ...], unit: str, metric: str, improvement: bool, delta: float | None, budget: str,
-    merged: bool, dry_run: bool, fresh: bool, seed: int | None, wait: bool, quiet: bool, as_json: bool,
+    merged: bool, dry_run: bool, fresh: bool, seed: int | None, wait: bool, quiet: bool,
+    output: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Find the commit after GOOD that made BAD (HEAD) slower.
 
@@ -54,10 +64,12 @@ def command(
     )  # fmt: skip
     if dry_run:
         found, _ = prepare(repository, config, asked)
+        _write(repository, found, output)
         echo(json(found) if as_json else "\n".join(suspected(repository, found)))
         return
     with shown(quiet=quiet or as_json, doing="bisecting") as progress:
         found = bisect(repository, config, asked, Request(jobs=jobs, seed=seed, wait=wait), progress)
+    _write(repository, found, output)
     if as_json:
         echo(json(found))
     elif quiet:
@@ -67,3 +79,19 @@ def command(
     else:
         echo("\n".join(lines(repository, found)))
     click.get_current_context().exit(found.status)
+
+
+def _write(repository: Repository, found: Bisection, output: str | None) -> None:
+    """Write the page where one is asked for."""
+    if output is None:
+        return
+    from pathlib import Path
+
+    from perfvcs import wholefile
+    from perfvcs.errors import UsageError
+    from perfvcs.reports.bisectpage import page
+
+    try:
+        wholefile.write(Path(output), page(repository, found).encode("utf-8", "replace"))
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror}: name another file with -o") from None

@@ -66,7 +66,7 @@ def _head(found: Bisection) -> Iterator[str]:
         return
     name = f"{describe_target(found.target)}, {metric_name(found.target.metric)}"
     evidence = found.outcome.evidence if found.outcome else None
-    size = "" if evidence is None or not evidence.pairs else f": {_text(found, effect_of(evidence.pairs, found))}"
+    size = "" if evidence is None or not evidence.pairs else f": {effect_text(found, effect_of(evidence.pairs, found))}"
     yield from wrapped(f"{shorten(name, 60)}{size} from {found.span.good[:10]} to {found.span.bad[:10]}")
 
 
@@ -76,7 +76,7 @@ def _culprit(found: Bisection, about: dict[str, Commit], place: int) -> Iterator
     commit, step = found.span.commits[place], own(found, place)
     yield title(about[commit])
     against = "against its parent" if place in found.outcome.evidence.steps else "against the good end, its parent"
-    yield from wrapped(f"{_text(found, step)} {against}, {counted(step.pairs, 'pair')} in turns", indent=INDENT)
+    yield from wrapped(f"{effect_text(found, step)} {against}, {counted(step.pairs, 'pair')} in turns", indent=INDENT)
     if found.target and (sides := found.outcome.sides.get(place)):
         yield from wrapped(" -> ".join(quantity(value, found.target.unit) for value in sides), indent=INDENT)
     share = part(found, place)
@@ -99,7 +99,7 @@ def _undecided(found: Bisection) -> str:
             word = "better" if improvement else "worse"
             return f"nothing became {word} between {ends}, but {_other(opposite[0])} changed by {size}{cure}"
     effect = found.outcome and found.outcome.evidence.pairs and effect_of(found.outcome.evidence.pairs, found)
-    size = f": {_text(found, effect)}" if effect else ""
+    size = f": {effect_text(found, effect)}" if effect else ""
     sentences = {
         "equal": f"{ends} do not differ{size}: there is nothing to look for",
         "unproved": f"it is not shown that {ends} differ{size}: there may be nothing to look for",
@@ -151,7 +151,8 @@ def _commits(found: Bisection, places: tuple[int, ...]) -> list[str]:
     return [found.span.commits[place] for place in places]
 
 
-def _text(found: Bisection, effect: Effect) -> str:
+def effect_text(found: Bisection, effect: Effect) -> str:
+    """A difference with its interval, in percent or in the metric's unit."""
     assert found.outcome is not None and found.target is not None
     exact = effect.low == effect.high
     low, high = (None, None) if exact else (effect.low, effect.high)

@@ -221,6 +221,19 @@ def test_suspects_are_listed_without_measuring(project, perf):
     assert rows[1]["prior"] > 0.9 and sum(row["prior"] for row in rows) == pytest.approx(1)
 
 
+def test_the_page_shows_every_commit_and_nothing_of_a_title_is_obeyed(project, perf):
+    commits = history(project, [1.0, 1.0])
+    commits.append(project.commit("<script>alert(1)</script>", **{"work.py": work(1.3)}))
+    commits.append(project.commit("after", **{"work.py": work(1.3) + "ignored = 9\n"}))
+    perf("bisect", commits[0], *ASK, "-o", "page.html")
+    page = (project.root / "page.html").read_text()
+    assert all(commit[:10] in page for commit in commits)
+    assert "<script" not in page and "&lt;script&gt;" in page
+    assert page.count('class="certain"') == 1 and page.count('class="likely"') == 2
+    assert 'class="named"' in page and "against its parent" in page
+    assert "cannot be written" in perf("bisect", commits[0], *ASK, "-o", "missing/page.html", code=2).err
+
+
 def test_an_unknown_metric_is_refused_with_those_that_there_are(project, perf):
     commits = history(project, stepped(3, 1))
     assert "no metric is called `cots`; did you mean `cost`?" in perf("bisect", commits[0], "-m", "cots", code=2).err

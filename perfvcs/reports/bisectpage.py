@@ -1,0 +1,139 @@
+"""The page of a bisection: what it says, the probability and the level of every commit drawn, and a table of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from perfvcs.locate.bisection import describe_target
+from perfvcs.locate.effects import own
+from perfvcs.reports.bisect import effect_text, lines
+from perfvcs.reports.suspects import reasons
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted, metric_name
+
+if TYPE_CHECKING:
+    from perfvcs.locate.bisection import Bisection
+    from perfvcs.repository import Repository
+
+TEMPLATE = Path(__file__).resolve().parents[1] / "page" / "bisect.html"
+LEFT, RIGHT, TOP, BOTTOM = 50.0, 990.0, 20.0, 270.0  # of the drawing, in its own units
+LOWEST, HIGHEST = -0.25, 1.25  # levels that are drawn
+MOST_BARS = 1000  # that can be told apart
+MOST_ROWS = 500
+SUBJECT = 60  # characters
+
+
+class Bar(NamedTuple):
+    """The probability of a commit."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    title: str
+
+
+class Point(NamedTuple):
+    """The measured level of a commit with its interval."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    title: str
+
+
+def page(repository: Repository, found: Bisection) -> str:
+    """The page as one HTML document without scripts; nothing in it comes from another place."""
+    from jinja2 import Environment
+
+    about = found.target and f"{describe_target(found.target)}, {metric_name(found.target.metric)}"
+    title = f"{about or 'bisection'}: {found.span.good[:10]} -> {found.span.bad[:10]}"
+    rows, left = _rows(repository, found)
+    scale = [(f"{100 * share:.0f} %", round(_height(share), 1)) for share in (0.0, 0.5, 1.0)]
+    environment = Environment(autoescape=True, trim_blocks=True)
+    return environment.from_string(TEMPLATE.read_text()).render(
+        title=title,
+        said="\n".join(lines(repository, found)),
+        bars=_bars(found),
+        points=_points(found),
+        scale=scale,
+        rows=rows,
+        left=left,
+    )
+
+
+def _place(found: Bisection, place: int) -> float:
+    return LEFT + (RIGHT - LEFT) * (place + 0.5) / (found.span.last + 1)
+
+
+def _height(level: float) -> float:
+    share = (min(max(level, LOWEST), HIGHEST) - LOWEST) / (HIGHEST - LOWEST)
+    return BOTTOM - (BOTTOM - TOP) * share
+
+
+def _bars(found: Bisection) -> list[Bar]:
+    """A bar for each commit, of many those that have any height."""
+    belief = found.outcome.decision.belief if found.outcome else None
+    if found.outcome is None or belief is None:
+        return []
+    width = max(1.0, 0.8 * (RIGHT - LEFT) / (found.span.last + 1))
+    places = sorted(sorted(range(1, found.span.last + 1), key=lambda place: -belief.jump[place - 1])[:MOST_BARS])
+    bars = []
+    for place in places:
+        chance = float(belief.jump[place - 1])
+        top = _height(chance)
+        kind = "certain" if place in found.outcome.decision.named else "likely"
+        title = f"{found.span.commits[place][:10]}: {100 * chance:.1f} %"
+        x = _place(found, place) - width / 2
+        bars.append(Bar(round(x, 2), round(top, 2), round(width, 2), round(_height(0.0) - top, 2), kind, title))
+    return bars
+
+
+def _points(found: Bisection) -> list[Point]:
+    """A point for each end and each commit that was measured between."""
+    belief = found.outcome.decision.belief if found.outcome else None
+    if belief is None:
+        return []
+    levels = {0: (0.0, 0.0), **belief.levels, found.span.last: (1.0, 0.0)}
+    return [
+        Point(
+            round(_place(found, place), 2), round(_height(level), 2), round(_height(level - 2 * error), 2),
+            round(_height(level + 2 * error), 2), f"{found.span.commits[place][:10]}: {100 * level:.0f} %",
+        )
+        for place, (level, error) in sorted(levels.items())
+    ]  # fmt: skip
+
+
+def _rows(repository: Repository, found: Bisection) -> tuple[list[dict[str, Any]], str]:
+    """The rows of the table, newest first, of many the likeliest; and how many others there are."""
+    belief = found.outcome.decision.belief if found.outcome else None
+    shares = found.shares()
+    order = sorted(
+        range(1, found.span.last + 1), key=lambda place: -(shares[place - 1] if belief is None else belief.jump[place - 1])
+    )
+    kept = sorted(order[:MOST_ROWS], reverse=True)
+    about = repository.project.describe([found.span.commits[place] for place in kept])
+    rows = [_row(found, place, about[found.span.commits[place]].title, shares[place - 1]) for place in kept]
+    rest = found.span.last - len(kept)
+    return rows, f"{counted(rest, 'less likely commit')} left out" if rest else ""
+
+
+def _row(found: Bisection, place: int, title: str, share: float) -> dict[str, Any]:
+    commit, outcome = found.span.commits[place], found.outcome
+    belief = outcome.decision.belief if outcome else None
+    skipped = found.begun.skipped.get(commit, "") if found.begun else ""
+    level = belief.levels.get(place) if belief else None
+    return {
+        "commit": commit[:10],
+        "title": shorten(title, SUBJECT),
+        "prior": f"{100 * share:.1f} %",
+        "probability": "" if belief is None else f"{100 * float(belief.jump[place - 1]):.1f} %",
+        "level": "" if level is None else f"{100 * level[0]:.0f} %",
+        "blocks": len(outcome.evidence.candidates.get(place, ())) or "" if outcome else "",
+        "step": effect_text(found, own(found, place)) if outcome and place in outcome.evidence.steps else "",
+        "why": f"skipped: {skipped}" if skipped else reasons(found.suspects[place - 1].reasons) if found.suspects else "",
+        "named": bool(outcome and place in outcome.decision.named),
+    }
