@@ -7,7 +7,8 @@ and the functions of each are recorded. Then every commit is decided as `perf se
 random share of those that it leaves out. The truth are the bytecode instructions that Python executes in a test's own call, counted
 by a trace function in C (Python 3.11): a miss is a test that was left out and whose count changed by 5 % or more since it ran last;
 it is counted again on both sides before it is believed. Tests whose count differs between two runs of the same commit are not
-compared. PYTHON has pytest and what the projects need.
+compared. PYTHON has pytest and what the projects need. With --once every commit is decided by what was recorded on the newest one,
+and nothing is compared.
 """
 
 from __future__ import annotations
@@ -182,6 +183,11 @@ def follow(source: Path, asked: argparse.Namespace) -> dict[str, object]:
         project, home = Project.find(tests.root), Path(scratch) / "home"
         home.mkdir()
         chain = tests.git(tests.root, "rev-list", "--first-parent", "-n", str(asked.commits + 1), "HEAD").split()[::-1]
+        if asked.once:
+            known, _ = tests.run(chain[-1], set())
+            for old, new in pairwise(chain):
+                decide(project, home, old, new, known, found)
+            return found.report(source.name, len(known), 0)
         known, counts = tests.run(chain[0], set())
         _, again = tests.run(chain[0], set())
         unstable = {name for name in counts if abs(counts[name] - again.get(name, 0)) > 0.01 * counts[name]}
@@ -237,6 +243,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", nargs="+", type=Path, metavar="REPOSITORY")
     parser.add_argument("--commits", type=int, default=200)
+    parser.add_argument("--once", action="store_true", help="decide all by the record of the newest commit, and run nothing else")
     parser.add_argument("--share", type=float, default=0.2)
     parser.add_argument("--seconds", type=float, default=1e9, help="no further commit of a history is begun after so many")
     parser.add_argument("--python", default=sys.executable)

@@ -210,7 +210,7 @@ class _Closure:
         """A document is data for whoever names it."""
         documents = {file.path.rpartition("/")[2]: file.path for file in self.changes.files if file.document}
         readers = [path for path in self.sources.blobs if not (is_build(path) or is_document(path))] if documents else ()
-        for path in self.sources.naming(documents, readers):
+        for path in self.sources.naming(documents, readers) if documents else ():
             for name, document in documents.items():
                 self._read_by(path, (name,), f"{document} changed")
 

@@ -69,6 +69,6 @@ def digest(words: Iterable[str]) -> str:
 
 def words_of(text: str) -> list[str]:
     """The names in a string that may be looked up by it: of a string without spaces, its parts, and the last part of a path."""
-    if len(text) > 200 or not text or any(character.isspace() for character in text):
+    if len(text) > 200 or not text or not text.isprintable() or " " in text:
         return []
     return [*re.findall(r"[^\W\d]\w*", text), text.rpartition("/")[2]]

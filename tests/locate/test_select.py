@@ -219,6 +219,12 @@ def test_a_shallow_clone_says_so(measured, perf, tmp_path, monkeypatch):
     assert "git fetch --unshallow" in perf("select", code=4).err
 
 
+def test_strings_that_are_no_text_are_no_names(measured, perf):
+    measured.commit("odd", **{"odd.py": "A = '\\ud800'\nB = 'a\\0b'\nC = '\\x1b[31m'\n"})
+    measured.commit("constant", **{"lib.py": LIBRARY.replace("N = 3", "N = 4")})
+    assert set(chosen(perf, "HEAD~1..HEAD")) >= {"one", WORK}
+
+
 def test_a_damaged_database_of_sources_is_made_anew(measured, perf):
     measured.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
     before = chosen(perf)
