@@ -148,16 +148,16 @@ class Sources:
         return {path: self._parts[path] for path in asked}
 
     @cached_property
-    def _names(self) -> dict[str, frozenset[str]]:
-        """All names in each file, by path."""
-        by_blob = {key: frozenset(row.names.decode("utf-8", "surrogatepass").split("\0")) for key, row in self._rows.items()}
-        return {path: by_blob.get(_key(blob, language(path)), frozenset()) for path, blob in self.blobs.items()}
+    def _names(self) -> dict[str, bytes]:
+        """All names in each file, by path: with a NUL before and behind each, which is searched faster than it is taken apart."""
+        by_blob = {key: b"\0%b\0" % row.names for key, row in self._rows.items()}
+        return {path: by_blob.get(_key(blob, language(path)), b"") for path, blob in self.blobs.items()}
 
     def naming(self, names: Iterable[str], among: Iterable[str] | None = None) -> list[str]:
         """The files in which any of some names stands, among all or some."""
-        asked = frozenset(names)
+        asked = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names]
         own = self._names
-        return [path for path in (own if among is None else among) if not asked.isdisjoint(own.get(path, frozenset()))]
+        return [path for path in (own if among is None else among) if any(name in own.get(path, b"") for name in asked)]
 
     # -- uses and is used by -----------------------------------------------------------------------------------------------------------
 
@@ -209,6 +209,7 @@ class _Finder:
         self._provided = provided
         self._modules: dict[str, list[str]] = defaultdict(list)
         self._headers: dict[str, list[str]] = defaultdict(list)
+        self._absolute: dict[str, list[str]] = {}
         every = set(paths)
         self._packages = {path.rpartition("/")[0] for path in every if path.endswith("/__init__.py")}
         for path in every:
@@ -245,9 +246,12 @@ class _Finder:
             for start in range(len(base.split(".")) if base else 0, len(full.split(".")) + 1):
                 yield from self._modules.get("/" + ".".join(full.split(".")[:start]), ())
             return
-        parts = name.split(".")
-        for end in range(1, len(parts) + 1):
-            yield from self._modules.get(".".join(parts[:end]), ())
+        if word not in self._absolute:  # which is the same for all files
+            parts = name.split(".")
+            self._absolute[word] = [
+                path for end in range(1, len(parts) + 1) for path in self._modules.get(".".join(parts[:end]), ())
+            ]
+        yield from self._absolute[word]
 
 
 def _dotted(path: str) -> str:

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from samples import sample_profile
 
-from perfvcs.check.change import Change, Word
+from perfvcs.check.change import Change, Report, Word
+from perfvcs.check.document import decode, encode
+from perfvcs.check.markdown import markdown
+from perfvcs.check.text import text
 from perfvcs.locate.reached import Unit
 from perfvcs.locate.sampler import Sampler
 from perfvcs.locate.selecting import LeftOut
@@ -316,3 +319,10 @@ def test_a_benchmark_that_changed_although_it_was_left_out_is_a_miss(tmp_path):
     sampler.judge("0" * 40, "1" * 40, [change("a", "degradation"), change("b", "same"), change("c", "inconclusive")])
     assert sampler.counts() == {"measured": 3, "settled": 2, "changed": 1}
     assert "of 2 settled 1 changed (50 %" in sampler.summary()
+
+
+def test_what_inherits_is_told_in_every_form():
+    report = Report(baseline="0" * 10, target="1" * 10, method="auto", changes=[], untouched=["two", "three"], inherits="0" * 10)
+    said = "not touched: inherits 0000000000: 2 benchmarks (perf select says why)"
+    assert said in text(report) and said in markdown(report) and decode(encode(report)).untouched == ["two", "three"]
+    assert "not touched" not in text(Report(baseline="0", target="1", method="auto", changes=[]))
