@@ -32,6 +32,16 @@ class Unit:
         return self.uid or self.job
 
     @property
+    def path(self) -> str:
+        """The file of a test."""
+        return self.uid.partition("::")[0]
+
+    @property
+    def function(self) -> str:
+        """The qualified name of a test's function, without its parameters."""
+        return ".".join(self.uid.partition("[")[0].split("::")[1:])
+
+    @property
     def cell(self) -> tuple[str, str]:
         """The job and its collector."""
         return self.job, self.collector

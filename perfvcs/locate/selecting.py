@@ -88,7 +88,12 @@ class _Selector:
                 made, Sources(self.project, self.home, self.target.commit, working), self._outside, self.config.overlay
             )
         units = [(cell, unit) for cell in cells for unit in self._units(cell) if not self._is_gone(unit, made)]
-        choices = [choose(unit, self._evidence(unit, cell, found), found) for cell, unit in units]
+        choices = [
+            Choice(unit, True, f"{unit.path} changed, whose text it runs", "files", self._records.get(unit))
+            if self._is_text(unit, made)
+            else choose(unit, self._evidence(unit, cell, found), found)
+            for cell, unit in units
+        ]
         return Selection(self.baseline, self.target, made, tuple(choices))
 
     def _working(self, state: State) -> WorkingChanges | None:
@@ -110,14 +115,19 @@ class _Selector:
         own = [unit for unit in self._records if unit.uid and unit.cell == whole.cell and self._is_of(unit, cell)]
         return sorted(own, key=lambda unit: unit.uid) or [whole]
 
+    def _is_text(self, unit: Unit, made: Changes) -> bool:
+        """Whether a changed file's documents or docstrings are the test itself: its own function is not among those that ran."""
+        if not unit.uid or unit.path not in {file.path for file in made.files}:
+            return False
+        known = self._records.get(unit)
+        return known is None or f"{unit.path}:{unit.function}" not in known.functions
+
     def _is_gone(self, unit: Unit, made: Changes) -> bool:
         """Whether a test's own function is no longer there."""
-        path, *names = unit.uid.partition("[")[0].split("::")
-        name = ".".join(names)
-        if not unit.uid or f"{path}:{name}" not in made.functions:
+        if not unit.uid or f"{unit.path}:{unit.function}" not in made.functions:
             return False
-        parts = self._after.parts(path)
-        return parts is None or name not in parts.functions
+        parts = self._after.parts(unit.path)
+        return parts is None or unit.function not in parts.functions
 
     def _is_of(self, unit: Unit, cell: Cell) -> bool:
         found = self._records.get(unit)

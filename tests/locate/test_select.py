@@ -222,6 +222,14 @@ def test_a_shallow_clone_says_so(measured, perf, tmp_path, monkeypatch):
     assert "git fetch --unshallow" in perf("select", code=4).err
 
 
+def test_a_doctest_is_its_text(measured, perf):
+    document, module = "README.md::README.md", "lib.py::lib.other"
+    reached = Reached(["lib.py:other", "test_lib.py:test_work"], {document: [0], module: [0], WORK: [1]})
+    record(measured, measured.commit("second", **{"one.py": f"{ONE}work(2)\n"}), reached)
+    measured.commit("text", **{"README.md": "# That\n", "lib.py": LIBRARY.replace("return 1", '""">>> 1"""\n    return 1')})
+    assert set(chosen(perf)) == {document, module}
+
+
 def test_strings_that_are_no_text_are_no_names(measured, perf):
     measured.commit("odd", **{"odd.py": "A = '\\ud800'\nB = 'a\\0b'\nC = '\\x1b[31m'\n"})
     measured.commit("constant", **{"lib.py": LIBRARY.replace("N = 3", "N = 4")})
