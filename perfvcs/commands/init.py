@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 NAMED = 20  # dropped entries that are named
-LONGEST_MESSAGE = 300
+LONGEST_MESSAGE, LONGEST_COMMAND = 300, 60
 
 
 @click.command()
@@ -80,6 +80,7 @@ def _configure(repository: Repository, *, attempt: bool) -> None:
     """Write perf.toml unless it is there; a link there, even one to nothing, is left alone."""
     from perfvcs.jobs.proposals import placeholder, proposals
     from perfvcs.rules import FILE
+    from perfvcs.text.characters import shorten
     from perfvcs.wholefile import write
 
     project = repository.project
@@ -93,7 +94,9 @@ def _configure(repository: Repository, *, attempt: bool) -> None:
     if trial is not None:
         write(path, trial.proposal.toml(trial.seconds).encode())
         echo(f"wrote {FILE}: {trial.proposal.found}")
-        echo(f"`{trial.proposal.cmd}` runs in {duration(trial.seconds)}; perf collect will take about {duration(trial.collect)}")
+        echo(
+            f"`{shorten(trial.proposal.cmd, LONGEST_COMMAND)}` runs in {duration(trial.seconds)}; perf collect will take about {duration(trial.collect)}"
+        )
         echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")
         return
     chosen = found[0] if found else placeholder(project.root)

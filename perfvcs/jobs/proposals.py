@@ -16,7 +16,8 @@ from perfvcs.jobs.starter import Proposal
 from perfvcs.rules import LARGEST_FILE
 
 FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
-PYTEST = '{ name = "pytest", repeat = 5 }'
+REPEATS = 5
+PYTEST = f'{{ name = "pytest", repeat = {REPEATS} }}'
 EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
 MOST_FILES = 2_000  # files that are looked at
 NOTHING = "no build system was recognised: name the command to measure below"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from msgspec import structs
 from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
+from perfvcs.jobs.proposals import PYTEST, REPEATS
 from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.session import Session
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 
 LONGEST = 120.0  # seconds of one execution that is still proposed
 BUILD = "10min"
+ONCE = '{ name = "pytest", repeat = 0, functions = false }'
+MOST_NAMES = 20  # files, or tests, in a command
 MANY_TESTS = 30.0  # seconds of tests above which only the most expensive ones are proposed
-SHARE = 20.0  # seconds that the proposed ones take together
-MOST_TESTS = 20
+SHARE = 20.0  # seconds that an execution of the proposed ones takes
+REPEATED = 0.1  # seconds for which the collector repeats a test, see its `budget`
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,9 @@ def _short(reason: str) -> str:
 
 def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet) -> Trial | None:
     """One execution of a proposal in a checkout of HEAD; None where it fails."""
-    config = structs.replace(read(tomllib.loads(proposal.toml())), build_timeout=BUILD)
+    tests = proposal.collector == PYTEST
+    tried = replace(proposal, collector=ONCE) if tests else proposal
+    config = structs.replace(read(tomllib.loads(tried.toml())), build_timeout=BUILD)
     try:
         cells = [replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST) for cell in matrix(config)]
         head = repository.project.head
@@ -113,7 +118,7 @@ def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet) -> Trial |
                 return None
             seconds = session.pace.of(0) or 0.0
             seen = session.blocks.of(0, 0)[0].seen[0]
-        if "pytest" in proposal.collector:
+        if tests:
             proposal, seconds = _bounded(proposal, seen, seconds)
         return Trial(proposal, seconds, prepared - began)
     except PerfError as error:
@@ -121,30 +126,36 @@ def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet) -> Trial |
         return None
 
 
-def _bounded(proposal: Proposal, seen: Observations, seconds: float) -> tuple[Proposal, float]:
-    """A proposal of tests, cut to the most expensive ones where all of them take long; with the seconds of one execution."""
-    if seconds <= MANY_TESTS:
-        return proposal, seconds
+def _bounded(proposal: Proposal, seen: Observations, once: float) -> tuple[Proposal, float]:
+    """A proposal of tests, cut to the most expensive ones where all of them take long; with the seconds of one execution.
+
+    ``once`` is what it took to run each test once; the collector repeats them.
+    """
     spent: dict[str, float] = {}
+    repeated = 0.0
     for unit, value in zip(seen.uid, seen.values["wall"], strict=True):
         test = unit.removesuffix(" (once)").partition("[")[0]
         spent[test] = spent.get(test, 0.0) + (value or 0.0)
-    chosen = list(_dearest(spent))
+        repeated += min(REPEATS * (value or 0.0), (value or 0.0) + REPEATED)
+    seconds, total = once + repeated, sum(spent.values())
+    if seconds <= MANY_TESTS or not total:
+        return proposal, seconds
+    files: dict[str, float] = {}
+    for test, value in spent.items():
+        files[test.partition("::")[0]] = files.get(test.partition("::")[0], 0.0) + value
+    chosen = _dearest(files, total * SHARE / seconds) or _dearest(spent, total * SHARE / seconds)
     if not chosen:
         return proposal, seconds
-    total = sum(spent.values())
-    share = sum(spent[test] for test in chosen) / total
-    import shlex
-
-    words = shlex.join(["python", "-m", "pytest", *chosen])
-    found = f"{proposal.found}: the {len(chosen)} most expensive of {len(spent)}, {100 * share:.0f} % of their time"
-    return replace(proposal, found=found, cmd=words), seconds * max(share, 0.05)
+    share = sum((files | spent)[name] for name in chosen) / total
+    found = f"{proposal.found}: those with {100 * share:.0f} % of the time of all {len(spent)}"
+    return replace(proposal, found=found, cmd=shlex.join(["python", "-m", "pytest", *chosen])), seconds * share
 
 
-def _dearest(spent: dict[str, float]) -> Iterator[str]:
-    """The most expensive tests, as many as take no longer than is proposed; always one."""
-    left = SHARE
-    for test, seconds in sorted(spent.items(), key=lambda pair: -pair[1])[:MOST_TESTS]:
-        if seconds <= left:
+def _dearest(spent: dict[str, float], left: float) -> list[str]:
+    """The most expensive files, or tests, of which all together take no longer than is ``left``."""
+    found: list[str] = []
+    for name, seconds in sorted(spent.items(), key=lambda pair: -pair[1]):
+        if seconds <= left and len(found) < MOST_NAMES:
             left -= seconds
-            yield test
+            found.append(name)
+    return found

@@ -81,17 +81,36 @@ def test_what_takes_too_long_is_not_proposed(project: Project, perf: Perf, monke
     assert matrix(load(project.root / "perf.toml"))[0].cmd == "sh bench/run.sh"
 
 
-def test_of_a_suite_that_takes_long_the_most_expensive_tests_are_proposed() -> None:
-    seen = Observations(
-        uid=["tests/a.py::one[1]", "tests/a.py::one[2]", "tests/a.py::slow", "tests/b.py::quick (once)", "tests/b.py::endless"],
-        values={"wall": [4.0, 4.0, 9.0, 0.5, 90.0]}, metrics={},
-    )  # fmt: skip
-    tests = Proposal("a Python project with tests", "python -m pytest tests", "tests", python=(".",), collector=PYTEST)
-    assert trial._bounded(tests, seen, 20.0) == (tests, 20.0)
-    bounded, seconds = trial._bounded(tests, seen, 120.0)
-    assert bounded.cmd == "python -m pytest tests/a.py::slow tests/a.py::one tests/b.py::quick"
-    assert bounded.found.endswith("the 3 most expensive of 4, 16 % of their time")
-    assert seconds == pytest.approx(120 * 17.5 / 107.5)
+def bounded(once: float, **spent: float) -> tuple[str, str, float]:
+    """Command, reason and seconds of a suite that takes so long when each of these tests runs once."""
+    uids = [name.replace("__", "::") for name in spent]
+    seen = Observations(uid=uids, values={"wall": list(spent.values())}, metrics={})
+    tests = Proposal("tests", "python -m pytest tests", "tests", python=(".",), collector=PYTEST)
+    found, seconds = trial._bounded(tests, seen, once)
+    return found.cmd, found.found, seconds
+
+
+def test_a_short_suite_is_proposed_whole() -> None:
+    assert bounded(2.0, a__one=0.01, b__two=1.0) == ("python -m pytest tests", "tests", pytest.approx(2 + 0.05 + 1.1))
+
+
+def test_of_a_suite_that_takes_long_the_most_expensive_files_are_proposed() -> None:
+    """All of it takes 90 s, a file with 9 of 60 s of the tests 13.5 s."""
+    spent = {f"f{number}__one": 9.0 for number in range(6)} | {"small__one": 3.0, "small__two[1]": 2.0, "small__two[2]": 1.0}
+    cmd, found, seconds = bounded(90.0 - sum(min(5 * value, value + 0.1) for value in spent.values()), **spent)
+    assert cmd == "python -m pytest f0"
+    assert found == "tests: those with 15 % of the time of all 8"
+    assert seconds == pytest.approx(13.5)
+
+
+def test_where_each_file_takes_long_tests_are_named() -> None:
+    cmd, _, seconds = bounded(100.0, a__endless=90.0, **{"a__one[1]": 2.0, "a__one[2]": 2.0, "a__two": 1.0})
+    assert cmd == "python -m pytest a::one a::two"
+    assert seconds < 20
+
+
+def test_one_endless_test_is_proposed_as_it_is() -> None:
+    assert bounded(100.0, a__endless=90.0)[0] == "python -m pytest tests"
 
 
 def test_long_executions_are_proposed_less_often_and_get_time() -> None:
