@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 
 from perfvcs import plugins
+from perfvcs.check.sentence import sentence
 from perfvcs.errors import UsageError
 from perfvcs.page.choice import Drawable, choose, configured, fitting, nothing
 from perfvcs.subject import Subject
@@ -30,7 +31,8 @@ def text(subject: Subject, view: str | None = None, options: Mapping[str, str] |
         every = fitting(subject, plugins.names("views"))
         able = [one.name for one in every if one.view.text(one.data, width) is not None]
         raise UsageError(f"view `{view}` cannot be drawn with characters; these can: {', '.join(able) or 'none'}")
-    head = "\n".join(wrapped([shorten(subject.title, LONGEST_TITLE), *subject.notes], width))
+    answer = [] if subject.report is None else [sentence(subject.report)]
+    head = "\n".join(wrapped([shorten(subject.title, LONGEST_TITLE), *answer, *subject.notes], width))
     return "\n\n".join([head, *(drawn or [nothing(subject)])])
 
 
