@@ -94,9 +94,8 @@ def _configure(repository: Repository, *, attempt: bool) -> None:
     if trial is not None:
         write(path, trial.proposal.toml(trial.seconds).encode())
         echo(f"wrote {FILE}: {trial.proposal.found}")
-        echo(
-            f"`{shorten(trial.proposal.cmd, LONGEST_COMMAND)}` runs in {duration(trial.seconds)}; perf collect will take about {duration(trial.collect)}"
-        )
+        command = shorten(trial.proposal.cmd, LONGEST_COMMAND)
+        echo(f"`{command}` runs in {duration(trial.seconds)}; perf collect will take about {duration(trial.collect)}")
         echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")
         return
     chosen = found[0] if found else placeholder(project.root)
