@@ -31,7 +31,8 @@ REFERENCE = "refs/perf/profiles"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
 COUNTS = {"pushers": 32, "kills": 200, "hostile": 1}
 MANY_FILES = 1_000_000
-HUGE = 10 * (1 << 30)  # bytes
+ONLY = ""  # name of a recipe; empty: all
+GIGABYTES = 10  # of a file that is too large
 WHO = {f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 CUT = f"""\
@@ -268,10 +269,10 @@ def bomb(shared: Path) -> None:
 
 
 def huge(shared: Path) -> None:
-    """A file of 10 GB, at a profile's place."""
+    """A file of 10 GB (`--gigabytes`), at a profile's place."""
     path = shared.parent / "huge"
     path.touch()
-    os.truncate(path, HUGE)
+    os.truncate(path, GIGABYTES << 30)
     found = git(
         shared, "-c", "core.bigFileThreshold=1m", "-c", "core.compression=1", "hash-object", "-w", "--no-filters", str(path)
     )
@@ -316,7 +317,8 @@ def hostile(folder: Path, _: int, __: int, ___: random.Random) -> int:
     """A fresh clone with two profiles meets each recipe; nothing but the message may come of it."""
     bad = 0
     print("| remote | pull | seconds | MB of memory | MB on disk |\n|---|---|---|---|---|")
-    recipes = (dotted, wrong, special("120000"), special("160000"), configured, odd, cut, bomb, crowded, huge)
+    every = (dotted, wrong, special("120000"), special("160000"), configured, odd, cut, bomb, crowded, huge)
+    recipes = [recipe for recipe in every if ONLY in recipe.__name__]
     for recipe in recipes:
         place = folder / "recipe"
         place.mkdir()
@@ -367,7 +369,10 @@ def main() -> int:
     parser.add_argument("--count", type=int)
     parser.add_argument("--profiles", type=int, default=100)
     parser.add_argument("--seed", type=int, default=20)
+    parser.add_argument("--only", default="", help="hostile: the recipe of this name.")
+    parser.add_argument("--gigabytes", type=int, default=GIGABYTES)
     options = parser.parse_args()
+    globals().update(GIGABYTES=options.gigabytes, ONLY=options.only)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="sharing-") as name:
         mode = {"pushers": pushers, "kills": kills, "hostile": hostile}[options.mode]

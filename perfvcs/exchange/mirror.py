@@ -84,13 +84,14 @@ class Mirror:
         return (home / FOLDER / "known").is_dir()
 
     @classmethod
-    def seen(cls, home: Path, store: Store, remote: Remote) -> Difference | None:
-        """How a remote differed when it was last seen; None where it never was. Nothing is asked of it, and nothing waited for."""
-        mirror = cls((home / FOLDER).absolute(), store)
+    def seen(cls, home: Path, store: Store, remote: Remote, head: str | None) -> Difference | None:
+        """How a remote differed from a commit of the store when it was last seen; None where it never was.
+
+        Nothing is asked of it, and nothing waited for.
+        """
+        known = cls((home / FOLDER).absolute(), store)._known
         with suppress(GitFailed):
-            tip = mirror.last(remote)
-            head = store.head()
-            return mirror.difference(tip, head) if tip and head else None
+            return _compared(known, _reference(remote), head)
         return None
 
     def _prepare(self) -> None:
@@ -195,8 +196,7 @@ class Mirror:
 
     def difference(self, there: str | None, here: str | None) -> Difference:
         """How a remote's commit differs from one of the store, or from another of the remote's; None has nothing."""
-        sides = [commit or EMPTY_TREE for commit in (there, here)]
-        return Difference.read(self.reading.fields("diff-tree", "-r", "-z", "--no-renames", *sides, "--"))
+        return _compared(self.reading, there, here)
 
     def documents(self, remote: Remote, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes | Fault]]:
         """What a remote has at these paths, fetched now unless it is here; what cannot be read is a Fault. Raises RemoteFailed."""
@@ -249,6 +249,11 @@ class Mirror:
             self._known.run("gc", "--quiet", "--prune=now")
         except GitFailed:
             remove(self._known.path)
+
+
+def _compared(git: Bare, there: str | None, here: str | None) -> Difference:
+    sides = [commit or EMPTY_TREE for commit in (there, here)]
+    return Difference.read(git.fields("diff-tree", "-r", "-z", "--no-renames", *sides, "--"))
 
 
 def _number(remote: Remote) -> str:

@@ -94,7 +94,7 @@ def unpushed(repository: Repository) -> dict[str, str]:
     store, found = repository.store, None
     if Mirror.exists(repository.home):
         with suppress(UsageError):
-            found = Mirror.seen(repository.home, store, Remote.find(repository.project))
+            found = Mirror.seen(repository.home, store, Remote.find(repository.project), store.head())
     if found is None:
         return {entry.path: entry.new for entry in store.entries() if entry.new and PROFILE_PATH.fullmatch(entry.path)}
     return found.here
@@ -105,8 +105,8 @@ def standing(repository: Repository) -> Standing | None:
     if not Mirror.exists(repository.home):
         return None
     with suppress(UsageError):  # no remote, or too many
-        remote = Remote.find(repository.project)
-        if (found := Mirror.seen(repository.home, repository.store, remote)) is not None:
+        remote = Remote.find(repository.project, reached=False)
+        if (found := Mirror.seen(repository.home, repository.store, remote, repository.index.head)) is not None:
             unpushed = sum(found.removals.get(path, (None, None))[0] is None for path in found.here)
             unpulled = sum(found.removals.get(path, (None, None))[1] is None for path in found.there)
             removals = sum(their is None for their, our in found.removals.values() if our)

@@ -78,8 +78,11 @@ class Remote:
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @classmethod
-    def find(cls, project: Project, name: str | None = None, *, push: bool = False) -> Remote:
-        """The remote of that name, or at that address; by default the current branch's, the only one, or `origin`. Raises NoRemote."""
+    def find(cls, project: Project, name: str | None = None, *, push: bool = False, reached: bool = True) -> Remote:
+        """The remote of that name, or at that address; by default the only one, the current branch's, or `origin`. Raises NoRemote.
+
+        ``reached``: git is asked how it gets there, which takes a while.
+        """
         given = {key: value for key, value in os.environ.items() if key.startswith("GIT_CONFIG_")}
         settings = [
             (key, value)
@@ -91,13 +94,13 @@ class Remote:
         wanted = name if name is not None else _default(project, dict(settings), names, push=push)
         reaching = tuple(pair for pair in settings if REACHING.fullmatch(pair[0]))
         if wanted in names:
-            address = project.git("remote", "get-url", *(["--push"] if push else []), wanted)
+            first = next(value for key, value in settings if key == f"remote.{wanted}.url")
+            address = project.git("remote", "get-url", *(["--push"] if push else []), wanted) if reached else first
             own = tuple(
                 (f"remote.{NAME}.{key.rpartition('.')[2]}", value)
                 for key, value in settings
                 if re.fullmatch(rf"remote\.{re.escape(wanted)}\.(proxy|proxyauthmethod|uploadpack|receivepack)", key)
             )
-            first = next(value for key, value in settings if key == f"remote.{wanted}.url")
             return cls(wanted, address, first, project.root, (*reaching, *own))
         if not re.search(r"[/:]", wanted) and not Path(wanted).exists():
             known = f"there are {', '.join(names)}" if names else "there is none"
@@ -185,6 +188,8 @@ def _default(project: Project, settings: dict[str, str], names: list[str], *, pu
     """The remote that git would take, too; raises NoRemote where nothing says which."""
     if not names:
         raise NoRemote("this repository has no remote: `git remote add origin ADDRESS`, or name an address")
+    if len(names) == 1:
+        return names[0]
     try:
         branch = project.git("symbolic-ref", "--short", "--quiet", "HEAD")
     except GitError:
@@ -193,8 +198,8 @@ def _default(project: Project, settings: dict[str, str], names: list[str], *, pu
     for key in (*keys, f"branch.{branch}.remote"):
         if settings.get(key) in names:
             return settings[key]
-    if len(names) == 1 or "origin" in names:
-        return names[0] if len(names) == 1 else "origin"
+    if "origin" in names:
+        return "origin"
     raise NoRemote(f"there are several remotes ({', '.join(names)}): name one")
 
 

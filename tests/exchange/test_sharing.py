@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import ssl
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -647,6 +651,68 @@ def test_a_remote_that_declines_is_not_asked_again(ada: Clone, forge: Path) -> N
     said = ada.perf("push", code=1)
     assert "origin refused" in said.err
     assert "perf export --bundle" in said.err
+
+
+CUT = f"""\
+#!{sys.executable}
+import os, subprocess, sys
+program, left = sys.argv[0].rpartition("/")[2], int(sys.argv[0].rpartition("-")[2])
+with subprocess.Popen([program.rpartition("-")[0], *sys.argv[1:]], stdout=subprocess.PIPE) as process:
+    while left > 0 and (part := os.read(process.stdout.fileno(), left)):
+        os.write(1, part)
+        left -= len(part)
+    process.kill()
+"""
+
+
+@pytest.mark.parametrize(("word", "program"), [("pull", "upload-pack"), ("push", "receive-pack"), ("push", "upload-pack")])
+@pytest.mark.parametrize("after", [0, 50, 600, 2000])
+def test_a_remote_that_disappears_half_way_loses_nothing(
+    ada: Clone, bob: Clone, forge: Path, tmp_path: Path, word: str, program: str, after: int
+) -> None:
+    hers, his = ada.measure(*range(5)), bob.measure(9)
+    ada.perf("push")
+    script = tmp_path / f"git-{program}-{after}"
+    script.write_text(CUT)
+    script.chmod(0o755)
+    bob.project.git("config", f"remote.origin.{program.replace('-', '')}", str(script))
+    said = bob.perf(word, code=None)
+    assert said.err.count("\n") == (said.code != 0)
+    assert set(hers) <= listed(forge) <= {*hers, *his}
+    assert set(his) <= bob.paths() <= {*hers, *his}
+    bob.project.git("config", "--unset", f"remote.origin.{program.replace('-', '')}")
+    bob.perf("push")
+    bob.perf("pull")
+    assert bob.paths() == listed(forge) == {*hers, *his}
+
+
+@pytest.mark.needs("openssl")
+def test_a_server_with_a_certificate_that_nobody_knows_is_refused(ada: Clone, tmp_path: Path) -> None:
+    ada.measure(1)
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
+    subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = context.wrap_socket(socket.create_server(("127.0.0.1", 0)), server_side=True)
+    done = threading.Event()
+    server.settimeout(0.2)
+
+    def answer() -> None:
+        while not done.is_set():
+            with suppress(OSError):  # also what TLS complains of
+                server.accept()[0].close()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        said = ada.perf("push", f"https://localhost:{server.getsockname()[1]}/x.git", code=1)
+    finally:
+        done.set()
+        thread.join()
+        server.close()
+    assert "has no certificate that git trusts" in said.err
+    assert said.err.count("\n") == 1
 
 
 def test_a_cache_of_what_remotes_have_can_be_damaged_or_deleted(ada: Clone) -> None:
