@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 NOISE = 3.0  # standard errors within which a change is not coloured
 CHANCE = 0.0027  # of a normal value beyond as many
 WIDE = 2.576  # standard errors to both sides that an interval of 99 % has
-FULL = 0.1  # a change, as a part of all, that has the full colour
 TINY = 1e-9  # a change, as a part of all, that rounding makes
 GONE = 3  # functions that are named
 MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
@@ -71,7 +70,7 @@ class BoxChange:
     """Change of each box, a part of all with its 99 % interval (infinite where there are too few executions), of shape (boxes,).
 
     ``sure``: it is more than chance. Of samples it is the change of the share, of counts that of the amount over ``whole``, the
-    larger total.
+    larger total. ``full``: the largest change of a function that is sure, which has the full colour.
     """
 
     change: NDArray[np.float64]
@@ -79,6 +78,7 @@ class BoxChange:
     high: NDArray[np.float64]
     sure: NDArray[np.bool_]
     whole: float
+    full: float
 
 
 def contrast(flame: Flame) -> BoxChange:
@@ -105,7 +105,8 @@ def contrast(flame: Flame) -> BoxChange:
     half = (between.high - between.low) / 2
     if sampled:
         half = np.maximum(np.where(np.isfinite(half), half, 0.0), WIDE * _drawn(flame))
-    return BoxChange(change, change - half, change + half, sure, whole)
+    full = float(np.abs(change[1:][sure[1:]]).max(initial=0.0)) or float(abs(change[0])) or 1.0
+    return BoxChange(change, change - half, change + half, sure, whole, full)
 
 
 def _drawn(flame: Flame) -> NDArray[np.float64]:
@@ -137,9 +138,10 @@ def _lines(flame: Flame, found: BoxChange, sides: list[int]) -> list[str]:
     lines.append("widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing")
     if flame.metric == SAMPLES:
         lines += ["▲ orange: a larger share in the target, ▼ blue: a smaller one", "grey: as before, or no more than chance"]
+        lines.append(f"full colour: {100 * found.full:.2g} points, the largest change")
     else:
         lines.append("▲ orange: more in the target, ▼ blue: less")
-        lines.append(f"full colour: a change by {100 * FULL:g} % of {flame.quantity(found.whole)}")
+        lines.append(f"full colour: {flame.quantity(found.full * found.whole)}, the largest change")
         lines += ["grey: as before, or no more than chance"] if (~found.sure & (found.change != 0)).any() else []
         lines += ["one execution: what is chance is not known"] if _alone(flame, found) else []
     return [*lines, *_gone(flame, found)]
@@ -203,6 +205,6 @@ def _colours(found: BoxChange) -> list[str]:
     """A colour per change: orange is more, blue is less, grey is chance."""
     import numpy as np
 
-    strength = np.sqrt(np.minimum(np.abs(found.change) / FULL, 1))[:, None] * found.sure[:, None]
+    strength = np.sqrt(np.minimum(np.abs(found.change) / found.full, 1))[:, None] * found.sure[:, None]
     ends = np.where((found.change > 0)[:, None], np.array(MORE), np.array(LESS))
     return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in (np.array(EVEN) + strength * (ends - np.array(EVEN))).astype(int).tolist()]

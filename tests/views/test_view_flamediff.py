@@ -92,7 +92,7 @@ def test_counts_are_coloured_by_their_amount() -> None:
     rows = boxes(plot)
     assert rows["g"]["name"] == "g" and rows["g"]["fill"] == EVEN and rows["g"]["change"] == "none"  # though its share was halved
     assert rows["f"]["change"] == "+2 k (+200 %), +50.00 % of all" and rows["all"]["name"] == "▲ all"
-    assert "full colour: a change by 10 % of 4 k" in plot.title.text and "chance" not in plot.title.text
+    assert "full colour: 2 k, the largest change" in plot.title.text and "chance" not in plot.title.text
 
 
 def test_one_execution_of_what_varies_says_that_chance_is_not_known() -> None:

@@ -191,9 +191,10 @@ def test_environments_share_the_commits_in_their_order_of_ancestry() -> None:
     first, second = pictures.history(6, labels=["a"], environments=2).history[:2]
     first, second = replace(first, points=[first.points[at] for at in (0, 2, 5)]), replace(second, points=second.points[:5])
     (plot,) = figures("history", Subject("x", history=[first, second]))
-    assert [name[:8] for name in plot.xaxis[0].major_label_overrides.values()] == [
-        f"{number:08x}" for number in (0, 1, 2, 3, 4, 5)
-    ]
+    titles = [name[:8] for name in plot.xaxis[0].major_label_overrides.values()]
+    assert titles == [f"commit {number}" for number in range(6)], "a few have room for theirs"
+    (long, *_) = figures("history", pictures.history(13, labels=["a"]))
+    assert list(long.xaxis[0].major_label_overrides.values()) == [f"{number:08x}" for number in range(13)]
 
 
 def test_a_long_history_draws_the_newest() -> None:

@@ -20,6 +20,8 @@ from perfvcs.text.words import metric_name, metric_rank
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
+FEW = 12  # commits whose titles have room below an axis
+NAME = 20  # characters of such a title
 LINE = 52  # characters of a title that a telephone has room for
 REASON = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
@@ -112,7 +114,10 @@ class Chart:
 
         plot.x_range = Range1d(start=self.span[0], end=self.span[1])
         plot.xaxis.ticker = AdaptiveTicker(min_interval=1, desired_num_ticks=6, num_minor_ticks=0)
-        plot.xaxis.major_label_overrides = {number: commit[:8] for commit, number in self.place.items()}
+        titles = {point.commit: point.title for series in self.group for point in series.points} if len(self.place) <= FEW else {}
+        plot.xaxis.major_label_overrides = {
+            number: plain(titles.get(commit, ""), NAME) or commit[:8] for commit, number in self.place.items()
+        }
         plot.xaxis.major_label_orientation = 0.6
         plot.xgrid.visible = False
 
