@@ -20,6 +20,9 @@ REPEATS = 5
 PYTEST = f'{{ name = "pytest", repeat = {REPEATS} }}'
 EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
 MOST_FILES = 2_000  # files that are looked at
+SWITCHES_OFF = re.compile(
+    r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
+)  # options of CMake
 NOTHING = "no build system was recognised: name the command to measure below"
 CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
 
@@ -245,13 +248,10 @@ def _cmake(root: Path) -> Iterator[Proposal]:
     if not (root / "CMakeLists.txt").exists():
         return
     lists = [(path, _text(path)) for path in _files(root, "**/CMakeLists.txt")]
-    options = re.findall(r"\boption\s*\(\s*(\w+)", "\n".join(text for _, text in lists), re.IGNORECASE)
-    on = [f"-D{name}=ON" for name in dict.fromkeys(options) if re.search(r"BENCH|PERF", name) and "FETCH" not in name]
-    tests = [
-        f"-D{name}=ON"
-        for name in dict.fromkeys(options)
-        if re.search(r"(^|_)(BUILD_)?TESTS?(ING|S)?(_|$)", name) and "INSTALL" not in name
-    ]
+    names = dict.fromkeys(re.findall(r"\boption\s*\(\s*(\w+)", "\n".join(text for _, text in lists), re.IGNORECASE))
+    options = [name for name in names if not SWITCHES_OFF.search(name)]
+    on = [f"-D{name}=ON" for name in options if re.search(r"BENCH|PERF", name)]
+    tests = [f"-D{name}=ON" for name in options if re.search(r"(^|_)(BUILD_)?TESTS?(ING|S)?(_|$)", name)]
     for path, text in lists:
         for name in re.findall(r"add_executable\s*\(\s*([\w.-]*(?:bench|perf)[\w.-]*)", text, re.IGNORECASE)[:3]:
             inside = path.parent.relative_to(root).as_posix()
