@@ -141,7 +141,8 @@ class Remote:
 
     def has(self, reference: str, within: float) -> bool:
         """Whether the remote has a reference; asks nobody for a password, and waits no longer than so many seconds. Raises RemoteFailed."""
-        done = self._talk(None, ["ls-remote", "--quiet", NAME, reference], within=within)
+        # in the project, where a remote of the user's may have the name that we give to the other side
+        done = self._talk(None, ["ls-remote", "--quiet", "--", self.address, reference], within=within)
         self._check(done)
         return bool(done.stdout.strip())
 

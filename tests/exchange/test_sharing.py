@@ -310,6 +310,7 @@ def test_init_in_a_clone_pulls_what_there_is(ada: Clone, clone: Callable[[str], 
     assert "pulled" not in ada.perf("init").out
     ada.perf("push")
     bob = clone("bob")
+    bob.project.git("remote", "add", "perf", "/nowhere")  # a name that git knows us by, elsewhere
     assert "pulled 1 profile from origin\n" in bob.perf("init").out
     assert bob.paths() == set(paths)
     assert "pulled" not in bob.perf("init").out
