@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ROW = 40  # pixels
 DELTA = 0.01
+ALL = 1.0  # nothing falls by more
 FAR = 5.0  # times the largest change, beyond which intervals are cut
 NEAR = 0.5  # a share up to which they are not cut
 FEW = 24  # rows on a page with many other figures
@@ -73,7 +74,10 @@ class Effects(View[list[list[Change]]]):
         title = "\n".join(_told(changes, drawn, edge))
         plot = canvas(title, _direction(better), "", height=ROW * len(drawn) + 130, tools="")
         plot.toolbar_location = None
-        plot.x_range, plot.y_range = Range1d(start=-104 * edge, end=104 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
+        plot.x_range, plot.y_range = (
+            Range1d(start=-104 * min(edge, ALL), end=104 * edge),
+            Range1d(start=-0.5, end=len(drawn) - 0.4),
+        )
         plot.extra_x_ranges = {"width": Range1d(start=0, end=1)}
         plot.yaxis.visible = plot.ygrid.visible = False
         rows = [_row(change, len(drawn) - 1 - place, edge) for place, change in enumerate(drawn)]
@@ -147,7 +151,7 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     single = width >= WIDE
     left = min(max(map(columns, names)), max(6, (width - room - 6) // 2)) if single else width - room - 4
     inner = max(1, width - left - room - 6) if single else width - 2
-    axis = Axis(-100 * edge, 100 * edge, _direction(changes[0].better))
+    axis = Axis(-100 * min(edge, ALL), 100 * edge, _direction(changes[0].better))
     for change, name, number in zip(drawn, names, numbers, strict=True):
         at, low, high = (None if end is None else 100 * end for end in (change.effect, change.low, change.high))
         sign, band = seen(change)[1].sign, 100 * (change.delta or DELTA)

@@ -96,3 +96,10 @@ def test_nothing_with_an_effect_is_no_figure_and_says_so() -> None:
     assert pictures.refusal(Effects(), subject()) == "nothing was compared"
     assert pictures.refusal(Effects(), subject(change(None))) == "no comparison has an effect to draw"
     assert msgspec.structs.asdict(change(None))["low"] is None
+
+
+def test_no_axis_goes_below_minus_a_hundred_percent() -> None:
+    plot, *_ = figures("effects", subject(change(7.0), change(-0.5, "parse", word="improvement")))
+    assert plot.x_range.start == pytest.approx(-104) and plot.x_range.end > 700
+    lines = pictures.written(Effects(), subject(change(7.0), change(-0.5, "parse", word="improvement")), 80)
+    assert "-200" not in lines and "600" in lines
