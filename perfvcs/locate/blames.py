@@ -12,7 +12,6 @@ from perfvcs.descriptors import NotPlain, entries, make_folder
 from perfvcs.errors import UsageError
 from perfvcs.foreign import UNDECODABLE, content
 from perfvcs.git.project import UnknownRevision
-from perfvcs.locate.blame import NothingToBlame
 from perfvcs.locate.finding import Blame
 from perfvcs.repository import Repository
 
@@ -25,6 +24,8 @@ def asked(repository: Repository, names: Sequence[str]) -> tuple[str, str, str]:
 
     What is not a revision is the benchmark. Raises UsageError.
     """
+    from perfvcs.locate.blame import NothingToBlame  # takes longer than reading what is kept
+
     words, project = list(names), repository.project
     revisions: list[str] = []
     if words and ".." in words[0]:

@@ -90,7 +90,7 @@ def _insert(statement: ast.stmt | None, *lines: str) -> _Edit | None:
 def _pass(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:
     data = _data(node)
     many = f"for {NAME} in range({times}):" if times > 1 else "if True:"
-    loop = f"    for {NAME} in {data} if hasattr({data}, '__len__') else ():"
+    loop = f"    for {NAME} in {data} if hasattr(type({data}), '__len__') else ():"
     return _insert(_start(node), many, loop, "        pass") if data else None
 
 
@@ -99,7 +99,7 @@ def _copy(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | N
     for loop in ast.walk(node):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.body[0].lineno > loop.lineno:
             data = loop.iter.id
-            copy = f"{NAME} = [list({data}) for {NAME} in range({times})] if hasattr({data}, '__len__') else None"
+            copy = f"{NAME} = [list({data}) for {NAME} in range({times})] if hasattr(type({data}), '__len__') else None"
             return _insert(loop.body[0], copy)
     return None
 

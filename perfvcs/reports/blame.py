@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,6 +12,9 @@ from perfvcs.locate.outline import MODULE
 from perfvcs.text.characters import escaped
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
 
 UNITS = {"cpu": "s", "wall": "s"}
 SHOWN = 4  # further suspects, with -v
@@ -39,6 +42,18 @@ def lines(found: Blame, *, verbose: bool = False) -> list[str]:
         said += _details(found)
     said += [f"note:  {note}" for note in found.notes]
     return said
+
+
+def known(repository: Repository, a: str, b: str) -> str:
+    """What the newest blame of two commits, by their full ids, says in one line; empty where there is none."""
+    from perfvcs.locate.blames import of_pair
+
+    found = max(of_pair(repository, a, b), key=lambda one: one.made, default=None)
+    cause = found.cause if found else None
+    if found is None or cause is None:
+        return ""
+    where = cause.hunks[0].place if cause.hunks else cause.path
+    return f"blamed for {found.job}: {cause.name} ({where}), {found.verdict}: perf blame --stored {a[:10]} {b[:10]} shows it"
 
 
 def _not_the_code(found: Blame) -> str:
@@ -73,7 +88,7 @@ def _why(found: Blame, cause: SuspectFunction) -> str:
             parts.append(f"called {_times(cause.calls)}")
     elif cause.oftener * sign > 0 and cause.own >= cause.led:
         called = cause.callee.partition(" (")[0]
-        parts.append(f"calls {called} {'more' if sign > 0 else 'less'} often")
+        parts.append(f"calls {called}() {'more' if sign > 0 else 'less'} often" if called else f"calls {more} of others")
     elif cause.through:
         parts.append(f"{cause.through.rpartition(':')[2]}, which did not change, costs {more}")
     share = cause.own if cause.own >= cause.led else cause.led

@@ -68,7 +68,10 @@ class Check:
         from perfvcs.reports.causes import changed_files
 
         causes, files, following = self._background()
-        after = list(filter(None, [changed_files(files), following]))
+        from perfvcs.reports.blame import known
+
+        blamed = known(self.repository, self.baseline.commit, self.target.commit)
+        after = list(filter(None, [changed_files(files), blamed, following]))
         if form == "text" and verbose:
             from perfvcs.check.screen import lead
 

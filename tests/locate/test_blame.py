@@ -172,6 +172,15 @@ def test_a_new_decorator_is_taken_back_with_the_function_that_it_decorates(libra
     assert found["trials"][-1]["name"] in ("scaled", "doubled")
 
 
+def test_check_names_the_newest_blame_of_its_pair(library, perf):
+    changed(library, SLOWER)
+    library.write("perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n")
+    perf("collect", "HEAD~1", "HEAD", "-q")
+    assert "blamed for" not in perf("check", "HEAD~1", "HEAD", code=3).out
+    assert blamed(perf)["verdict"] == "proved"
+    assert "blamed for work: scaled (library.py:20-23), proved:" in perf("check", "HEAD~1", "HEAD", code=3).out
+
+
 def test_sarif_points_to_the_lines(library, perf):
     changed(library, SLOWER)
     log = json.loads(perf("blame", "--metric", "bytecodes", "-q", "--sarif").out)
