@@ -17,6 +17,7 @@ from perfvcs.check.text import text
 from perfvcs.locate.reached import Unit
 from perfvcs.locate.sampler import Sampler
 from perfvcs.locate.selecting import LeftOut
+from perfvcs.measure.announcement import Announcement
 from perfvcs.profile import Job, Reached
 from perfvcs.repository import Repository
 
@@ -334,3 +335,13 @@ def test_what_inherits_is_told_in_every_form():
     said = "not touched: inherits 0000000000: 2 benchmarks (perf select says why)"
     assert said in text(report) and said in markdown(report) and decode(encode(report)).untouched == ["two", "three"]
     assert "not touched" not in text(Report(baseline="0", target="1", method="auto", changes=[]))
+
+
+def test_the_hook_selects_where_perf_toml_says_so(project, perf):
+    config = '[hook]\nselect = true\n[[job]]\nname = "one"\ncmd = "true"\nexecutions = 1\nwarmup = 0\n'
+    parent = project.commit("first", **{"perf.toml": config})
+    perf("collect")
+    commit = project.commit("document", **{"README.md": "# It\n"})
+    announcement = Announcement.open(Repository.find(project.root).home, [parent, commit])
+    said = perf("collect", "--committed", f"--announced={announcement.descriptor}", parent, commit)
+    assert "left out, since the change cannot touch it" in said.err
