@@ -339,7 +339,6 @@ def photograph(driver: Any, page: Path, width: int, height: int, part: str = "",
 
     ``sight``: a script that says when all is there at the top.
     """
-    from PIL import Image
     from selenium.webdriver.support.ui import WebDriverWait
 
     metrics = {"width": width, "height": height, "deviceScaleFactor": 2 if part else 1, "mobile": False}
@@ -355,7 +354,16 @@ def photograph(driver: Any, page: Path, width: int, height: int, part: str = "",
         box = driver.execute_script(FIGURE, part)
     driver.execute_script(SETTLED)
     shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": box | {"scale": 1}, "captureBeyondViewport": True})
-    whole = Image.open(io.BytesIO(b64decode(shot["data"]))).convert("RGB")
+    return compact(b64decode(shot["data"]))
+
+
+def compact(picture: bytes, width: int | None = None) -> bytes:
+    """A PNG with as many colours as `LARGEST` bytes allow, at most ``width`` pixels wide."""
+    from PIL import Image
+
+    whole = Image.open(io.BytesIO(picture)).convert("RGB")
+    if width is not None and whole.width > width:
+        whole = whole.resize((width, round(whole.height * width / whole.width)), Image.Resampling.LANCZOS)
     for colours in COLOURS:
         small = io.BytesIO()
         whole.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
