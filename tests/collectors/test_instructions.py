@@ -82,8 +82,8 @@ int main(int argc, char **argv)
         if (!fork()) sleep(972);
         sleep(972);
     } else if (!strcmp(what, "environment")) {
-        const char *seed = getenv("PYTHONHASHSEED");
-        return !(seed && !strcmp(seed, "0") && !getenv("PERFVCS_PADDING") && !getenv("VALGRIND_OPTS"));
+        const char *seed = getenv("PYTHONHASHSEED"), *padding = getenv("PERFVCS_PADDING");
+        return !(seed && !strcmp(seed, "0") && padding && strcmp(padding, "random") && !getenv("VALGRIND_OPTS"));
     }
     return 0;
 }
@@ -176,6 +176,35 @@ def test_it_counts_the_same_each_time_and_says_so(program, collect):
     assert not first.warnings
 
 
+STACK = """
+#include <string.h>
+int main(void)
+{
+    char text[512];
+    size_t all = 0;
+    for (int n = 0; n < 20000; n++) {
+        memset(text, 'x', n % 500);
+        text[n % 500] = 0;
+        __asm__ volatile("" ::: "memory");
+        all += strlen(text);
+    }
+    return all == 0;
+}
+"""
+
+
+def test_the_length_of_the_environment_does_not_count(collect, tmp_path):
+    (tmp_path / "stack.c").write_text(STACK)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "stack", tmp_path / "stack.c"], check=True)
+    found = [total(collect(tmp_path / "stack", env={"PLACE": "/" * length})) for length in (1, 17, 33, 49)]
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("length", [0, 1, 16, 4090, 5000])
+def test_the_environment_fills_whole_pages(length):
+    assert setting.size(setting.environment({"PLACE": "ä" * length, PADDING: "x" * 100})) % setting.PAGE == 0
+
+
 def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
     cache = tmp_path / "cache"
     script = f"[ -e {cache} ] || {{ i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; echo >{cache}; }}"
@@ -205,7 +234,7 @@ def test_a_program_with_random_work_is_told(program, collect):
 
 @pytest.mark.parametrize("what", ["close", "write", "trap", "_exit", "environment"])
 def test_whatever_a_program_does_it_is_counted(program, collect, what):
-    found = collect(program, what, env={PADDING: "x", "VALGRIND_OPTS": "--tool=none"})
+    found = collect(program, what, env={PADDING: "random", "VALGRIND_OPTS": "--tool=none"})
     assert rows(found, "exclusive")["work"] > 400_000 and not found.warnings
 
 
@@ -449,7 +478,7 @@ def test_on_this_machine_both_ways_are_known():
 
 def test_a_shell_variable_that_preloads_stays():
     found = setting.environment({"LD_PRELOAD": "/a.so", "PYTHONHASHSEED": "5", PADDING: "x"}, Path("/zero.so"))
-    assert found["LD_PRELOAD"] == "/zero.so:/a.so" and found["PYTHONHASHSEED"] == "5" and PADDING not in found
+    assert found["LD_PRELOAD"] == "/zero.so:/a.so" and found["PYTHONHASHSEED"] == "5"
     assert "LD_PRELOAD" not in setting.environment({})
 
 
