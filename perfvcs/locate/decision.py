@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.locate.evidence import Evidence
+    from perfvcs.locate.evidence import Evidence, EvidenceSummary
     from perfvcs.locate.posterior import Belief
 
     Weights = Callable[[float], NDArray[np.float64]]  # of the difference of the ends: the commits' shares of the prior
@@ -91,7 +91,7 @@ def decide(found: Evidence, weights: Weights, rules: Rules | None = None) -> Dec
     if not proved and summary.effect**2 < LIKELY**2 * 2 * summary.variance / summary.pairs:
         return decision(Step("pair"))
     belief = believe(summary, weights(summary.effect))
-    named = _named(found, belief)
+    named = _named(found, belief, summary)
     decision = partial(decision, belief=belief, named=named)
     step = _next(found, belief, named, summary.variance)
     if not proved and step.what in ("confirm", "ended"):
@@ -111,10 +111,18 @@ def proof(found: Evidence) -> tuple[float, float, float]:
     return float(seen.e[0]), float(seen.low[0]), float(seen.high[0])
 
 
-def _named(found: Evidence, belief: Belief) -> tuple[int, ...]:
-    """The commits that are certain, and confirmed unless there is no other."""
+def _named(found: Evidence, belief: Belief, summary: EvidenceSummary) -> tuple[int, ...]:
+    """The commits that are certain and confirmed: against their parents they differ in the direction of the ends.
+
+    Between ends that are neighbours, their own difference does.
+    """
     certain = [place + 1 for place in belief.jump.argsort()[::-1].tolist() if belief.jump[place] >= CERTAIN]
-    return tuple(commit for commit in certain if found.last == 1 or found.steps.get(commit))
+    return tuple(commit for commit in certain if found.last == 1 or _is_confirmed(commit, summary))
+
+
+def _is_confirmed(commit: int, summary: EvidenceSummary) -> bool:
+    mean, count = summary.steps.get(commit, (0.0, 1))
+    return bool(mean) and abs(mean) >= LIKELY * (2 * summary.variance / count) ** 0.5
 
 
 def _next(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> Step:

@@ -14,12 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from perfvcs.descriptors import remove
-from perfvcs.environment import clean
+from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS, clean, compiler
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import checkout
 from perfvcs.jobs.config import Config, PythonTable, seconds
+from perfvcs.measure.builds import Builds, key_of
 from perfvcs.measure.compilers import wrapped
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
@@ -68,12 +69,13 @@ class Site:
 
 def prepare(
     project: Project, home: Path, config: Config, version: Version, name: str, stack: ExitStack, *,
-    in_place: bool = False, flags: Sequence[str] = (),
+    in_place: bool = False, flags: Sequence[str] = (), once: bool = False,
 ) -> Site:  # fmt: skip
     """Check out (unless ``in_place``), lay the benchmark's files over it, build, and install the interpreters.
 
     ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it; the worktree lives as long as ``stack``. ``flags`` are
-    added by the C and C++ compilers during the build, and stand for ``{cflags}`` in its commands.
+    added by the C and C++ compilers during the build, and stand for ``{cflags}`` in its commands. What was built from the same
+    before is taken from the builds that are kept, unless this build is to be made ``once``, as those are whose differences count.
     Raises BuildError, CheckoutError or UsageError.
     """
     folder, changes = project.root, None if version.dirty is None else WorkingChanges(project, config.dirty.ignore)
@@ -84,14 +86,12 @@ def prepare(
     log = home / "log" / f"build-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
-    with ExitStack() as until_built:
-        building = _reporting(env)
-        if flags:
-            building = wrapped(
-                building, flags, Path(until_built.enter_context(TemporaryDirectory(prefix="compilers-", dir=home / "tmp")))
-            )
-        for command in config.build:
-            _build(_with(flags, command), folder, building, seconds(config.build_timeout, "build_timeout"), log)
+    if config.build:
+        kept = None if once or in_place or changes is not None else _kept(project, config, version, folder, flags, source, env)
+        if kept is None or not (builds := Builds(home)).restore(kept, folder):
+            _build_all(config, folder, env, flags, home, log)
+            if kept is not None:
+                builds.keep(kept, folder)
     log.unlink(missing_ok=True)
     pythons: dict[str, VirtualEnvironment] = {}
     if config.python is not None:
@@ -104,6 +104,33 @@ def prepare(
                 origin = until_installed.enter_context(copy)
             pythons = _pythons(config.python, home / "python", origin, content, env)
     return Site(folder, env, pythons, source, bool(config.build))
+
+
+def _kept(
+    project: Project, config: Config, version: Version, folder: Path, flags: Sequence[str], source: Mapping[str, str],
+    env: Mapping[str, str],
+) -> str:  # fmt: skip
+    """The key of a build. It may know its own place, so that this is a part of it."""
+    compiled = compiler(env.get("CC", "cc"), env.get("PATH", os.defpath))
+    variables = {
+        name: value for name, value in env.items() if name in RECORDED + RECORDED_OF_BUILDS or name in ("CC", "CXX", "PATH")
+    }
+    tree = project.tree(version.commit)
+    return key_of(
+        tree, config.build, tuple(flags), sorted(source.items()), sorted((variables | config.env).items()), compiled, str(folder)
+    )
+
+
+def _build_all(config: Config, folder: Path, env: Mapping[str, str], flags: Sequence[str], home: Path, log: Path) -> None:
+    """Run the build commands, with compilers that add the flags."""
+    with ExitStack() as until_built:
+        building = _reporting(env)
+        if flags:
+            building = wrapped(
+                building, flags, Path(until_built.enter_context(TemporaryDirectory(prefix="compilers-", dir=home / "tmp")))
+            )
+        for command in config.build:
+            _build(_with(flags, command), folder, building, seconds(config.build_timeout, "build_timeout"), log)
 
 
 def _reporting(env: Mapping[str, str]) -> dict[str, str]:

@@ -82,10 +82,12 @@ class Sites:
         """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError, CheckoutError and the like."""
         version = self.versions[position]
         for binary in range(kind.binaries):
-            place = f"{version.commit[:12]}-{position}-{binary}" + (f"-{kind.number}" if kind.number else "")
+            # the same wherever the version stands in a session, so that a build that is kept finds its place again
+            twin = sum(other.commit == version.commit for other in self.versions[:position])
+            place = f"{version.commit[:12]}-{twin}-{binary}" + (f"-{kind.number}" if kind.number else "")
             self._sites[position, binary, kind.flags] = prepare(
                 self.project, self.home, self.config, version, place, stack,
-                in_place=self.in_place(position, kind), flags=kind.flags,
+                in_place=self.in_place(position, kind), flags=kind.flags, once=kind.binaries > 1,
             )  # fmt: skip
 
     def run(self, number: int, position: int, binary: int, scratch: Path, seed: int) -> Run:

@@ -1,0 +1,120 @@
+"""Builds that are kept: what a build left in a checkout, by all that it was made from, so that a revision is built once.
+
+``.perf/builds/KEY`` has the files in ``tree``, and beside them a digest of them that is written last. It can be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from perfvcs.descriptors import entries, remove
+
+FOLDER = "builds"
+KEPT = 30  # builds
+MOST_BYTES = 4 << 30  # of all builds
+LARGEST = 1 << 30  # bytes of one: a larger one is made again
+CHUNK = 1 << 20
+DIGEST = "digest"
+
+
+class Builds:
+    """The builds that are kept in a ``.perf`` folder, whose owner alone measures there at a time."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / FOLDER
+
+    def restore(self, key: str, checkout: Path) -> bool:
+        """Put what a build left into a checkout; False where it is not kept, or is no longer what was kept, which is then forgotten."""
+        place = self.folder / key
+        try:
+            if (place / DIGEST).read_text() != _digest(place / "tree"):
+                raise ValueError(key)
+        except (OSError, ValueError):
+            _forget(place)
+            return False
+        with suppress(OSError):
+            os.utime(place)
+        for name in entries(checkout):
+            if name != ".git":
+                remove(checkout / name)
+        shutil.copytree(place / "tree", checkout, symlinks=True, dirs_exist_ok=True)
+        return True
+
+    def keep(self, key: str, checkout: Path) -> None:
+        """Keep what a build left in a checkout; on a full disk, or where it cannot be copied, the next one builds it again."""
+        place = self.folder / key
+        if _size(checkout) > LARGEST:
+            return
+        try:
+            _forget(place)
+            place.mkdir(parents=True)
+            shutil.copytree(
+                checkout, place / "tree", symlinks=True, ignore=lambda folder, _: {".git"} if Path(folder) == checkout else ()
+            )
+            (place / DIGEST).write_text(_digest(place / "tree"))
+            self._prune()
+        except (OSError, shutil.Error):
+            with suppress(OSError):
+                _forget(place)
+
+    def _prune(self) -> None:
+        """Forget what was not used for longest, so that the bounds are kept, and what a crash left."""
+        ages = {}
+        for name in entries(self.folder):
+            place = self.folder / name
+            with suppress(OSError):
+                ages[place] = place.stat().st_mtime if (place / DIGEST).exists() else 0.0
+        held = 0
+        for number, place in enumerate(sorted(ages, key=lambda place: ages[place], reverse=True)):
+            held += _size(place) if ages[place] else 0
+            if not ages[place] or number >= KEPT or held > MOST_BYTES:
+                _forget(place)
+
+
+def key_of(*parts: object) -> str:
+    """The name of a build by all that it is made from; ``parts`` have an exact ``repr``."""
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _forget(place: Path) -> None:
+    if os.path.lexists(place):
+        with suppress(FileNotFoundError):
+            (place / DIGEST).unlink()  # first, so that nobody takes half of it
+        remove(place)
+
+
+def _files(top: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Every file and link below a folder, in order; the ``.git`` of a checkout is left out."""
+    for folder, folders, files in os.walk(top):
+        here = Path(folder)
+        folders.sort()
+        linked = [name for name in folders if (here / name).is_symlink()]
+        for name in sorted([*files, *linked]):
+            if here != top or name != ".git":
+                yield here / name, (here / name).lstat()
+
+
+def _size(top: Path) -> int:
+    with suppress(OSError):
+        return sum(about.st_size for _, about in _files(top))
+    return 0
+
+
+def _digest(top: Path) -> str:
+    """The SHA-256 of all names, modes and contents below a folder."""
+    found = hashlib.sha256()
+    for path, about in _files(top):
+        found.update(f"{path.relative_to(top)}\0{about.st_mode:o}\0{about.st_size}\0".encode("utf-8", "surrogateescape"))
+        if stat.S_ISLNK(about.st_mode):
+            found.update(os.fsencode(path.readlink()))
+        elif stat.S_ISREG(about.st_mode):
+            with path.open("rb") as file:
+                while chunk := file.read(CHUNK):
+                    found.update(chunk)
+    return found.hexdigest()

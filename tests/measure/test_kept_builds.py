@@ -1,0 +1,94 @@
+"""Builds are kept by what they are made from: a revision is built once, whatever happens to what is kept."""
+
+import shutil
+
+import pytest
+
+from perfvcs.measure import builds
+
+BUILD = 'build = ["sh build.sh"]\n'
+SCRIPT = 'echo built >> "$COUNT"\necho "echo $(cat source)" > prog\nchmod +x prog\nln -sf prog link\n'
+
+
+@pytest.fixture
+def built(project, tmp_path, monkeypatch):
+    """A project of two commits whose builds are counted, in a function."""
+    count = tmp_path / "count"
+    count.touch()
+    monkeypatch.setenv("COUNT", str(count))
+    project.configure('cmd = "sh link"', top=BUILD)
+    project.commit("one", **{"build.sh": SCRIPT, "source": "1"})
+    project.commit("two", source="2")
+    return lambda: len(count.read_text().splitlines())
+
+
+def test_a_revision_is_built_once_however_often_it_is_measured(perf, built):
+    perf("collect", "HEAD~1", "-q")
+    assert built() == 1
+    perf("collect", "HEAD~1", "HEAD", "-q")
+    assert built() == 2
+    perf("collect", "HEAD", "HEAD~1", "-q", "--committed")
+    assert built() == 2
+
+
+def test_the_same_files_in_another_commit_are_a_build_of_their_own_place(project, perf, built):
+    project.commit("nothing changed")
+    perf("collect", "HEAD~1", "HEAD", "-q", "--committed")
+    assert built() == 2
+
+
+def test_other_commands_and_other_variables_are_other_builds(project, perf, built):
+    perf("collect", "HEAD~1", "-q")
+    project.configure('cmd = "sh link"', top=BUILD + 'env = { LEVEL = "2" }\n')
+    perf("collect", "HEAD~1", "-q")
+    assert built() == 2
+    project.configure('cmd = "sh link"', top='build = ["sh build.sh", "true"]\n')
+    perf("collect", "HEAD~1", "-q")
+    assert built() == 3
+
+
+def test_repeated_builds_are_made_each_time(project, perf, built):
+    project.configure('cmd = "sh link"\nbinaries = 2', top=BUILD)
+    perf("collect", "HEAD~1", "-q")
+    perf("collect", "HEAD~1", "-q")
+    assert built() == 4
+
+
+@pytest.mark.parametrize("damage", ["prog", "digest", "all"])
+def test_a_build_that_was_damaged_is_made_again(project, perf, built, damage):
+    perf("collect", "HEAD~1", "-q")
+    (kept,) = (project.root / ".perf" / "builds").iterdir()
+    if damage == "all":
+        shutil.rmtree(kept / "tree")
+    else:
+        (kept / ("tree/prog" if damage == "prog" else "digest")).write_text("exit 7\n")
+    perf("collect", "HEAD~1", "-q")
+    assert built() == 2
+    perf("collect", "HEAD~1", "-q")
+    assert built() == 2
+
+
+@pytest.mark.usefixtures("built")
+def test_a_full_disk_keeps_nothing_and_measures(project, perf, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(builds.shutil, "copytree", full)
+    perf("collect", "HEAD~1", "-q")
+    assert not list((project.root / ".perf" / "builds").iterdir())
+    monkeypatch.undo()
+
+
+@pytest.mark.usefixtures("built")
+def test_only_so_many_builds_are_kept(project, perf, monkeypatch):
+    monkeypatch.setattr(builds, "KEPT", 1)
+    perf("collect", "HEAD~1", "-q")
+    perf("collect", "HEAD", "-q", "--committed")
+    assert len(list((project.root / ".perf" / "builds").iterdir())) == 1
+
+
+@pytest.mark.usefixtures("built")
+def test_what_is_larger_than_the_bound_is_not_kept(project, perf, monkeypatch):
+    monkeypatch.setattr(builds, "LARGEST", 10)
+    perf("collect", "HEAD~1", "-q")
+    assert not (project.root / ".perf" / "builds").exists()
