@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 LONGEST = 120.0  # seconds of one execution that is still proposed
-BUILD = "10min"
+BUILD = "5min"
 ONCE = '{ name = "pytest", repeat = 0, functions = false }'
 MOST_NAMES = 20  # files, or tests, in a command
 MANY_TESTS = 30.0  # seconds of tests above which only the most expensive ones are proposed
