@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, help="With --measure or --audit: seed of the random order and of the blocks.")
 @click.option("--wait", is_flag=True, help="With --measure or --audit: wait until another measuring run ends.")
 @click.option("--new", is_flag=True, help="Print only reports that --new has not printed before.")
-@click.option("-v", "--verbose", is_flag=True, help="Also list what stayed the same.")
+@click.option("-v", "--verbose", is_flag=True, help="List every comparison.")
 @click.option("-q", "--quiet", is_flag=True, help="Print one line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")

@@ -75,7 +75,10 @@ def causes(repository: Repository, baseline: State, target: State, report: Repor
     first: dict[str, Unit] = {}
     for entry in sorted(entries(report)[:MOST], key=lambda entry: not is_whole(*entry.unit)):
         first.setdefault(entry.first.job, entry.unit)
-    before, after = ([one.header for one in repository.measured(state)] for state in (baseline, target))
+    before, after = (
+        [header for header in repository.index.headers([state.filed]) if header.dirty == state.dirty]
+        for state in (baseline, target)
+    )
     found: dict[Unit, list[str]] = {}
     for job, unit in first.items():
         changes = [
