@@ -87,6 +87,7 @@ def forge(folder: Path) -> Path:
         git(first, "add", "work")
         git(first, "commit", "--quiet", "--message", f"commit {number}")
     git(first, "clone", "--quiet", "--bare", ".", str(folder / "forge"))
+    git(folder / "forge", "config", "gc.autoDetach", "false")  # what the server packs meanwhile has ended with the push
     hook = folder / "forge/hooks/update"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(UPDATE)
