@@ -248,7 +248,9 @@ def _cmake(root: Path) -> Iterator[Proposal]:
     if not (root / "CMakeLists.txt").exists():
         return
     lists = [(path, _text(path)) for path in _files(root, "**/CMakeLists.txt")]
-    names = dict.fromkeys(re.findall(r"\boption\s*\(\s*(\w+)", "\n".join(text for _, text in lists), re.IGNORECASE))
+    names = dict.fromkeys(
+        re.findall(r"\b(?:cmake_dependent_)?option\s*\(\s*(\w+)", "\n".join(text for _, text in lists), re.IGNORECASE)
+    )
     options = [name for name in names if not SWITCHES_OFF.search(name)]
     on = [f"-D{name}=ON" for name in options if re.search(r"BENCH|PERF", name)]
     tests = [f"-D{name}=ON" for name in options if re.search(r"(^|_)(BUILD_)?TESTS?(ING|S)?(_|$)", name)]

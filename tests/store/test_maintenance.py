@@ -137,7 +137,9 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(project: Project,
         ({"Makefile": "CC := cc\nall:\nbench: all\n"}, "make bench", ("make -j2",)),
         ({"configure": "", "Makefile": "check:\n"}, "make bench", ("./configure", "make -j2")),
         (
-            {"CMakeLists.txt": "option(MY_BUILD_TESTS x OFF)\noption(MY_WITHOUT_TESTS x OFF)\noption(TEST_WITH_VALGRIND x OFF)"},
+            {
+                "CMakeLists.txt": "cmake_dependent_option(MY_BUILD_TESTS x OFF)\noption(MY_WITHOUT_TESTS x)\noption(TEST_WITH_VALGRIND x)"
+            },
             "ctest --test-dir build --no-tests=error",
             ("cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DMY_BUILD_TESTS=ON", "cmake --build build -j2"),
         ),
