@@ -24,6 +24,7 @@ if TYPE_CHECKING:
               help="The smallest difference of the ends that counts.")  # fmt: skip
 @click.option("--budget", metavar="TIME", default="", help="Stop after this time, such as 30min, with what is known by then.")
 @click.option("--merged", is_flag=True, help="Where a merge is the cause, look for it in what was merged.")
+@click.option("--blame", "blames", is_flag=True, help="Then find the function in the commit that is named, as perf blame does.")
 @click.option("--dry-run", is_flag=True, help="Measure nothing: list the commits by what they change.")
 @click.option("--fresh", is_flag=True, help="Begin anew, whatever was measured for the same ends before.")
 @click.option("--seed", type=int, help="Fixes the random order of the executions, and the seeds of blocks.")
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     good: str, bad: str, *, jobs: tuple[str, ...], unit: str, metric: str, improvement: bool, delta: float | None, budget: str,
-    merged: bool, dry_run: bool, fresh: bool, seed: int | None, wait: bool, quiet: bool,
+    merged: bool, blames: bool, dry_run: bool, fresh: bool, seed: int | None, wait: bool, quiet: bool,
     output: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Find the commit after GOOD that made BAD (HEAD) slower.
@@ -78,7 +79,31 @@ def command(
             echo(found.span.commits[place])
     else:
         echo("\n".join(lines(repository, found)))
+    if blames:
+        _blame(repository, found, wait=wait, silent=quiet or as_json)
     click.get_current_context().exit(found.status)
+
+
+def _blame(repository: Repository, found: Bisection, *, wait: bool, silent: bool) -> None:
+    """Name the function in the only commit that is named; the result is kept, and printed unless ``silent``."""
+    named = found.outcome.decision.named if found.outcome else ()
+    if len(named) != 1 or found.target is None:
+        return
+    from perfvcs.jobs.config import load
+    from perfvcs.locate.blame import BlameRequest, Choice, blame
+    from perfvcs.locate.blames import asked, store
+    from perfvcs.measure.progress import shown
+    from perfvcs.reports.blame import lines
+    from perfvcs.rules import FILE
+
+    a, b, benchmark = asked(repository, [found.span.commits[named[0]]])
+    exact: Choice = "bytecodes" if found.target.metric == "bytecodes" else "auto"
+    request = BlameRequest(a, b, benchmark or found.target.job, exact, wait=wait)
+    with shown(quiet=silent, doing="blaming") as progress:
+        said = blame(repository, load(repository.project.root / FILE), request, progress)
+    store(repository, said)
+    if not silent:
+        echo("\n".join(lines(said)))
 
 
 def _write(repository: Repository, found: Bisection, output: str | None) -> None:

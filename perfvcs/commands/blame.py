@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from perfvcs.commands._output import echo
+
+if TYPE_CHECKING:
+    from perfvcs.locate.finding import Blame
 
 
 @click.command()
@@ -59,10 +64,19 @@ def command(
             found = blame(repository, configuration(repository.project.root / FILE), request, progress)
         store(repository, found)
     if output:
-        from pathlib import Path
-
-        from perfvcs import wholefile
-        from perfvcs.reports.blamepage import page
-
-        wholefile.write(Path(output), page(found).encode("utf-8", "replace"))
+        _write(found, output)
     echo(json(found) if as_json else sarif(found) if as_sarif else "\n".join(lines(found, verbose=verbose)))
+
+
+def _write(found: Blame, output: str) -> None:
+    """Write the page."""
+    from pathlib import Path
+
+    from perfvcs import wholefile
+    from perfvcs.errors import UsageError
+    from perfvcs.reports.blamepage import page
+
+    try:
+        wholefile.write(Path(output), page(found).encode("utf-8", "replace"))
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror}: name another file with -o") from None

@@ -181,6 +181,23 @@ def test_check_names_the_newest_blame_of_its_pair(library, perf):
     assert "blamed for work: scaled (library.py:20-23), proved:" in perf("check", "HEAD~1", "HEAD", code=3).out
 
 
+def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, perf):
+    library.write("perf.toml", CONFIG.replace('["time"]', '["bytecode"]'))
+    first = library.commit("counted", **{"library.py": LIBRARY})
+    library.commit("nothing", **{"library.py": LIBRARY + "\n\nX = 1\n"})
+    culprit = library.commit("slower", **{"library.py": LIBRARY.replace(*SLOWER) + "\n\nX = 1\n"})
+    library.commit("more", **{"library.py": LIBRARY.replace(*SLOWER) + "\n\nX = 2\n"})
+    said = perf("bisect", first, "--blame").out
+    assert f"-> {culprit[:10]}" in said
+    assert "cause: scaled (library.py): each call costs more" in said
+
+
+def test_a_page_that_cannot_be_written_is_one_line(library, perf):
+    changed(library, SLOWER)
+    said = perf("blame", "--metric", "bytecodes", "-q", "--no-proof", "-o", "nowhere/page.html", code=2)
+    assert said.err == "perf: nowhere/page.html cannot be written: No such file or directory: name another file with -o\n"
+
+
 def test_sarif_points_to_the_lines(library, perf):
     changed(library, SLOWER)
     log = json.loads(perf("blame", "--metric", "bytecodes", "-q", "--sarif").out)
