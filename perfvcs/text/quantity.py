@@ -13,6 +13,7 @@ PREFIXED = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}  # of what is small
 EVENTS = ("op", "ops", "items")  # the same, of so many in some time
 COUNTS = ("", "1", "count")
 PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
+NANO, TENTH = 1e-9, 9.99e-11  # s; tenths of a nanosecond are easier to read than hundreds of picoseconds
 SMALL = 1e-3  # of a unit with a prefix: below, a smaller prefix is the better one
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UNIT = 24  # characters of a unit
@@ -34,7 +35,7 @@ class Scale:
 def scale(magnitude: float, unit: str) -> Scale:
     """The SI prefix that brings ``magnitude`` (in ``unit``) between 1 and 1,000; zero and what is not finite keep the unit.
 
-    Seconds stay seconds above 1, and nanoseconds below 1 ns; bytes stay bytes below. A unit that may carry a prefix already gets a power
+    Seconds stay seconds above 1, and nanoseconds down to .1 ns; bytes stay bytes below. A unit that may carry a prefix already gets a power
     of ten instead; but a small part of a millisecond or microsecond is a number of a smaller one.
     """
     magnitude = abs(magnitude)
@@ -43,7 +44,8 @@ def scale(magnitude: float, unit: str) -> Scale:
     if magnitude < SMALL and (seconds := PREFIXED.get(unit)):
         smaller = scale(magnitude * seconds, "s")
         return Scale(smaller.factor * seconds, smaller.unit)
-    return _scaled(max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3)), unit)
+    step = max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3))
+    return _scaled(-3 if TENTH <= magnitude < NANO and unit.partition("/")[0] == "s" else step, unit)
 
 
 @lru_cache(maxsize=1024)
@@ -52,7 +54,7 @@ def _scaled(step: int, unit: str) -> Scale:
     upper, per, _ = unit.partition("/")
     fraction = unit in COUNTS or unit.startswith(("B", "bit"))  # a part of a byte or of a count takes no prefix
     if upper == "s":
-        step = -3 if step == -4 else min(step, 0)
+        step = min(step, 0)
     elif fraction and step >= -1:
         step = max(step, 0)
     scaled = unit in COUNTS or upper in SCALED or (per and upper in EVENTS)

@@ -1112,8 +1112,8 @@ def test_a_change_and_its_interval_never_disagree() -> None:
 
 
 def test_small_coefficients_are_told_by_the_thousand() -> None:
-    assert sentence("linear", 2.5e-13, "s") == "+250 ps per 1,000 elements (linear)"
-    assert sentence("quadratic", -2.5e-16, "s") == "-250 ps per 1,000 x 1,000 elements (quadratic)"
+    assert sentence("linear", 2.5e-13, "s") == "+0.25 ns per 1,000 elements (linear)"
+    assert sentence("quadratic", -2.5e-16, "s") == "-0.25 ns per 1,000 x 1,000 elements (quadratic)"
     assert sentence("linear", 2.5e-12, "s") == "+2.5 ps per element (linear)"
 
 

@@ -83,7 +83,7 @@ def test_ranges_and_jobs_choose(stored: list[str], perf: Perf) -> None:
     [
         (["all.xlsx"], "a table is a file with the ending .csv, .jsonl, .parquet, .arrow"),
         (["all.csv", "--job", "nightl"], "there are no profiles of a job `nightl`; did you mean `nightly`?"),
-        (["all.csv", "--format", "perun"], "--table names its own file and format"),
+        (["all.csv", "--format", "perun"], "--table and --bundle name their own file and format"),
         (["all.csv", "main..main"], "holds no commits"),
         (["nowhere/all.csv"], "No such file or directory"),
         (["there.csv"], "there.csv is there already: --force overwrites it"),

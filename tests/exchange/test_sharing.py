@@ -634,7 +634,7 @@ def test_a_remote_with_other_names_of_objects_is_refused(ada: Clone, tmp_path: P
     assert "names its objects by SHA-256" in ada.perf("push", str(tmp_path / "sha256"), code=1).err
 
 
-@pytest.mark.unless("root writes everywhere" if os.geteuid() == 0 else "")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_a_remote_that_may_not_be_written_names_the_way_out(ada: Clone, forge: Path) -> None:
     ada.measure(1)
     for path in (forge, forge / "objects", forge / "refs"):

@@ -3,7 +3,7 @@
 var perf = globalThis.perf || {};
 perf.number = (() => {
   const SCALED = new Set(["s", "B", "bit", "Hz", "J", "W", "V", "A"]);
-  const PREFIXED = {ms: 1e-3, us: 1e-6, "µs": 1e-6, ns: 1e-9}, SMALL = 1e-3;
+  const PREFIXED = {ms: 1e-3, us: 1e-6, "µs": 1e-6, ns: 1e-9}, SMALL = 1e-3, NANO = 1e-9, TENTH = 9.99e-11;
   const EVENTS = new Set(["op", "ops", "items"]);
   const COUNTS = new Set(["", "1", "count"]);
   const PREFIXES = ["p", "n", "u", "m", "", "k", "M", "G", "T", "P"];
@@ -19,7 +19,7 @@ perf.number = (() => {
     }
     let step = Math.max(-100, Math.floor((Math.log10(magnitude) + 4e-10) / 3));
     const [upper, per] = unit.split("/", 2), fraction = COUNTS.has(unit) || /^(B|bit)/.test(unit);
-    if (upper === "s") step = step === -4 ? -3 : Math.min(step, 0);
+    if (upper === "s") step = magnitude >= TENTH && magnitude < NANO ? -3 : Math.min(step, 0);
     else if (fraction && magnitude >= 1e-3) step = Math.max(step, 0);
     const scaled = COUNTS.has(unit) || SCALED.has(upper) || (per !== undefined && EVENTS.has(upper));
     if ((fraction && step < 0) || !scaled) {
