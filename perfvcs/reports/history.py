@@ -132,7 +132,7 @@ def _ending(overview: Overview, hidden: int) -> Iterator[str]:
         yield from _note(f"too short, fewer than {SHORTEST} measured commits: {named}{more}")
         if overview.commits > 1:
             first, last = (commit[:10] for commit in overview.ends)
-            yield f"Next: perf check {first}..{last} judges each of them against the one before"
+            yield f"Next: perf check {first}..{last} compares each with the one before."
     if overview.unusable:
         yield from _note(f"left out: {counted(overview.unusable, 'value')} with a zero, negative or infinite measurement")
     if overview.aside:
