@@ -334,6 +334,7 @@ def test_make_alone_lists_what_the_readme_names() -> None:
         "demo-curves",
         "test",
         "coverage",
+        "site",
         "docs",
         "lint",
         "fresh",
