@@ -12,11 +12,12 @@ from recorders import CORPUS, OTHERS, Recorder
 
 from perfvcs import launcher
 from perfvcs.collector import CollectError
+from perfvcs.collectors._shared import extension
 from perfvcs.collectors.complexity import Complexity, python
 from perfvcs.collectors.complexity.calls import Function
 from perfvcs.collectors.complexity.calls.recording import read
 from perfvcs.collectors.complexity.calls.sampling import one_sample
-from perfvcs.collectors.complexity.python import extension, notes, place
+from perfvcs.collectors.complexity.python import notes, place
 from perfvcs.errors import UsageError
 
 recorder, compiled = recorders.recorder, recorders.compiled
