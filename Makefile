@@ -13,7 +13,7 @@
 SHELL = /bin/sh
 PYTHON =
 ARGS =
-WORKERS = 2
+WORKERS = 3
 IN_TEST = .venv-test/bin/python -m
 NOT = --extend-exclude demo/sqlparse,demo/skiplist
 COVERED = $(IN_PROCESS) COVERAGE_RCFILE="$(SETTINGS)" COVERAGE_PROCESS_START="$(SETTINGS)" COVERAGE_FILE="$(CURDIR)/.coverage"
