@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Runsequence(View[list[DrawnSample]]):
     """``points``: at most so many rows of a sample are drawn; ``window``: measurements under the running median."""
 
-    points: Count = 3000
+    points: Count = 2500
     window: Count = 9
 
     def cut(self, subject: Subject) -> list[DrawnSample]:

@@ -148,7 +148,7 @@ def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:
 
 def _rust(root: Path) -> Iterator[Proposal]:
     text = _text(root / "Cargo.toml")
-    if not text:
+    if not re.search(r"^\s*\[(package|workspace)\b", text, re.MULTILINE):  # any bytes may have that name
         return
     if list((root / "benches").glob("*.rs")) or "[[bench]]" in text:
         yield Proposal("a Rust project with benches", "cargo bench", "bench", ("cargo bench --no-run",))

@@ -31,7 +31,7 @@ BLOCK = re.compile(
     r"(?P<skip><!-- (?:not replayed|as in): [^>]+-->\s*\n)?(?:<!-- recorded: (?P<always>[^\n]+) -->\n)?```console\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-SECONDS = 900  # for one document, on a machine that others use too
+SECONDS = 300  # for one document
 RECORDED = ROOT / "docs" / "recorded"
 DRAWN = ROOT / "docs" / "images" / "recorded"  # what commands of these pages drew when they were recorded
 ALL = os.environ.get("PERFVCS_DOCUMENTS") == "run"  # by `make docs`: those with a recording too, which is written anew

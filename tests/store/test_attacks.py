@@ -385,7 +385,7 @@ def test_links_to_files_that_cannot_be_read_are_one_line_at_most(project: Projec
     project.commit()
     perf("collect", "--", "true")
     (project.root / name).symlink_to(target)
-    for command in ("status", "log", "check", "history", "plan", "init --no-try"):
+    for command in ("status", "log", "check", "history", "plan", "init"):
         said = perf(*command.split(), code=None)
         assert said.err.count("\n") <= 1, said
 
