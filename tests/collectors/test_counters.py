@@ -555,7 +555,7 @@ def test_long_runs_keep_fewer_samples_from_beginning_to_end(run: Callable[..., R
     found = Counters(interval=0.01).collect(run("import time; time.sleep(0.9)"))
     numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"][1:]
     assert 4 <= len(numbers) <= 8 and numbers == sorted(numbers)
-    assert numbers[0] < 30 and numbers[-1] > 45
+    assert numbers[0] <= numbers[-1] / 2 and numbers[-1] > 45  # a share of the run, which is as long as the machine makes it
     assert len(samples(found, "machine_busy", MACHINE)) == len(numbers)
 
 
