@@ -11,8 +11,9 @@ from perfvcs.exchange.mirror import REFERENCE, Mirror
 from perfvcs.exchange.removals import Removals
 from perfvcs.git.bare import GitFailed
 from perfvcs.git.remote import Remote, RemoteFailed
-from perfvcs.store import Contended, Store
+from perfvcs.store import Store
 from perfvcs.store.document import Damaged
+from perfvcs.store.locks import Contended
 from perfvcs.store.removal import place_of
 from perfvcs.text.words import counted
 

@@ -3,59 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import os
 import random
 import re
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.descriptors import plain
-from perfvcs.errors import NO_SPACE, PerfError, UsageError, disk_is_full
+from perfvcs.errors import UsageError
 from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.identity import identity
 from perfvcs.git.stream import BRANCH, Import, blob_id
 from perfvcs.lock import alone_in
 from perfvcs.profile import MAX_BYTES, Profile
-from perfvcs.store import layout, removal
+from perfvcs.store import layout, locks, removal
 from perfvcs.store.changes import counted, united
 from perfvcs.store.document import PROFILE_PATH, Damaged, damaged, path_of, verified, whole
+from perfvcs.store.failures import explain, says, unwritable
 from perfvcs.store.removal import Removal
+
+if TYPE_CHECKING:
+    from perfvcs.store.examination import Problem
 
 FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 MAX_PATH = 4096
-BATCH = 5000  # documents that fsck reads through one git process
-PATIENCE = 120.0  # seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
-OUR_LOCKS = "perfvcs-write.lock", "perfvcs-gc.lock"
-STALE_LOCK = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
-STALE_FILE = 3600.0  # seconds after which a half-written pack no longer has a writer
-CROWDED_OBJECTS, CROWDED_PACKS = 6700, 50  # from here gc is worth its time, as in git itself
-UNWRITTEN = "(failed|unable|cannot|could not|couldn't) (to )?(write|create|update|append|close)"
-LOCKED = r"\.lock': File exists"  # in what git says
-CAUSES = (  # what git says -> what it was
-    ("No space left on device|Out of diskspace", errno.ENOSPC),
-    ("Disk quota exceeded", errno.EDQUOT),
-    (f"File too large|died of signal {signal.SIGXFSZ:d}", errno.EFBIG),
-    ("Read-only file system", errno.EROFS),
-    ("permission denied|insufficient permission", errno.EACCES),
-)
-
-
-class Unwritable(PerfError):
-    """The store cannot be written: read-only, or the disk is full. What was there is kept."""
-
-
-class Contended(PerfError):
-    """Others kept changing the store."""
-
-    exit_code = 11
 
 
 class BlobChange(NamedTuple):
@@ -64,16 +39,6 @@ class BlobChange(NamedTuple):
     path: str
     old: str | None
     new: str | None
-
-
-class Problem(NamedTuple):
-    """Something that fsck found; ``path`` is empty when it concerns the store as a whole."""
-
-    path: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}" if self.path else self.reason
 
 
 _Changes = Callable[[str, Import], dict[str, str | None]]  # what a commit of the store becomes, by paths: a blob, None for none
@@ -107,20 +72,20 @@ class Store:
                     made._initialise()
                     made.path.rename(path)
         except OSError as error:
-            raise _unwritable(path, error) from None
+            raise unwritable(path, error) from None
         return store
 
     def _initialise(self) -> None:
         try:
             self._git.run("-c", "init.defaultBranch=main", "init", "--quiet", "--bare", "--template=", str(self.path.absolute()))
             layout.write_config(self.path)
-            for name in OUR_LOCKS:
+            for name in locks.OURS:
                 (self.path / name).touch()
             with contextlib.closing(Import(self._git)) as stream:
                 stream.commit(None, self.who, int(time.time()), "Create the store", {"format": stream.blob(FORMAT)})
                 stream.finish()
         except GitFailed as error:
-            self._explain(error)
+            explain(self.path, error)
 
     @property
     def who(self) -> str:
@@ -149,7 +114,8 @@ class Store:
             raise Damaged(f"{self.path} has a damaged `format` file: restore the store from a backup")
         return commit
 
-    def _tip(self) -> str:
+    def tip(self) -> str:
+        """The store's newest commit; raises UsageError where there is no store, Damaged."""
         tip = self.head()
         if tip is None:
             raise UsageError(f"there is no store at {self.path}: run `perf init`")
@@ -172,10 +138,10 @@ class Store:
         first = next(waiting, None)
         if first is None:
             return []
-        self._tip()
+        self.tip()
         paths: list[str] = []
         changes: dict[str, str | None] = {}
-        with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
+        with locks.shared(self.path), self._writing() as stream:
             for old, profile in chain([first], waiting):
                 document = profile.encode()
                 paths.append(path_of(profile, document))
@@ -194,11 +160,11 @@ class Store:
         unwanted: dict[str, str | None] = {path: None for path in paths if path != "format" and _possible(path)}
         if not unwanted:
             return []
-        tip = self._tip()
+        tip = self.tip()
         named = [path for path in unwanted if PROFILE_PATH.fullmatch(path)]
         stored = zip(named, self._git.objects((f"{tip}:{path}" for path in named), MAX_BYTES), strict=True)
         gone = {path for path, document in stored if whole(path, document)}
-        with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
+        with locks.shared(self.path), self._writing() as stream:
             return self._publish(
                 stream, message, lambda tip, stream: counted(self._git, stream, tip, unwanted, gone, self.who, message)
             )
@@ -209,25 +175,25 @@ class Store:
         All of them were checked before. What was removed here, or is by the later ones of the ``removals``, does not come back.
         Returns the paths that changed: profiles that came or went.
         """
-        self._tip()
-        with self._lock("gc", fcntl.LOCK_SH), self._writing() as stream:
+        self.tip()
+        with locks.shared(self.path), self._writing() as stream:
             coming = {path: stream.blob(document) for path, document in documents}
             return self._publish(stream, message, lambda tip, stream: united(self._git, stream, tip, coming, removals))
 
     def removals(self, *, at: str | None = None) -> Iterator[tuple[str, Removal | str]]:
         """All removals by their places in the store; of one that is not whole the reason."""
-        tip = at or self._tip()
+        tip = at or self.tip()
         places = {path: blob for _, blob, path in self._git.listing(tip, f"{removal.FOLDER}/")}
         for place, document in zip(places, self._git.objects(places.values(), removal.MOST_BYTES), strict=True):
             yield place, document.reason if isinstance(document, Fault) else removal.at(place, document)
 
     def _publish(self, stream: Import, message: str, changes: _Changes) -> list[str]:
         """Commit changes on top of the newest state, again where someone else was faster; returns the profiles that did change."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + locks.PATIENCE
         done = self._attempt(stream, message, changes)
         while done is None:
             if time.monotonic() > deadline:
-                raise Contended(f"others keep {self.path} locked: try again when they are done")
+                raise locks.contended(self.path)
             time.sleep(random.uniform(0.005, 0.05))
             with self._writing() as another:  # the blobs of the first attempt are in the store
                 done = self._attempt(another, message, changes)
@@ -235,27 +201,19 @@ class Store:
 
     def _attempt(self, stream: Import, message: str, changes: _Changes) -> list[str] | None:
         """What did change; None when someone moved the branch meanwhile, or holds it locked."""
-        with self._lock("write", fcntl.LOCK_EX):
-            tip = self._tip()
+        with locks.committing(self.path):
+            tip = self.tip()
             needed = changes(tip, stream)
             if needed:
                 stream.commit(tip, self.who, int(time.time()), message, needed)
             try:
                 stream.finish()
             except GitFailed as error:
-                if not _says(error, rf"not updating refs/heads/main|but expected|{LOCKED}"):
+                if not says(error, rf"not updating refs/heads/main|but expected|{locks.FOUND}"):
                     raise
-                self._break_stale_locks()
+                locks.break_stale(self.path)
                 return None
         return [path for path in needed if not _reserved(path)]
-
-    def _break_stale_locks(self) -> None:
-        """Remove the locks of git's killed processes: of the branch, of packed references, of the commit graph, or of whatever comes."""
-        for lock in self.path.rglob("*.lock"):
-            if lock.name not in OUR_LOCKS:
-                with contextlib.suppress(FileNotFoundError):
-                    if time.time() - lock.lstat().st_mtime > STALE_LOCK:
-                        lock.unlink()
 
     def read(self, path: str, *, at: str | None = None) -> Profile:
         """One profile of the newest state, or of the store's commit ``at``; raises Damaged, and UsageError where there is none."""
@@ -282,7 +240,7 @@ class Store:
         """
         wanted = list(paths)
         if wanted:
-            tip = at or self._tip()
+            tip = at or self.tip()
             for path, document in zip(wanted, self._git.objects((f"{tip}:{path}" for path in wanted), MAX_BYTES), strict=True):
                 # read() knows whether nothing is there, or something that cannot be read
                 yield path, self.read(path, at=tip) if isinstance(document, Fault) else verified(path, document)
@@ -305,7 +263,7 @@ class Store:
                     BlobChange(path, None, blob) for _, blob, path in self._git.listing(tip, *within) if not _reserved(path)
                 )
             except GitFailed as error:
-                self._explain(error)
+                explain(self.path, error)
 
     def changes(self, old: str | None, new: str) -> Iterator[BlobChange]:
         """What differs between two commits of the store, without reading it; all that is in ``new`` when ``old`` is None.
@@ -320,88 +278,26 @@ class Store:
                 if not _reserved(path):
                     yield BlobChange(path, *(None if set(blob) == {"0"} else blob for blob in (before, after)))
         except GitFailed as error:
-            self._explain(error)
+            explain(self.path, error)
 
     def fsck(self) -> list[Problem]:
         """All that is wrong: git's own check of its objects, then every profile against its format and its place."""
-        try:
-            tip = self._tip()
-        except Damaged as error:
-            return [Problem("", str(error))]
-        problems = [Problem("", f"git fsck: {line}") for line in self._fsck_objects(tip).splitlines() if line.strip()]
-        entries = self.entries()
-        try:
-            while batch := list(islice(entries, BATCH)):
-                for path, document in self.documents({entry.path: entry.new for entry in batch if entry.new}):
-                    try:
-                        verified(path, document)
-                    except Damaged as error:
-                        problems.append(Problem(path, error.reason))
-            problems += [Problem(place, found) for place, found in self.removals() if isinstance(found, str)]
-        except Damaged as error:
-            problems.append(Problem("", str(error)))
-        return problems
+        from perfvcs.store.examination import problems
 
-    def _fsck_objects(self, tip: str) -> str:
-        """What git says is wrong with the objects up to ``tip``, while nobody packs them.
-
-        It would take one that moves for one that is missing, and of the branch itself one that has come since it began.
-        """
-        with contextlib.ExitStack() as stack:
-            with contextlib.suppress(Unwritable):  # nobody packs a store that is read-only
-                stack.enter_context(self._lock("gc", fcntl.LOCK_SH))
-            try:
-                self._git.run("fsck", "--full", "--strict", "--no-dangling", "--no-progress", tip)
-            except GitFailed as error:
-                return str(error)
-        return ""
+        return problems(self, self._git)
 
     def gc(self, *, only_when_crowded: bool = False) -> bool:
         """Pack the store and drop what killed writers left behind more than two weeks ago; returns whether it was done.
 
         Writers that run are waited for, and wait; readers go on. Removed profiles stay in the history.
         """
-        self._tip()
-        if only_when_crowded and not self._crowded():
+        from perfvcs.store import upkeep
+
+        self.tip()
+        if only_when_crowded and not upkeep.crowded(self.path):
             return False
-        with self._lock("gc", fcntl.LOCK_EX):
-            self._sweep()
-            deadline = time.monotonic() + PATIENCE
-            while not self._pack():
-                if time.monotonic() > deadline:
-                    raise Contended(f"others keep {self.path} locked: try again when they are done")
-                time.sleep(0.1)
+        upkeep.pack(self.path, self._git)
         return True
-
-    def _pack(self) -> bool:
-        """Whether git could; not where it found a lock that is in use, or that a killed one has left just now."""
-        with contextlib.suppress(FileNotFoundError):
-            (self.path / "gc.pid.lock").unlink()  # git holds it for an instant, and we are the only ones who pack
-        self._break_stale_locks()
-        try:
-            self._git.run("gc", "--quiet", "--force", "--prune=2.weeks.ago")
-        except GitFailed as error:
-            if not _says(error, LOCKED):
-                self._explain(error)
-            return False
-        return True
-
-    def _crowded(self) -> bool:
-        packs = sum(1 for _ in (self.path / "objects/pack").glob("*.pack"))
-        loose = 256 * sum(1 for _ in (self.path / "objects/17").glob("*"))  # ids are uniform: one folder stands for all
-        return packs > CROWDED_PACKS or loose > CROWDED_OBJECTS
-
-    def _sweep(self) -> None:
-        """Remove what git's killed processes leave: half-written packs and objects, crash reports, half a store beside this one."""
-        for left in self.path.parent.glob(f"{self.path.name}.new-*"):
-            with contextlib.suppress(OSError):
-                if time.time() - left.stat().st_mtime > STALE_FILE:
-                    shutil.rmtree(left)
-        for pattern in ("objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_*", "fast_import_crash_*"):
-            for left in self.path.glob(pattern):
-                with contextlib.suppress(OSError):
-                    if time.time() - left.stat().st_mtime > STALE_FILE:
-                        left.unlink()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Import]:
@@ -410,29 +306,7 @@ class Store:
             with contextlib.closing(Import(self._git)) as stream:
                 yield stream
         except GitFailed as error:
-            self._explain(error)
-
-    @contextlib.contextmanager
-    def _lock(self, name: str, mode: int) -> Iterator[None]:
-        """``gc``: shared by writers, taken alone by gc. ``write``: one commits at a time. Both end with the process."""
-        try:
-            file = open(self.path / f"perfvcs-{name}.lock", "ab", opener=plain)  # noqa: SIM115 - closed below
-        except OSError as error:
-            raise _unwritable(self.path, error) from None
-        with file:
-            with contextlib.suppress(
-                OSError
-            ):  # some network file systems have no locks; the branch's own compare-and-swap remains
-                fcntl.flock(file, mode)
-            yield
-
-    def _explain(self, error: GitFailed) -> NoReturn:
-        for pattern, code in CAUSES:
-            if _says(error, pattern):
-                raise _unwritable(self.path, OSError(code, os.strerror(code))) from None
-        if _says(error, UNWRITTEN) and disk_is_full(self.path.parent):
-            raise _unwritable(self.path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from None
-        raise Damaged(f"git cannot work on {self.path} ({error.reason}): run `perf fsck`") from None
+            explain(self.path, error)
 
 
 def _reserved(path: str) -> bool:
@@ -443,14 +317,3 @@ def _reserved(path: str) -> bool:
 def _possible(path: str) -> bool:
     """Whether git takes this as a path in a tree; any other is not in ours."""
     return not {"", ".", ".."} & set(path.split("/")) and "\0" not in path and len(path) <= MAX_PATH
-
-
-def _says(error: GitFailed, pattern: str) -> bool:
-    """Whether git said this; its newer versions begin messages with small letters."""
-    return re.search(pattern, str(error), re.IGNORECASE) is not None
-
-
-def _unwritable(path: Path, error: OSError) -> Unwritable:
-    full = error.errno in NO_SPACE
-    cure = "free some space" if full else "make it writable for you"
-    return Unwritable(f"cannot write {path} ({error.strerror or error}): {cure} and repeat; what was stored is kept")

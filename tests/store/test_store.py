@@ -26,8 +26,10 @@ from perfvcs.git.bare import Fault
 from perfvcs.git.command import GitEnded, GitMissing
 from perfvcs.git.stream import blob_id
 from perfvcs.profile import Job, Malformed, Profile
-from perfvcs.store import Contended, Store, Unwritable
+from perfvcs.store import Store, locks, upkeep
 from perfvcs.store.document import PROFILE_PATH, Damaged, fold, path_of
+from perfvcs.store.failures import Unwritable
+from perfvcs.store.locks import Contended
 
 COMMIT = sample_profile().commit
 
@@ -412,7 +414,7 @@ def test_a_lock_that_a_killed_git_left_keeps_nobody_from_packing(
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
     os.utime(lock, (time.time() - 60, time.time() - 60))
-    monkeypatch.setattr(store_module, "PATIENCE", 0.0)
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
     assert store.gc()
     assert not lock.exists()
 
@@ -420,7 +422,7 @@ def test_a_lock_that_a_killed_git_left_keeps_nobody_from_packing(
 def test_a_lock_that_stays_ends_in_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     (store.path / "refs/heads").mkdir(parents=True, exist_ok=True)
     (store.path / "refs/heads/main.lock").touch()
-    monkeypatch.setattr(store_module, "PATIENCE", 0.0)
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
     with pytest.raises(Contended, match="try again"):
         store.add([sample_profile()], "One")
     (store.path / "refs/heads/main.lock").unlink()
@@ -518,7 +520,7 @@ def test_gc_knows_when_it_is_crowded(store: Store, monkeypatch: pytest.MonkeyPat
     for start in (0, 200):
         store.add(many(150, start=start), "A pack each")
     assert not store.gc(only_when_crowded=True)
-    monkeypatch.setattr(store_module, "CROWDED_PACKS", 1)
+    monkeypatch.setattr(upkeep, "CROWDED_PACKS", 1)
     assert store.gc(only_when_crowded=True)
     assert not store.gc(only_when_crowded=True)
 
