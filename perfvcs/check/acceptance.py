@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ID = 7  # hex digits
 SERIES = 12  # hex digits of a series key in the file
+COMMIT = re.compile("[0-9a-f]{4,64}")  # an id, or how it begins
 DELTA = 0.01  # of a change that has none
 
 Kind = TypeVar("Kind", bound="Acceptable")
@@ -157,8 +159,8 @@ def is_open(change: Change) -> bool:
 
 
 def is_committed(report: Report) -> bool:
-    """Whether both sides are commits; uncommitted changes have no name that could be written down."""
-    return not report.baseline.endswith("+") and not report.target.endswith("+")
+    """Whether both sides are commits; neither uncommitted changes nor files have a name that could be written down."""
+    return all(COMMIT.fullmatch(name) for name in (report.baseline, report.target))
 
 
 def accept(changes: Iterable[Kind], acceptances: Iterable[Acceptance], *, way: Way, today: date) -> list[Kind]:

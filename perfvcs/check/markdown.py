@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from perfvcs.check.acceptance import identity, is_open
+from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.brief import brief
 from perfvcs.check.text import benchmark, contested, measure, remarks, revision, settlement, step, summary, untouched
 from perfvcs.text.characters import shorten
@@ -74,7 +74,7 @@ def _complete(report: Report) -> Iterator[str]:
 
 def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
     remark = escape("; ".join(remarks(change, several)).replace("->", "→"))
-    if is_open(change):
+    if is_open(change) and is_committed(report):
         remark = f"{remark} `{identity(report, change)}`".lstrip()
     cells = (
         "accepted" if change.accepted is not None else _word(change.word),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from perfvcs.reports.check import Check, Form
     from perfvcs.reports.neighbours import Neighbours
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Bisecting)
-@click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B]", shell_complete=revisions)
+@click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B | FILE FILE]", shell_complete=revisions)
 @click.option("--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns.")
 @click.option("--gate", is_flag=True, help="Fail only if the whole interval lies beyond delta.")
 @click.option("--audit", is_flag=True, help="Measure TARGET against itself and report how often that raises a false alarm.")
@@ -56,16 +58,22 @@ def command(
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
-    A..B compares every measured commit from A to B with the one before it.
+    A..B compares every measured commit from A to B with the one before it. Two files are compared without a repository, in any
+    format that `perf import` reads.
 
     Exits with 3 on a degradation that was not accepted, and with 4 if there is nothing to compare (with --gate: if nothing was
     settled). Naming a revision twice runs an A/A check of the set-up.
     """
+    share, bound = (None if value is None else value / 100 for value in (delta, within))
+    form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"
+    if files := _files(revisions):
+        others = (measure, audit, select, new, *asked.values())
+        _check_files(files, form, gate=gate, strict=strict or bisect_codes, verbose=verbose, other=any(others),
+                     method=method, delta=share, within=bound)  # fmt: skip
+        return
     from perfvcs.reports.check import judge
     from perfvcs.repository import Repository
 
-    share, bound = (None if value is None else value / 100 for value in (delta, within))
-    form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"
     span = next((revision for revision in revisions if ".." in revision), None)
     if len(revisions) > (2 if span is None else 1):
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
@@ -94,6 +102,31 @@ def command(
     if new:
         judged.was_shown(repository)
     click.get_current_context().exit(judged.status(gate=gate, strict=strict or bisect_codes))
+
+
+def _files(names: tuple[str, ...]) -> list[Path]:
+    """The files that are named; what finds them is imported only where there are some."""
+    if not any(map(os.path.isfile, names)):
+        return []
+    from perfvcs.reports.files import named_files
+
+    return named_files(names)
+
+
+def _check_files(
+    files: list[Path], form: Form, *, gate: bool, strict: bool, verbose: bool, other: bool, method: str, delta: float | None,
+    within: float | None,
+) -> None:  # fmt: skip
+    """Compare two files; options that measure or remember do not go with them."""
+    from perfvcs.reports.files import check
+
+    if other:
+        raise click.UsageError(
+            "two files are compared as they are: leave out what measures (--measure, --audit, -n, ...) and --new"
+        )
+    judged = check(files, method=method, delta=delta, within=within)
+    echo(judged.render(form, verbose=verbose))
+    click.get_current_context().exit(judged.status(gate=gate, strict=strict))
 
 
 def _measured(

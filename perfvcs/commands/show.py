@@ -22,7 +22,7 @@ NARROWEST, WIDEST = 40, 400  # columns
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK]", shell_complete=benchmarks)
+@click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK | FILE [FILE]]", shell_complete=benchmarks)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="File to write: .html, .png, .svg, .json, .txt; a table as .md, .csv, .tex.")  # fmt: skip
 @click.option("--view", metavar="NAME", help="Draw only this view.")
@@ -35,26 +35,24 @@ def command(
     names: tuple[str, ...], output: Path | None, view: str | None, settings: tuple[str, ...], *, as_text: bool, delta: float | None,
     no_open: bool,
 ) -> None:  # fmt: skip
-    """Draw a revision (HEAD), two revisions side by side, or the history of a benchmark.
+    """Draw a revision (HEAD), two revisions side by side, the history of a benchmark, or one or two files of profiles.
 
-    The page is one HTML file that works without a network, in .perf/pages unless -o names another file.
-    Pictures (.png, .svg) need Chromium.
+    The page is one HTML file that works without a network, in .perf/pages unless -o names another file (of files: in
+    the cache folder). Pictures (.png, .svg) need Chromium.
     """
     from perfvcs.exchange.delivery import into_file
     from perfvcs.page.export import PAGE, TEXT, ending, export
-    from perfvcs.reports.show import subject_of
-    from perfvcs.repository import Repository
+    from perfvcs.reports.show import page_of
 
     kind = TEXT if as_text and output is None else PAGE if output is None else ending(output)
     if as_text and kind != TEXT:
         raise click.UsageError(f"--text writes {TEXT} files: leave it out, or name one with -o")
     options = _options(settings)
-    repository = Repository.find()
-    subject = subject_of(repository, names, delta=None if delta is None else delta / 100)
+    subject, place = page_of(names, delta=None if delta is None else delta / 100)
     if as_text and output is None:
         _tell(subject, view, options)
         return
-    path = repository.page(names) if output is None else output.absolute()
+    path = place() if output is None else output.absolute()
     into_file(path, export(subject, kind, view, options), force=True)
     echo(f"wrote {path}", err=path.exists() and not path.is_file())  # a pipe holds the page and nothing else
     if kind == PAGE and not no_open and sys.stdout.isatty():

@@ -15,7 +15,7 @@ from perfvcs.text.quantity import difference, percent
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.repository import Repository, State
     from perfvcs.summary import Header
+
+    Profiles = Callable[[Sequence[Header]], Sequence[Profile]]
 
 MOST = 5  # changes whose causes are looked for
 FUNCTIONS = 2  # that are named
@@ -70,23 +72,20 @@ class FunctionChange(msgspec.Struct, frozen=True):
         return f"{name} {self.kind.verb} {moved} {self.kind.name}".rstrip() + f" ({share})"
 
 
-def causes(repository: Repository, baseline: State, target: State, report: Report) -> dict[Unit, list[str]]:
-    """The functions that changed inside the jobs whose changes matter most, in words, for the job as a whole, else its first change."""
+def causes(before: Sequence[Header], after: Sequence[Header], read: Profiles, report: Report) -> dict[Unit, list[str]]:
+    """The functions that changed inside the jobs whose changes matter most, in words, for the job as a whole, else its first change.
+
+    ``before`` and ``after`` are the profiles of both sides, which ``read`` opens.
+    """
     first: dict[str, Unit] = {}
     for entry in sorted(entries(report)[:MOST], key=lambda entry: not is_whole(*entry.unit)):
         first.setdefault(entry.first.job, entry.unit)
-    before, after = (
-        [header for header in repository.index.headers([state.filed]) if header.dirty == state.dirty]
-        for state in (baseline, target)
-    )
     found: dict[Unit, list[str]] = {}
     for job, unit in first.items():
         changes = [
             change
             for kind in KINDS
-            for change in functions(
-                repository.profiles(_having(before, job, kind)), repository.profiles(_having(after, job, kind)), kind
-            )
+            for change in functions(read(_having(before, job, kind)), read(_having(after, job, kind)), kind)
             if change.function != unit[1]
         ]
         if changes:

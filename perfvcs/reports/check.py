@@ -23,7 +23,7 @@ from perfvcs.repository import Repository, State
 from perfvcs.rules import FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from perfvcs.check.importance import Unit
     from perfvcs.measure.campaign import CampaignOutcome
@@ -33,6 +33,16 @@ if TYPE_CHECKING:
 DEGRADED, OPEN = 3, 4
 
 Form = Literal["text", "json", "markdown", "line"]
+
+
+@dataclass(frozen=True)
+class Background:
+    """What a report says beyond its verdicts: causes by unit, files that differ, the function that was blamed, the next step."""
+
+    causes: Mapping[Unit, list[str]]
+    files: Sequence[str] = ()
+    blamed: str = ""
+    following: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,46 +59,14 @@ class Check:
         """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4 where nothing was comparable, where
         nothing is settled (``gate``), or not everything (``strict``).
         """
-        if any(is_open(change) and (change.gate or not gate) for change in self.report.changes):
-            return DEGRADED
-        if self.outcome:
+        status = exit_status(self.report, gate=gate, strict=strict)
+        if self.outcome and status != DEGRADED:
             self.outcome.raise_failures()
-        compared = [change for change in self.report.comparisons if change.word != "not comparable"]
-        settled = [change.settled for change in compared]
-        if not compared and self.report.untouched:
-            return 0
-        return OPEN if not compared or (gate and not any(settled)) or (strict and not all(settled)) else 0
+        return status
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
         """The report in a form."""
-        from perfvcs.check.text import settlement, summary, text
-
-        if form == "line":
-            return f"{summary(self.report)}; {settlement(self.report.comparisons)}"
-        from perfvcs.reports.causes import changed_files
-
-        causes, files, following = self._background()
-        from perfvcs.reports.blame import known
-
-        blamed = known(self.repository, self.baseline.commit, self.target.commit)
-        after = list(filter(None, [changed_files(files), blamed, following]))
-        if form == "text" and verbose:
-            from perfvcs.check.screen import lead
-
-            return "\n".join([*lead(self.report), text(self.report, following=after)])
-        if form == "json":
-            from perfvcs.check.document import encode
-
-            return encode(
-                self.report, causes={": ".join(unit): said for unit, said in causes.items()}, files=files, next=following
-            )
-        if form == "markdown":
-            from perfvcs.check.markdown import markdown
-
-            return markdown(self.report, causes=causes, following=after, verbose=verbose)
-        from perfvcs.check.screen import screen
-
-        return screen(self.report, causes=causes, following=after)
+        return rendered(self.report, form, self._background, verbose=verbose)
 
     @property
     def _pairs(self) -> int:
@@ -96,15 +74,24 @@ class Check:
         measured = self.outcome.profiles if self.outcome else ()
         return max((profile.design.executions for profile in measured), default=0)
 
-    def _background(self) -> tuple[dict[Unit, list[str]], list[str], str]:
+    def _background(self) -> Background:
         """What is known of the causes, and the files that differ, where something moved; and the next step."""
+        from perfvcs.reports.blame import known
         from perfvcs.reports.causes import causes, files
         from perfvcs.reports.following import following
 
-        about = self.repository, self.baseline, self.target
-        moved = any(change.word in MOVED and change.accepted is None for change in self.report.changes)
-        known, names = (causes(*about, self.report), files(*about)) if moved else ({}, [])
-        return known, names, following(*about, self.report, self._pairs)
+        repository, pair = self.repository, (self.baseline, self.target)
+        inside: dict[Unit, list[str]] = {}
+        names: list[str] = []
+        if any(change.word in MOVED and change.accepted is None for change in self.report.changes):
+            before, after = (
+                [header for header in repository.index.headers([state.filed]) if header.dirty == state.dirty] for state in pair
+            )
+            inside, names = causes(before, after, repository.profiles, self.report), files(repository, *pair)
+        return Background(
+            inside, names, known(repository, self.baseline.commit, self.target.commit),
+            following(repository, *pair, self.report, self._pairs),
+        )  # fmt: skip
 
     @property
     def checks(self) -> list[Check]:
@@ -123,6 +110,45 @@ class Check:
     @property
     def _name(self) -> str:
         return hashlib.sha256(msgspec.json.encode(self.report)).hexdigest()
+
+
+def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> int:
+    """The exit status that a report means, as ``Check.status`` has it."""
+    if any(is_open(change) and (change.gate or not gate) for change in report.changes):
+        return DEGRADED
+    compared = [change for change in report.comparisons if change.word != "not comparable"]
+    settled = [change.settled for change in compared]
+    if not compared and report.untouched:
+        return 0
+    return OPEN if not compared or (gate and not any(settled)) or (strict and not all(settled)) else 0
+
+
+def rendered(report: Report, form: Form, background: Callable[[], Background], *, verbose: bool = False) -> str:
+    """A report in a form; the ``background`` is asked for unless the form is a line."""
+    from perfvcs.check.text import settlement, summary, text
+
+    if form == "line":
+        return f"{summary(report)}; {settlement(report.comparisons)}"
+    from perfvcs.reports.causes import changed_files
+
+    known = background()
+    after = list(filter(None, [changed_files(known.files), known.blamed, known.following]))
+    if form == "text" and verbose:
+        from perfvcs.check.screen import lead
+
+        return "\n".join([*lead(report), text(report, following=after)])
+    if form == "json":
+        from perfvcs.check.document import encode
+
+        said = {": ".join(unit): lines for unit, lines in known.causes.items()}
+        return encode(report, causes=said, files=known.files, next=known.following)
+    if form == "markdown":
+        from perfvcs.check.markdown import markdown
+
+        return markdown(report, causes=known.causes, following=after, verbose=verbose)
+    from perfvcs.check.screen import screen
+
+    return screen(report, causes=known.causes, following=after)
 
 
 def judge(

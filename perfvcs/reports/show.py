@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.errors import UsageError, nearest
+from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.series import gather
-from perfvcs.repository import State
+from perfvcs.repository import Repository, State
 from perfvcs.subject import Subject
 
-if TYPE_CHECKING:
-    from perfvcs.repository import Repository
+
+def page_of(names: Sequence[str], *, delta: float | None = None) -> tuple[Subject, Callable[[], Path]]:
+    """The subject that arguments name, files or what a repository has, and where its page is written unless a file is named.
+
+    What is measured here precedes a file of the same name. Raises UsageError.
+    """
+    if any(map(os.path.isfile, names)):
+        from perfvcs.reports import files
+
+        paths = [] if len(names) == 1 and _is_benchmark(names[0]) else files.named_files(names)
+        if paths:
+            return files.subject_of(paths, delta=delta), lambda: files.page(paths)
+    repository = Repository.find()
+    return subject_of(repository, names, delta=delta), lambda: repository.page(names)
+
+
+def _is_benchmark(name: str) -> bool:
+    """Whether it is the name of a benchmark here."""
+    try:
+        return bool(_benchmark(Repository.find(), name))
+    except PerfError:
+        return False
 
 
 def subject_of(repository: Repository, names: Sequence[str], *, delta: float | None = None) -> Subject:

@@ -1,0 +1,145 @@
+"""Two files of profiles compared, or drawn, without a repository: in any format that ``perf import`` reads."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from perfvcs.check import compare
+from perfvcs.check.settling import IMPORT
+from perfvcs.errors import NO_SPACE, PerfError, UsageError
+from perfvcs.formats import read, stem
+from perfvcs.git.project import NoRepository, Project, UnknownRevision
+from perfvcs.native.compiled import cache_folder
+from perfvcs.reports.causes import causes
+from perfvcs.reports.check import Background, exit_status, rendered
+from perfvcs.store.document import fold
+from perfvcs.subject import Subject
+from perfvcs.summary import Header
+from perfvcs.units import in_base_units
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Report
+    from perfvcs.profile import Profile
+    from perfvcs.reports.check import Form
+
+UNNAMED = "benchmark"  # the job of two tables that have nothing in their names in common
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """The report on two files."""
+
+    paths: tuple[Path, Path]
+    baseline: Profile
+    target: Profile
+    report: Report
+
+    def status(self, *, gate: bool = False, strict: bool = False) -> int:
+        """The exit status, as that of a check of two revisions."""
+        return exit_status(self.report, gate=gate, strict=strict)
+
+    def render(self, form: Form, *, verbose: bool = False) -> str:
+        """The report in a form."""
+        return rendered(self.report, form, self._background, verbose=verbose)
+
+    def _background(self) -> Background:
+        profiles = {"baseline": self.baseline, "target": self.target}
+        before, after = ([Header.of(profile, side)] for side, profile in profiles.items())
+        known = causes(before, after, lambda headers: [profiles[header.path] for header in headers], self.report)
+        return Background(known, following=self._following())
+
+    def _following(self) -> str:
+        """How to settle what another tool measured, else how to look at it; empty where nothing was compared."""
+        compared = [change for change in self.report.comparisons if change.word != "not comparable"]
+        if any(not change.settled and change.series in self.report.foreign for change in compared):
+            return IMPORT
+        return f"Next: perf show {shlex.join(map(str, self.paths))}" if compared else ""
+
+
+def named_files(names: Sequence[str]) -> list[Path]:
+    """The files that arguments name; none where they are revisions. A revision precedes a file of the same name.
+
+    Raises UsageError for a file beside a revision.
+    """
+    files = [name for name in names if os.path.isfile(name)]  # noqa: PTH113 - false for a name that is too long, too
+    if not files:
+        return []
+    revisions = _revisions(names)
+    if files := [name for name in files if name not in revisions]:
+        if revisions:
+            raise UsageError(
+                f"{files[0]} is a file and `{revisions[0]}` is a revision: name two files, or store the file first "
+                f"(`perf import {files[0]} --commit REVISION`)"
+            )
+        return [Path(name) for name in names]
+    return []
+
+
+def _revisions(names: Sequence[str]) -> list[str]:
+    """The names that are revisions here; none outside a repository."""
+    try:
+        project = Project.find()
+    except PerfError:
+        return []
+    found = []
+    for name in names:
+        try:
+            project.resolve(name)
+        except (NoRepository, UnknownRevision):
+            continue
+        found.append(name)
+    return found
+
+
+def check(paths: Sequence[Path], *, method: str = "auto", delta: float | None = None, within: float | None = None) -> FileCheck:
+    """The check of the second file against the first; raises UsageError unless there are two, and as ``formats.read`` does."""
+    if len(paths) != 2:
+        raise UsageError(
+            f"{len(paths)} {'file is' if len(paths) == 1 else 'files are'} named: name two, the baseline and the target"
+        )
+    baseline, target = _profiles(paths)
+    report = compare(baseline, target, method=method, delta=delta, within=within, overall=True)
+    report = structs.replace(report, baseline=str(paths[0]), target=str(paths[1]))
+    return FileCheck((paths[0], paths[1]), baseline, target, report)
+
+
+def subject_of(paths: Sequence[Path], *, delta: float | None = None) -> Subject:
+    """The subject of a page about one file or two; raises UsageError, and as ``formats.read`` does."""
+    if len(paths) > 2:
+        raise UsageError(f"{len(paths)} files are named: a page shows one, or two side by side")
+    if len(paths) == 1:
+        return Subject(paths[0].name, _profiles(paths))
+    found = check(paths, delta=delta)
+    return Subject(f"{paths[0].name} → {paths[1].name}", [found.target], [found.baseline], found.report)
+
+
+def page(paths: Sequence[Path]) -> Path:
+    """Where the page about files is written unless a file is named: in the user's cache folder, made now; raises UsageError."""
+    folder = cache_folder() / "pages"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise
+        raise UsageError(f"cannot make {folder}: {error.strerror}: name a file with -o") from None
+    return folder / f"{('-'.join(filter(None, (fold(stem(path.name)) for path in paths))) or 'files')[:100]}.html"
+
+
+def _profiles(paths: Sequence[Path]) -> list[Profile]:
+    """The profiles of files, in units without a prefix; jobs that are named after their files get one name."""
+    found = [read(path) for path in paths]
+    titles = [stem(path.name) for path in paths]
+    if len(set(titles)) > 1 and [profile.job.name for profile in found] == titles:
+        words = zip(*(re.split("[ ._-]+", title) for title in titles), strict=False)
+        common = "-".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], words))
+        found = [read(path, name=common or UNNAMED) for path in paths]
+    return [profile if profile.models else in_base_units(profile) for profile in found]
