@@ -19,7 +19,9 @@ MANY = 20  # files from which on progress is worth showing
               help="Former and present commit ids, a pair per line, of a rewritten history.")  # fmt: skip
 @click.option("--name", default="", help="Name of the benchmark; only profiles of one name are compared.")
 @click.option("--in-turns", is_flag=True, help="The files were measured in turns: compare them run by run.")
-@click.option("--format", "format_name", metavar="NAME", help="asv, csv, perfvcs or perun; guessed by default.")
+@click.option(
+    "--format", "format_name", metavar="NAME", help="Format of the files, such as csv or hyperfine; guessed by default."
+)
 @click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def command(

@@ -17,7 +17,7 @@ import msgspec
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.exchange import is_folder
 from perfvcs.exchange.objects import StoredObject, indexed, indexes, is_index, is_object
-from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode, read, suffixes
+from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all, suffixes
 from perfvcs.git.dates import ID, CommitDates
 from perfvcs.profile import MAX_BYTES, Malformed
 from perfvcs.store.document import path_of
@@ -191,14 +191,13 @@ class Intake:
     ) -> Iterator[Profile]:
         for source in sources:
             try:
-                profile = self._read(source)
-                if session:
-                    profile = self._in_session(profile, session, source)
-                document = _encoded(profile, source)  # what cannot be stored is this file's error, not the end of all
-                if self._is_another_version(profile, document):
-                    self.versions += 1
-                else:
-                    yield profile
+                for profile in self._read(source):
+                    placed = self._in_session(profile, session, source) if session else profile
+                    document = _encoded(placed, source)  # what cannot be stored is this file's error, not the end of all
+                    if self._is_another_version(placed, document):
+                        self.versions += 1
+                    else:
+                        yield placed
             except NoResults as error:
                 self.empty += 1
                 if len(sources) == 1:
@@ -232,14 +231,18 @@ class Intake:
         unprocessed = f"{folder}/{name.rpartition('-')[0]}-{first[:12]}.json"
         return unprocessed in self._before or any(made.startswith(folder) for made in self.repository.index.made_from(first))
 
-    def _read(self, source: Source) -> Profile:
+    def _read(self, source: Source) -> Iterator[Profile]:
         if source.path == STDIN:
             document = sys.stdin.buffer.read(MAX_BYTES + 1)
             if len(document) > MAX_BYTES:
                 raise UnreadableFile(f"standard input has over {MAX_BYTES:,} bytes: split it")
-            profile = decode(document, "stdin", self.format_name, self.options, name=self.name)
+            found = decode_all(document, "stdin", self.format_name, self.options, name=self.name)
         else:
-            profile = read(source.path, self.format_name, self.options, name=self.name)
+            found = read_all(source.path, self.format_name, self.options, name=self.name)
+        return (self._placed(profile, source) for profile in found)
+
+    def _placed(self, profile: Profile, source: Source) -> Profile:
+        """The profile of the commit that it belongs to, and of that commit's time where it names none."""
         said = source.origin or (profile.commit if profile.commit != UNKNOWN else "")
         said = self.renamed.get(said, said)
         commit = source.commit or said or self._head

@@ -1,14 +1,15 @@
 """Formats: each file is one, named like it; this page is their contract.
 
 A format is a frozen dataclass; its fields are its options. It turns the bytes of a file into a profile and never opens files itself.
-Names that begin with ``_`` are parts that formats share.
+One whose files hold profiles of many commits has ``decode_all`` too, one that can be written ``encode``; one that can only be written
+has no ``decode``. Names that begin with ``_`` are parts that formats share.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from csv import reader  # the name `csv` is a member's
 from functools import cache
 from pathlib import Path
@@ -27,28 +28,35 @@ __all__ = [
     "UNKNOWN",
     "Format",
     "NoResults",
+    "Several",
     "UnreadableFile",
     "Writable",
     "content",
     "decode",
+    "decode_all",
     "encode",
     "guess",
+    "members",
     "parse_options",
     "read",
+    "read_all",
     "stem",
     "suffixes",
 ]
 
-HEAD = 4096  # bytes by which a format is recognised
+HEAD = 1 << 14  # bytes by which a format is recognised
 
 
 class Format(Protocol):
     """What every member of the family offers; one that can be written has ``encode`` too."""
 
-    suffixes: ClassVar[tuple[str, ...]]  # of file names; what is written gets the first
+    suffixes: ClassVar[tuple[str, ...]]  # of files that are read from a folder; what is written gets the first
 
     def recognises(self, name: str, head: bytes) -> bool:
-        """Whether a file of this name, beginning with these bytes, is of this format."""
+        """Whether a file of this name, beginning with these bytes, is of this format.
+
+        It is asked with an empty name first, to say what the bytes alone tell.
+        """
         ...
 
     def decode(self, document: bytes, stem: str = "") -> Profile:
@@ -60,8 +68,18 @@ class Format(Protocol):
         ...
 
 
-class Writable(Format, Protocol):
+class Several(Format, Protocol):
+    """A format whose files hold profiles of many commits."""
+
+    def decode_all(self, document: bytes, stem: str = "") -> Iterator[Profile]:
+        """The profiles in a whole file; raises Malformed with the place."""
+        ...
+
+
+class Writable(Protocol):
     """A format that can be written."""
+
+    suffixes: ClassVar[tuple[str, ...]]
 
     def encode(self, profile: Profile) -> bytes:
         """The document of a profile, which ``decode`` reads again; raises Malformed where the format cannot hold it."""
@@ -84,20 +102,42 @@ def read(
     return decode(content(path), str(path), format_name, options, name=name)
 
 
+def read_all(
+    path: Path | str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
+) -> Iterator[Profile]:
+    """The profiles in a file, as ``read`` does it, also in one of many commits."""
+    path = Path(path)
+    return decode_all(content(path), str(path), format_name, options, name=name)
+
+
 def decode(
     document: bytes, path: str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
 ) -> Profile:
     """The profile in the bytes of a file of that path, as ``read`` does it."""
+    profile, *more = decode_all(document, path, format_name, options, name=name)
+    if more:
+        raise UnreadableFile(f"{path} has {len(more) + 1:,} profiles: `perf import` stores all of them")
+    return profile
+
+
+def decode_all(
+    document: bytes, path: str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
+) -> Iterator[Profile]:
+    """The profiles in the bytes of a file of that path, as ``read_all`` does it."""
     try:
         document = expanded(document, MAX_BYTES)
         base = Path(path).name
-        member = _member(format_name or _recognised(path, base, document[:HEAD]), options)
-        profile = member.decode(document, name or stem(base))
+        member = _readable(format_name, options) if format_name else _member(_recognised(path, base, document[:HEAD]), options)
+        for profile in _profiles(member, document, name or stem(base)):
+            yield replace(profile, job=replace(profile.job, name=name)) if name else profile
     except Malformed as error:
         raise type(error)(f"{path}: {error}") from None
     except MemoryError:
         raise Malformed(f"{path}: there is not enough memory for all that is in it: split it") from None
-    return replace(profile, job=replace(profile.job, name=name)) if name else profile
+
+
+def _profiles(member: Format, document: bytes, stem: str) -> Iterable[Profile]:
+    return cast(Several, member).decode_all(document, stem) if hasattr(member, "decode_all") else [member.decode(document, stem)]
 
 
 def content(path: Path, most: int | None = None) -> bytes:
@@ -125,15 +165,19 @@ def encode(profile: Profile, format_name: str, options: Mapping[str, Any] | None
     """The document of a profile in a named format; raises UsageError where that format is only read."""
     member = _member(format_name, options)
     if not hasattr(member, "encode"):
-        writable = ", ".join(name for name in names("formats") if hasattr(find("formats", name), "encode"))
-        raise UsageError(f"the format `{format_name}` can only be read: choose one of {writable}")
+        raise UsageError(f"the format `{format_name}` can only be read: choose one of {', '.join(members('encode'))}")
     return cast(Writable, member).encode(profile)
+
+
+def members(method: str) -> list[str]:
+    """The names of the formats that have a method, ``decode`` or ``encode``."""
+    return [name.replace("_", "-") for name in names("formats") if hasattr(find("formats", name), method)]
 
 
 def suffixes(format_name: str | None = None) -> tuple[str, ...]:
     """The suffixes of a format's files, without those of a compression; of all formats where none is named."""
-    members = [_member(format_name)] if format_name else _known().values()
-    return tuple(dict.fromkeys(suffix for member in members for suffix in member.suffixes))
+    chosen = [_member(format_name)] if format_name else _known().values()
+    return tuple(dict.fromkeys(suffix for member in chosen for suffix in member.suffixes))
 
 
 def stem(name: str) -> str:
@@ -172,17 +216,28 @@ def parse_options(format_name: str, pairs: Iterable[str]) -> dict[str, Any]:
 
 @cache
 def _known() -> dict[str, Format]:
-    """All formats as they are without options; looking for foreign ones takes longer than reading a small file."""
-    return {name: _member(name) for name in names("formats")}
+    """All formats that can be read, without options; looking for foreign ones takes longer than reading a small file."""
+    return {name: _member(name) for name in members("decode")}
 
 
 def _recognised(path: str, base: str, head: bytes) -> str:
-    found = next((name for name, member in _known().items() if member.recognises(base, head)), None)
-    if found is None:
+    """The one format that the bytes tell, else the first one that the name tells."""
+    known = _known()
+    if len(found := [name for name, member in known.items() if member.recognises("", head)]) > 1:
+        raise UnreadableFile(f"{path} could be {' or '.join(found)}: name its format with --format")
+    found = found or [name for name, member in known.items() if member.recognises(base, head)]
+    if not found:
         raise UnreadableFile(
-            f"{path} has none of the formats known here ({', '.join(_known())}): convert it, or name its format with --format"
+            f"{path} has none of the formats known here ({', '.join(known)}): convert it, or name its format with --format"
         )
-    return found
+    return found[0]
+
+
+def _readable(name: str, options: Mapping[str, Any] | None) -> Format:
+    member = _member(name, options)
+    if not hasattr(member, "decode"):
+        raise UsageError(f"the format `{name}` can only be written: choose one of {', '.join(members('decode'))}")
+    return member
 
 
 def _member(name: str, options: Mapping[str, Any] | None = None) -> Format:

@@ -41,8 +41,7 @@ def collected(document: bytes, tool: str, started: str = "") -> Collected:
 
 def parsed(document: bytes) -> Any:
     """A JSON document as Python objects; NaN and infinities, which Python's own writer lets pass, are None. Raises Malformed."""
-    if b"NaN" in document or b"Infinity" in document:
-        document = NOT_JSON.sub(lambda match: match[0] if match[0].startswith(b'"') else b"null", document)
+    document = numbers_only(document)
     # one decoder for all: another would take texts and numbers that this one cannot write
     try:
         return msgspec.json.decode(document)
@@ -50,6 +49,13 @@ def parsed(document: bytes) -> Any:
         raise Malformed("it is nested too deep") from None
     except UNDECODABLE as error:
         raise Malformed(str(error)) from None
+
+
+def numbers_only(document: bytes) -> bytes:
+    """A JSON document with null where Python's own writer puts NaN and infinities."""
+    if b"NaN" in document or b"Infinity" in document:
+        return NOT_JSON.sub(lambda match: match[0] if match[0].startswith(b'"') else b"null", document)
+    return document
 
 
 def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.int64]:

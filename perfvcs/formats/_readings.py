@@ -1,0 +1,203 @@
+"""What every reader of a benchmark tool does alike: values in one unit, parameters, and rows with their repetitions numbered through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from perfvcs import environment
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, counted, grouped, numbers_only
+from perfvcs.profile import MAX_NAME, Design, Environment, Job, Malformed, Metric, Profile, Resources
+from perfvcs.units import base
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# What tools say of values that they do not keep: parts of a metric's name, recorded beside the mean and never judged.
+SUMMARY = ("deviation", "error", "median", "least", "largest", "low", "high", "p75", "p90", "p95", "p99", "p999")
+FIRST_YEAR = 1970  # of measurements; years before 1000 are not even written with four digits
+COUNT = "samples"  # how many values there were
+
+Kind = TypeVar("Kind")
+Value = float | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Values of a unit in one execution, a column for each metric; row by row they are iterations. ``mark`` is the rows'."""
+
+    uid: str
+    values: Mapping[str, Sequence[Value]]
+    size: float | None = None
+    execution: int = 0
+    mark: int = 0
+
+
+def typed(document: bytes, kind: type[Kind]) -> Kind:
+    """A JSON document as a structure; NaN and infinities, which Python's own writer lets pass, are None. Raises Malformed."""
+    try:
+        return msgspec.json.decode(numbers_only(bounded(document)), type=kind)
+    except RecursionError:
+        raise Malformed("it is nested too deep") from None
+    except UNDECODABLE as error:
+        raise Malformed(str(error)) from None
+
+
+def lines_of(document: bytes) -> str:
+    """A text of lines; raises Malformed with the line that is not UTF-8, and where the last one was cut off."""
+    try:
+        text = bounded(document).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Malformed(f"line {document.count(10, 0, error.start) + 1} is not UTF-8") from None
+    if text and not text.endswith("\n"):
+        raise Malformed("its last line is cut off: copy it again, or end it if it is whole")
+    return text
+
+
+def shaped(value: Any, kind: type[Kind], place: str) -> Kind:
+    """A part of a document as a structure; raises Malformed with the place."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise Malformed(str(error).replace("`$", f"`{place[:MAX_NAME]}")) from None
+
+
+def profile_of(
+    document: bytes, tool: str, readings: Iterable[Reading], metrics: Mapping[str, Metric], *, commit: str = UNKNOWN, name: str = "",
+    machine: Environment | None = None, started: str = "", ended: str = "",
+) -> Profile:  # fmt: skip
+    """The profile of a tool's document: the metrics that have values, in the order of ``metrics``, and those of its summaries.
+
+    ``commit`` may be shortened or empty, and is unknown then. Raises NoResults where there are no values.
+    """
+    session = collected(document, tool, moment(started))
+    if last := moment(ended):
+        session = msgspec.structs.replace(session, ended=last)
+    rows = resources(readings)
+    if not len(rows):
+        raise NoResults("it has no results: nothing was measured, or everything failed")
+    commit = commit.lower()
+    return Profile(
+        commit=commit if COMMIT.fullmatch(commit) else UNKNOWN, job=Job(name or tool, tool, "", engine=tool), collected=session,
+        environment=machine or Environment(), design=Design(executions=len(set(rows.execution))),
+        metrics={metric: about(metric, metrics) for metric in rows.metrics}, resources=rows,
+    )  # fmt: skip
+
+
+def resources(readings: Iterable[Reading]) -> Resources:
+    """The rows of all readings; what a unit has of one size and execution is numbered through as its iterations."""
+    names: dict[str, int] = {}
+    found = Resources(mark=[], metrics={})
+    sizes: list[Value] = []
+    for reading in readings:
+        before, count = len(found.uid), max(map(len, reading.values.values()), default=0)
+        if not any(value is not None for column in reading.values.values() for value in column):
+            continue
+        found.uid += [names.setdefault(reading.uid[:MAX_NAME], len(names))] * count
+        found.execution += [reading.execution] * count
+        found.mark += [reading.mark] * count  # type: ignore[operator]
+        sizes += [reading.size] * count
+        for metric, column in reading.values.items():
+            kept = found.metrics.setdefault(metric, [])
+            kept += [None] * (before - len(kept))
+            kept += column
+    for kept in found.metrics.values():
+        kept.extend([None] * (len(found.uid) - len(kept)))
+    found.names = list(names)
+    found.size = sizes if any(size is not None for size in sizes) else None
+    found.mark = found.mark if any(found.mark or ()) else None
+    iterations = _iterations(found)
+    found.iteration = iterations.tolist() if iterations.any() else None
+    return found
+
+
+def _iterations(rows: Resources) -> NDArray[Any]:
+    keys: list[Sequence[Any]] = [rows.uid, rows.execution]
+    return counted(grouped(keys if rows.size is None else [*keys, rows.size]))
+
+
+def about(metric: str, known: Mapping[str, Metric]) -> Metric:
+    """A metric of the format, or of the summary of one."""
+    if metric in known:
+        return known[metric]
+    of, _, word = metric.rpartition(".")
+    return Metric("" if word == COUNT else known[of].unit, "none")
+
+
+def summary(metric: str, mean: Value, **more: Value) -> dict[str, list[Value]]:
+    """One row of a value that stands for many, with what else its tool says of these: words of ``SUMMARY`` and ``samples``."""
+    return {metric: [mean], **{f"{metric}.{word}": [value] for word, value in more.items() if value is not None}}
+
+
+def in_base(values: Sequence[Value], unit: str) -> list[Value]:
+    """Values in the unit without a prefix, such as seconds for ns; what cannot be said in a number is None.
+
+    >>> in_base([1500.0, None], "us")
+    [0.0015, None]
+    """
+    found = base(unit)
+    moved = [None if value is None else value * found.times / found.over for value in values]
+    return [value if value is not None and isfinite(value) else None for value in moved]
+
+
+def sized(name: str, given: Iterable[tuple[str, object]]) -> tuple[str, float | None]:
+    """A unit and its size out of a benchmark and its parameters: one that is a number is the size, the others stand in brackets.
+
+    >>> sized("sort", [("n", "100"), ("kind", "list")]), sized("add", [("", "1"), ("", "2")])
+    (('sort(kind=list)', 100.0), ('add(1, 2)', None))
+    """
+    texts = [(label, value if isinstance(value, str) else _plain(value)) for label, value in given]
+    numbers = [place for place, (_, text) in enumerate(texts) if number(text) is not None]
+    place = numbers[0] if len(numbers) == 1 else -1
+    others = [f"{label}={text}" if label else text for at, (label, text) in enumerate(texts) if at != place]
+    return f"{name}({', '.join(others)})" if others else name, number(texts[place][1]) if place >= 0 else None
+
+
+def _plain(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()[:MAX_NAME]
+    except (TypeError, ValueError, UnicodeError, RecursionError):
+        return "?"
+
+
+def number(text: str) -> float | None:
+    """The finite number that a text is; None for any other."""
+    try:
+        found = float(text) if "_" not in text else None
+    except ValueError:
+        return None
+    return found if found is not None and isfinite(found) else None
+
+
+def moment(text: str) -> str:
+    """A time in ISO 8601 as profiles have it, in UTC; one without a zone is taken for UTC, and empty is what is none.
+
+    >>> moment("2026-11-23T10:38:57.98+01:00"), moment("2026-11-23 10:38"), moment("yesterday")
+    ('2026-11-23T09:38:57Z', '2026-11-23T10:38:00Z', '')
+    """
+    try:
+        found = datetime.fromisoformat(text)
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return ""
+    return f"{found:%Y-%m-%dT%H:%M:%SZ}" if found.year >= FIRST_YEAR else ""
+
+
+def machine(fields: Mapping[str, object], notes: Mapping[str, object] | None = None, warnings: Sequence[str] = ()) -> Environment:
+    """The environment out of what a tool says of the machine; what is empty is left out."""
+    kept, noted = ({key[:MAX_NAME]: str(value)[:MAX_NAME] for key, value in given.items() if value not in (None, "")}
+                   for given in (fields, notes or {}))  # fmt: skip
+    return Environment(kept, environment.fingerprint(kept) if kept else "", noted, list(warnings))
+
+
+def tells(head: bytes, *keys: str) -> bool:
+    """Whether the beginning of a JSON document has all of some keys."""
+    return all(re.search(rb'"%s"\s*:' % re.escape(key).encode(), head) for key in keys)

@@ -1,0 +1,116 @@
+"""JSON of Google Benchmark (https://github.com/google/benchmark), as docs/exchange/google-benchmark.md describes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from perfvcs.formats._metric import usable
+from perfvcs.formats._readings import Reading, machine, profile_of, shaped, sized, tells, typed
+from perfvcs.profile import Malformed, Metric, Profile
+from perfvcs.units import base
+
+METRICS = {"wall": Metric("s"), "cpu": Metric("s")}
+# what it says of a benchmark besides its counters
+ABOUT = {
+    "name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads",
+    "iterations", "time_unit", "label", "error_occurred", "error_message", "skipped", "skip_message", "aggregate_name",
+    "aggregate_unit", "real_time", "cpu_time", "complexity_n", "big_o", "rms", "cpu_coefficient", "real_coefficient",
+}  # fmt: skip
+RATES = re.compile(r"(?:\w+_)?(?P<what>bytes|items)_per_second")
+SETTING = re.compile(r"(?:iterations|repeats|min_time|min_warmup_time|warmup):.*|real_time|process_time|manual_time")
+ARGUMENT = re.compile(r"(?:([^:]+):)?(.*)", re.DOTALL)
+
+
+class _Benchmark(msgspec.Struct):
+    """What is the same for all; times are in ``time_unit``."""
+
+    name: str
+    run_name: str = ""
+    run_type: str = "iteration"
+    time_unit: str = "ns"
+    label: str = ""
+    real_time: float | None = None
+    cpu_time: float | None = None
+    error_occurred: bool = False
+    skipped: bool | str | None = None
+
+
+class _File(msgspec.Struct):
+    benchmarks: list[dict[str, Any]]
+    context: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class GoogleBenchmark:
+    """One program's output: repetitions are iterations of one process, counters are metrics, aggregates are left out.
+
+    Where only aggregates were written, each mean is a value of its own.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By its context, and fields of a benchmark."""
+        return tells(head, "context", "benchmarks") and (tells(head, "num_cpus") or tells(head, "real_time"))
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        found = typed(document, _File)
+        known = dict(METRICS)
+        whole = {about.run_name or about.name for about in map(_about, found.benchmarks) if about.run_type == "iteration"}
+        readings = [
+            reading for number, one in enumerate(found.benchmarks) for reading in _readings(one, f"$.benchmarks[{number}]", whole, known)
+        ]  # fmt: skip
+        about = found.context
+        fields = {"host": about.get("host_name"), "cpus": about.get("num_cpus"), "library": about.get("library_build_type")}
+        return profile_of(document, "google-benchmark", readings, known, machine=machine(fields, {"program": about.get("executable")}),
+                          started=str(about.get("date") or ""))  # fmt: skip
+
+
+def _about(one: dict[str, Any]) -> _Benchmark:
+    return shaped(one, _Benchmark, "$.benchmarks[...]")
+
+
+def _readings(one: dict[str, Any], place: str, whole: set[str], known: dict[str, Metric]) -> Iterator[Reading]:
+    """One repetition, or a mean where the repetitions were not written; metrics that are new get into ``known``."""
+    about = shaped(one, _Benchmark, place)
+    mean = one.get("aggregate_name") == "mean" and (about.run_name or about.name) not in whole
+    if about.error_occurred or about.skipped or not (about.run_type == "iteration" or mean):
+        return
+    times = base(about.time_unit)
+    if times.unit != "s":
+        raise Malformed(f"{place}.time_unit is not a unit of time: {about.time_unit[:80]}")
+    uid, size = _named(about.run_name or about.name, about.label)
+    values = {"wall": about.real_time, "cpu": about.cpu_time}
+    values = {metric: None if value is None else value * times.times / times.over for metric, value in values.items()}
+    for counter, value in one.items():
+        if counter not in ABOUT and type(value) in (int, float):
+            metric = usable(counter)
+            rate = RATES.fullmatch(counter)
+            # nobody says whether more of a counter is better, but for rates
+            known.setdefault(
+                metric, Metric(f"{'B' if rate['what'] == 'bytes' else 'items'}/s", "higher") if rate else Metric("", "none")
+            )
+            values[metric] = shaped(value, float, f"{place}.{counter[:80]}")
+    yield Reading(uid, {metric: [value] for metric, value in values.items()}, size)
+
+
+def _named(run: str, label: str) -> tuple[str, float | None]:
+    """A benchmark's name without what only sets how it is run: ``BM_Sort/256/iterations:200`` is BM_Sort at 256."""
+    name, *parts = run.split("/")
+    given = []
+    for part in parts:
+        if SETTING.fullmatch(part):
+            continue
+        if part.startswith("threads:"):
+            name += f" {part.replace(':', '=')}"
+            continue
+        match = ARGUMENT.fullmatch(part)
+        given.append((match[1] or "", match[2]) if match else ("", part))
+    uid, size = sized(name, given)
+    return f"{uid} [{label}]" if label else uid, size

@@ -1,0 +1,101 @@
+"""Exports of hyperfine (https://github.com/sharkdp/hyperfine), JSON and CSV, as docs/exchange/hyperfine.md describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import msgspec
+
+from perfvcs.formats._readings import Reading, Value, lines_of, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._table import TextTable
+from perfvcs.formats._table import number as cell
+from perfvcs.profile import Metric, Profile
+
+METRICS = {"wall": Metric("s"), "user": Metric("s", "none"), "system": Metric("s", "none"), "memory": Metric("B")}
+HEADING = b"command,mean,stddev,median,user,system,min,max"
+PARAMETER = "parameter_"
+
+
+class _Command(msgspec.Struct):
+    """Seconds; ``user`` and ``system`` are means. Newer versions have the bytes of each run."""
+
+    command: str
+    mean: Value = None
+    stddev: Value = None
+    median: Value = None
+    user: Value = None
+    system: Value = None
+    min: Value = None
+    max: Value = None
+    times: list[Value] | None = None
+    memory_usage_byte: list[Value] | None = None
+    exit_codes: list[int | None] | None = None
+    parameters: dict[str, str] = {}
+
+
+class _File(msgspec.Struct):
+    results: list[_Command]
+
+
+@dataclass(frozen=True)
+class Hyperfine:
+    """One export: a run of a command is an execution."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By the heading of its tables, or by the fields of a command."""
+        return head.startswith(HEADING) or (tells(head, "results", "command") and tells(head, "mean"))
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        found = _table(document) if document.startswith(HEADING) else typed(document, _File).results
+        failed = sum(1 for one in found for code in one.exit_codes or () if code)
+        warnings = [f"{failed} runs of a command ended with an error"] if failed else []
+        readings = (reading for one in found for reading in _readings(one))
+        return profile_of(document, "hyperfine", readings, METRICS, machine=machine({}, warnings=warnings))
+
+
+def _readings(one: _Command) -> Iterator[Reading]:
+    """The runs, or what the table says of them; the mean times of the processor stand in the first run."""
+    uid, size = _named(one.command, one.parameters)
+    if not one.times:
+        columns = summary("wall", one.mean, deviation=one.stddev, median=one.median, least=one.min, largest=one.max, samples=None)
+        yield Reading(uid, {**columns, "user": [one.user], "system": [one.system]}, size)
+        return
+    memory = one.memory_usage_byte or []
+    for number, value in enumerate(one.times):
+        columns = {"wall": [value]}
+        if number < len(memory):
+            columns["memory"] = [memory[number]]
+        if not number:
+            columns |= {"user": [one.user], "system": [one.system]}
+        yield Reading(uid, columns, size, execution=number)
+
+
+def _named(command: str, parameters: Mapping[str, str]) -> tuple[str, Value]:
+    """The unit and its size: the command without the value of the parameter that is the size."""
+    _, size = sized("", parameters.items())
+    if size is None:
+        return command, None
+    (name, text), *_ = [(key, given) for key, given in parameters.items() if sized("", [("", given)])[1] == size]
+    words = [f"{{{name}}}" if word == text else word for word in command.split(" ")]
+    return " ".join(words), size
+
+
+def _table(document: bytes) -> list[_Command]:
+    table = TextTable(lines_of(document).encode())
+    parameters = {place: title.removeprefix(PARAMETER) for place, title in enumerate(table.titles) if title.startswith(PARAMETER)}
+    numbers = {place: title for place, title in enumerate(table.titles) if title in _Command.__struct_fields__ and place}
+    columns = dict(zip([0, *numbers, *parameters], table.read({0: str} | dict.fromkeys(numbers, cell) | dict.fromkeys(parameters, str)),
+                       strict=True))  # fmt: skip
+    return [
+        _Command(
+            command,
+            **{title: columns[place][row] for place, title in numbers.items()},
+            parameters={title: columns[place][row] for place, title in parameters.items()},
+        )
+        for row, command in enumerate(columns[0])
+    ]

@@ -1,0 +1,78 @@
+"""Files of pyperf (https://pyperf.readthedocs.io), as docs/exchange/pyperf.md describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar
+
+import msgspec
+
+from perfvcs.formats._readings import Reading, Value, machine, profile_of, tells, typed
+from perfvcs.profile import REPEATED, Metric, Profile
+
+METRICS = {
+    "second": ("wall", Metric("s")), "byte": ("memory", Metric("B")), "integer": ("value", Metric("")),
+}  # fmt: skip
+MACHINE = {
+    "hostname": "host", "platform": "system", "cpu_model_name": "cpu", "cpu_config": "cpu_config", "python_version": "python",
+    "python_implementation": "implementation",
+}  # fmt: skip
+FORMERLY = "common_metadata"  # version 6 of the files, of a tool that was called perf
+
+
+class _Run(msgspec.Struct):
+    """A process; of warm-ups and values, each pair of a warm-up has the number of loops first."""
+
+    values: list[Value] = []
+    warmups: list[tuple[Value, Value]] = []
+    metadata: dict[str, Any] = {}
+
+
+class _Benchmark(msgspec.Struct):
+    runs: list[_Run]
+    metadata: dict[str, Any] = {}
+
+
+class _File(msgspec.Struct):
+    """A suite."""
+
+    benchmarks: list[_Benchmark]
+    metadata: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Pyperf:
+    """One suite: runs are executions, their values iterations, warm-ups are marked and kept."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By its loops, or the version of the tool."""
+        return tells(head, "benchmarks", "runs") and (tells(head, "warmups") or tells(head, "loops") or tells(head, "values"))
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        found = typed(document, _File)
+        shared = found.metadata
+        dates = sorted(
+            str(run.metadata["date"]).replace(" ", "T")
+            for one in found.benchmarks for run in one.runs if run.metadata.get("date")
+        )  # fmt: skip
+        return profile_of(
+            document, "pyperf", chain.from_iterable(_readings(one, shared) for one in found.benchmarks), dict(METRICS.values()),
+            machine=machine({ours: shared.get(theirs) for theirs, ours in MACHINE.items()}, {"command": shared.get("command")}),
+            started=dates[0] if dates else "", ended=dates[-1] if dates else "",
+        )  # fmt: skip
+
+
+def _readings(one: _Benchmark, shared: dict[str, Any]) -> Iterator[Reading]:
+    """What each process of a benchmark measured; one that only looked for the number of loops has no values."""
+    about = {**shared, **one.metadata}
+    metric, _ = METRICS.get(str(about.get("unit", "second")), METRICS["integer"])
+    uid = str(about.get("name") or "benchmark")
+    executions = (run for run in one.runs if run.values)
+    for number, run in enumerate(executions):
+        yield Reading(uid, {metric: [value for _, value in run.warmups]}, execution=number, mark=REPEATED)
+        yield Reading(uid, {metric: run.values}, execution=number)

@@ -1,0 +1,88 @@
+"""Files of pytest-benchmark (https://pytest-benchmark.readthedocs.io), as docs/exchange/pytest-benchmark.md describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, typed
+from perfvcs.profile import Environment, Metric, Profile
+
+METRICS = {"wall": Metric("s")}
+
+
+class _Stats(msgspec.Struct):
+    """Seconds; ``data`` has the rounds where they were saved."""
+
+    mean: Value = None
+    stddev: Value = None
+    median: Value = None
+    min: Value = None
+    max: Value = None
+    rounds: Value = None
+    data: list[Value] | None = None
+
+
+class _Benchmark(msgspec.Struct):
+    name: str
+    stats: _Stats
+    fullname: str = ""
+    params: dict[str, Any] | None = None
+
+
+class _File(msgspec.Struct):
+    benchmarks: list[_Benchmark]
+    machine_info: dict[str, Any] = {}
+    commit_info: dict[str, Any] | None = None
+    datetime: str = ""
+
+
+@dataclass(frozen=True)
+class PytestBenchmark:
+    """All benchmarks of one run of pytest: rounds are iterations of one execution."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By what pytest-benchmark says of the machine, or the commit."""
+        return tells(head, "machine_info", "python_implementation_version") or tells(head, "commit_info", "benchmarks")
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        found = typed(document, _File)
+        commit = found.commit_info or {}
+        return profile_of(
+            document, "pytest-benchmark", _readings(found), METRICS, commit=str(commit.get("id") or ""), started=found.datetime,
+            machine=_machine(found.machine_info, commit),
+        )  # fmt: skip
+
+
+def _readings(found: _File) -> Iterator[Reading]:
+    for one in found.benchmarks:
+        name = one.fullname or one.name
+        params = one.params or {}
+        if params:  # which stand in brackets behind the name, as pytest writes them
+            name = name.partition("[")[0]
+        uid, size = sized(name, params.items())
+        stats = one.stats
+        yield Reading(
+            uid,
+            {"wall": stats.data} if stats.data else summary(
+                "wall", stats.mean, deviation=stats.stddev, median=stats.median, least=stats.min, largest=stats.max,
+                samples=stats.rounds),
+            size,
+        )  # fmt: skip
+
+
+def _machine(info: dict[str, Any], commit: dict[str, Any]) -> Environment:
+    cpu = info.get("cpu")
+    brand = cpu.get("brand_raw") or cpu.get("brand") if isinstance(cpu, dict) else cpu
+    fields = {
+        "cpu": brand, "host": info.get("node"), "kernel": info.get("release"), "machine": info.get("machine"),
+        "python": f"{info.get('python_implementation', '')} {info.get('python_version', '')}".strip(), "system": info.get("system"),
+    }  # fmt: skip
+    changed = ["measured with uncommitted changes"] if commit.get("dirty") else []
+    return machine(fields, {"branch": commit.get("branch")}, changed)
