@@ -64,6 +64,10 @@ class NoRemote(UsageError):
     """There is no such remote."""
 
 
+class NoBranch(UsageError):
+    """The remote has no such branch."""
+
+
 @dataclass(frozen=True)
 class Remote:
     """Another repository: its name for people, its address, and the settings by which git reaches it, as keys and values.
@@ -145,6 +149,26 @@ class Remote:
         done = self._talk(None, ["ls-remote", "--quiet", "--", self.address, reference], within=within)
         self._check(done)
         return bool(done.stdout.strip())
+
+    def default_branch(self, within: float) -> str:
+        """The branch that a clone would check out; asks as ``has`` does. Raises RemoteFailed, NoBranch."""
+        done = self._talk(None, ["ls-remote", "--quiet", "--symref", "--", self.address, "HEAD"], within=within)
+        self._check(done)
+        found = re.match(r"ref: refs/heads/(\S+)\tHEAD$", done.stdout, re.MULTILINE)
+        if not found:
+            raise NoBranch(f"{self.name} does not say which branch is its main one: name a branch")
+        return found[1]
+
+    def follow(self, branch: str, reference: str, within: float) -> None:
+        """Let a reference of the project be where a branch of the remote is, and fetch what it needs; asks as ``has`` does.
+
+        Raises RemoteFailed, NoBranch.
+        """
+        words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", self.address]
+        done = self._talk(None, [*words, f"+refs/heads/{branch}:{reference}"], within=within)
+        if done.returncode and re.search(r"couldn't find remote ref|invalid refspec", done.stderr, re.IGNORECASE):
+            raise NoBranch(f"{self.name} has no branch `{branch}`: see `git ls-remote --heads {self.name}`")
+        self._check(done)
 
     def _talk(
         self, at: Bare | None, words: list[str], *, data: str = "", bounded: bool = False, within: float | None = None

@@ -34,19 +34,41 @@ def checkout(project: Project, commit: str, folder: Path, *, changes: WorkingCha
     It is removed on the way out, whatever happened.
     """
     try:
-        with contextlib.suppress(FileExistsError):
-            folder.parent.mkdir(parents=True)
         try:
-            project.git(*QUIET, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
-            _submodules(project.common_dir, folder)
+            _add(project, commit, folder)
             if changes is not None:
                 _copy(changes, folder)
         except GitError as error:
-            why = f" ({CURES[errno.ENOSPC]})" if disk_is_full(folder.parent) else ""
-            raise CheckoutError(f"{commit[:10]} cannot be checked out: {error}{why}") from None
+            raise _not_made(commit, folder, error) from None
         yield folder
     finally:
         remove(project, folder)
+
+
+def _add(project: Project, commit: str, folder: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        folder.parent.mkdir(parents=True)
+    project.git(*QUIET, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
+    _submodules(project.common_dir, folder)
+
+
+def _not_made(commit: str, folder: Path, error: GitError) -> CheckoutError:
+    why = f" ({CURES[errno.ENOSPC]})" if disk_is_full(folder.parent) else ""
+    return CheckoutError(f"{commit[:10]} cannot be checked out: {error}{why}")
+
+
+def standing(project: Project, commit: str, folder: Path) -> Project:
+    """A worktree of ``commit`` in ``folder`` that stays: the one that is there, if it is whole, else a new one. Raises CheckoutError."""
+    with contextlib.suppress(PerfError, OSError):
+        found = Project.find(folder)
+        if found.root == folder.resolve() and found.head == commit and not found.git("status", "--porcelain"):
+            return found
+    remove(project, folder)
+    try:
+        _add(project, commit, folder)
+    except GitError as error:
+        raise _not_made(commit, folder, error) from None
+    return Project.find(folder)
 
 
 def remove(project: Project, folder: Path) -> None:

@@ -47,6 +47,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"page", "hooks"},
     {"reports", "exchange"},
     {"site"},
+    {"watch"},
     {"commands", "pytestplugin"},
     {"cli"},
     {"entry"},

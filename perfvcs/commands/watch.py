@@ -1,0 +1,66 @@
+"""``perf watch``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from perfvcs.commands._output import echo
+
+
+@click.command()
+@click.argument("remote", required=False)
+@click.argument("branch", required=False)
+@click.option("--interval", metavar="TIME", default="10min", show_default=True, help="Time between looks at the remote.")
+@click.option("--once", is_flag=True, help="End when nothing is left to measure, instead of waiting for commits.")
+@click.option("--last", metavar="N", type=click.IntRange(1), default=100, show_default=True,
+              help="Measure only commits among the N newest.")  # fmt: skip
+@click.option("--budget", metavar="TIME", default="", help="Measure for at most so long in one cycle, such as 30min.")
+@click.option("--publish", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Keep a site in DIR.")
+@click.option("--base-url", default="", metavar="URL", help="Address of the site, for links in notices and in its feed.")
+@click.option("--webhook", metavar="URL", envvar="PERFVCS_WEBHOOK",
+              help="Post new changes there as JSON, signed with PERFVCS_WEBHOOK_SECRET; also PERFVCS_WEBHOOK.")  # fmt: skip
+@click.option("--mail", metavar="ADDRESS", help="Send new changes there with sendmail.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only cycles that did something, and errors.")
+def command(
+    remote: str | None, branch: str | None, *, interval: str, once: bool, last: int, budget: str, folder: Path | None,
+    base_url: str, webhook: str | None, mail: str | None, quiet: bool,
+) -> None:  # fmt: skip
+    """Measure what comes to BRANCH of REMOTE, push the profiles, and publish.
+
+    Each cycle fetches, measures one commit in turns with its nearest measured neighbours, and prints one line. The newest commits come
+    first, then those that say most about where a change is. An interrupted session is finished first.
+    """
+    import os
+
+    from perfvcs.errors import PerfError
+    from perfvcs.jobs.config import seconds
+    from perfvcs.measure.progress import shown
+    from perfvcs.repository import Repository
+    from perfvcs.site.feed import verified
+    from perfvcs.watch.branch import Branch
+    from perfvcs.watch.cycle import Wishes
+    from perfvcs.watch.loop import watch
+    from perfvcs.watch.mail import Mail
+    from perfvcs.watch.webhook import SECRET, Webhook
+
+    os.environ.pop("PERFVCS_WEBHOOK", None)  # what is measured and built need not know them
+    secret = os.environ.pop(SECRET, "")
+    wishes = Wishes(
+        last, seconds(budget, "--budget") if budget else None, folder and folder.absolute(),
+        verified(base_url) if base_url else "", Webhook.of(webhook, secret) if webhook else None, Mail.to(mail) if mail else None,
+    )  # fmt: skip
+    wait = seconds(interval, "--interval")
+    repository = Repository.find(create=True)
+    watched = Branch.of(repository.project, repository.home, remote, branch)
+
+    def warn(line: str) -> None:
+        echo(f"perf: {line}", err=True)
+
+    with shown(quiet=True) as progress:
+        error = watch(
+            repository.project.root, watched, wishes, progress, echo, warn, interval=None if once else wait, quiet=quiet
+        )
+    if error is not None:
+        raise SystemExit(error.exit_code if isinstance(error, PerfError) else 1)

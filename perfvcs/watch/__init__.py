@@ -1,0 +1,1 @@
+"""``perf watch``: a machine that measures what comes to a branch, by itself, and shares it."""

@@ -1,0 +1,262 @@
+"""One cycle of a watch: fetch, measure one session, push, publish, and say what is new; each part alone may fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.errors import PerfError
+from perfvcs.exchange.sharing import pull_from, push_to
+from perfvcs.git.remote import NoBranch
+from perfvcs.jobs.config import Config, load
+from perfvcs.measure.campaign import CampaignOutcome, collect, resume
+from perfvcs.measure.progress import Progress
+from perfvcs.measure.request import Request, digest
+from perfvcs.measure.session import CollectFailed
+from perfvcs.measure.unfinished import unfinished
+from perfvcs.repository import Repository
+from perfvcs.rules import FILE
+from perfvcs.text.characters import shorten
+from perfvcs.text.duration import duration
+from perfvcs.text.words import counted
+from perfvcs.watch import notice
+from perfvcs.watch.branch import Branch
+from perfvcs.watch.choice import Choice, Span, choose
+from perfvcs.watch.mail import Mail
+from perfvcs.watch.memory import Memory, Waiting
+from perfvcs.watch.webhook import NotDelivered, Webhook
+
+if TYPE_CHECKING:
+    from perfvcs.site.contents import Contents
+
+MOST_FAILURES = 20  # cycles in which a notice fails before it is given up
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a watch does besides measuring: the newest commits that it cares for, seconds of a session, a site, and who gets notices."""
+
+    last: int
+    budget: float | None = None
+    folder: Path | None = None
+    base_url: str = ""
+    webhook: Webhook | None = None
+    mail: Mail | None = None
+
+
+@dataclass
+class Cycle:
+    """One cycle, and what came of it: ``parts`` of its line, ``errors`` that did not end it, whether it ``measured``."""
+
+    repository: Repository
+    branch: Branch
+    wishes: Wishes
+    memory: Memory
+    progress: Progress
+    say: Callable[[str], None]
+    parts: list[str] = field(default_factory=list)
+    errors: list[PerfError | OSError] = field(default_factory=list)
+    measured: bool = False
+
+    def run(self) -> str:
+        """Do it; its line. Raises NoBranch."""
+        if self.memory.measuring:
+            with self._part("the interrupted session is measured anew"):
+                self._resume()
+            self.memory.measuring = []
+            self._save()
+        with self._part("cannot fetch"):
+            self.branch.fetch()
+        with self._part("cannot pull"):
+            pulled = pull_from(self.repository, self.branch.remote.name)
+            self._add(f"pulled {counted(pulled.came, 'profile')}" if pulled.came else "")
+            pulled.raise_refused()
+        tip = self.branch.tip()
+        with self._part("cannot measure"):
+            self._follow(tip)
+        with self._part("cannot push"):
+            pushed = push_to(self.repository, self.branch.remote.name)
+            self._add(f"pushed {counted(pushed.profiles, 'profile')}" if pushed.profiles else "")
+        with self._part("cannot publish"):
+            self._publish(tip)
+        self._deliver()
+        self._save()
+        where = f"{shorten(self.branch.name, 40)} {tip[:10]}".rstrip()
+        return f"{time.strftime('%Y-%m-%d %H:%M:%S')} {where}: {', '.join(self.parts) or 'nothing new'}"
+
+    # -- measuring -------------------------------------------------------------------------------------------------------------------
+
+    def _resume(self) -> None:
+        """Finish the session that was interrupted, if its journal is there; its checkout stands as it was."""
+        repository = Repository.find(self.branch.folder / "tree")
+        wanted = set(self.memory.measuring)
+        ours = [one for one in unfinished(repository.home) if {state.commit for state in one.versions} == wanted]
+        if ours:
+            began = time.monotonic()
+            config = load(repository.project.root / FILE)
+            outcome = resume(repository, config, self.progress, ours[0].session, wait=True)
+            self._measured(outcome, f"finished session {ours[0].session}", began)
+
+    def _follow(self, tip: str) -> None:
+        """Measure what is chosen at a tip."""
+        if not tip:
+            return
+        # a repository of its own, whose perf.toml, overlays and accepted changes are those of the branch
+        repository = Repository.find(self.branch.checkout(tip).root)
+        config = load(repository.project.root / FILE)
+        if self.memory.config != digest(config):
+            self.memory.config, self.memory.attempts = digest(config), {}
+        if self.memory.known is None:
+            contents = _contents(repository, tip)
+            self.memory.known = notice.changes(contents) if contents else []
+        if self.measured:  # an interrupted session is a cycle's work
+            return
+        commits = self.branch.newest(tip, self.wishes.last)
+        complete = self._complete(repository, commits, config)
+        attempts = self.memory.attempts
+        self.memory.attempts = {commit: attempts[commit] for commit in commits if commit in attempts and commit not in complete}
+        chosen = choose(commits, complete, self.memory.given_up, lambda: self._spans(repository, tip, commits))
+        if chosen is not None:
+            self._collect(repository, config, chosen, commits)
+
+    def _complete(self, repository: Repository, commits: Iterable[str], config: Config) -> set[str]:
+        """The commits that have profiles of all jobs, made in an environment of this machine."""
+        cells = {(cell.label, cell.collector_name) for cell in Request().apply(config)[0]}
+        present: dict[str, set[tuple[str, str]]] = {}
+        for header in repository.index.headers(commits):
+            if header.dirty is None and header.environment.fingerprint in self.memory.environments:
+                present.setdefault(header.commit, set()).add((header.job.label, header.job.collector))
+        return {commit for commit, jobs in present.items() if cells <= jobs}
+
+    def _spans(self, repository: Repository, tip: str, commits: Sequence[str]) -> Iterator[Span]:
+        """Between which of some commits the changes are that this machine saw."""
+        from perfvcs.history.record import read
+
+        places = {commit: place for place, commit in enumerate(commits)}
+        for trail in read(repository, tip).trails:
+            if trail.line.environment.fingerprint in self.memory.environments:
+                for finding in trail.findings:
+                    if finding.commits > 1 and finding.first in places and finding.last in places:
+                        yield places[finding.first], places[finding.last]
+
+    def _collect(self, repository: Repository, config: Config, chosen: Choice, commits: Sequence[str]) -> None:
+        """Measure a commit in turns with its neighbours; an attempt counts before it ends, however it ends."""
+        began, attempts = time.monotonic(), self.memory.attempts
+        together = [commit for commit in commits if commit == chosen.commit or commit in chosen.neighbours]
+        attempts[chosen.commit] = attempts.get(chosen.commit, 0) + 1
+        self.memory.measuring = together
+        self._save()
+        try:
+            request = Request(wait=True, committed=True, budget=self.wishes.budget)
+            outcome = collect(repository, config, together, request, self.progress)
+        except Exception:
+            self.memory.measuring = []
+            raise
+        except BaseException:  # somebody ends the watch, which is not the commit's fault; the session goes on with the next watch
+            attempts[chosen.commit] -= 1
+            self._save()
+            raise
+        self.memory.measuring = []
+        names = ", ".join(commit[:10] for commit in chosen.neighbours)
+        what = f"{'measured' if outcome.paths else 'tried'} {chosen.commit[:10]}{' with ' if names else ''}{names}"
+        self._measured(outcome, what, began)
+        whole = chosen.commit in self._complete(repository, [chosen.commit], config)
+        if not whole and chosen.commit in self.memory.given_up:
+            self._add(f"gave {chosen.commit[:10]} up")
+
+    def _measured(self, outcome: CampaignOutcome, what: str, began: float) -> None:
+        self.measured = True
+        marks = {profile.environment.fingerprint for profile in outcome.profiles}
+        self.memory.environments += sorted(marks.difference(self.memory.environments))
+        failed = f" ({counted(len(outcome.failures), 'failure')})" if outcome.failures else ""
+        self._add(f"{what} in {duration(time.monotonic() - began)}{failed}")
+        try:
+            outcome.raise_failures()
+        except CollectFailed as error:  # what failed was shown when it happened
+            self.errors.append(error)
+
+    # -- sharing ---------------------------------------------------------------------------------------------------------------------
+
+    def _publish(self, tip: str) -> None:
+        """Write the site and see what is new, where the store or the branch has moved."""
+        mark = f"{tip} {self.repository.store.head()}"
+        if not tip or mark == self.memory.published or self.memory.known is None:
+            return
+        repository = Repository.find(self.branch.checkout(tip).root)
+        contents = _contents(repository, tip)
+        if contents is None:
+            return
+        if pairs := notice.fresh(contents, self.memory.known):
+            self._add(counted(len(pairs), "new change"))
+            receivers = [name for name, there in (("webhook", self.wishes.webhook), ("mail", self.wishes.mail)) if there]
+            name = repository.project.home.name
+            if receivers:
+                found = notice.document(contents, pairs, name, self.branch.name, self.wishes.base_url)
+                self.memory.waiting.append(Waiting(found, receivers))
+            self.memory.known += notice.changes(contents)
+            self._save()
+        if self.wishes.folder is not None:
+            from perfvcs.site.publication import SiteOptions, publish
+
+            done = publish(repository, self.wishes.folder, revision=tip, choice=SiteOptions(self.wishes.base_url))
+            self._add(f"wrote {counted(done.written, 'page')}" if done.written else "")
+        self.memory.published = mark
+
+    def _deliver(self) -> None:
+        """Send the notices that wait. One that fails waits for the next cycle, and is no error of this one."""
+        for waiting in list(self.memory.waiting):
+            for receiver in list(waiting.to):
+                try:
+                    self._send(waiting, receiver)
+                except NotDelivered as error:
+                    waiting.failures += 1
+                    ended = error.final or waiting.failures >= MOST_FAILURES
+                    self.say(f"notice {waiting.document['id']} by {receiver} {'is given up' if ended else 'waits'}: {error}")
+                    if not ended:
+                        continue
+                waiting.to.remove(receiver)
+            if not waiting.to:
+                self.memory.waiting.remove(waiting)
+            self._save()
+
+    def _send(self, waiting: Waiting, receiver: str) -> None:
+        found = waiting.document
+        if receiver == "webhook" and self.wishes.webhook is not None:
+            self.wishes.webhook.send(msgspec.json.encode(found), found["id"])
+        elif receiver == "mail" and self.wishes.mail is not None:
+            self.wishes.mail.send(f"[perf] {shorten(found['text'], 150)}", notice.text(found))
+
+    # -- what came of it -------------------------------------------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        self.memory.save(self.branch.folder / "memory.json")
+
+    def _add(self, part: str) -> None:
+        if part:
+            self.parts.append(part)
+
+    @contextmanager
+    def _part(self, failing: str) -> Iterator[None]:
+        """A part of the cycle, the others of which go on when this one fails."""
+        try:
+            yield
+        except NoBranch:
+            raise
+        except (PerfError, OSError) as error:
+            self.errors.append(error)
+            self.say(f"{failing}: {error}")
+
+
+def _contents(repository: Repository, tip: str) -> Contents | None:
+    """What the history up to a commit has; None where nothing of it was measured."""
+    from perfvcs.history.record import read
+    from perfvcs.site.contents import Contents
+
+    record = read(repository, tip)
+    return Contents(repository, record) if record.trails else None
