@@ -236,7 +236,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             encoded = msgspec.json.encode(document)
         except UnicodeEncodeError as error:
             raise Malformed(
-                f"{error.object[:200]!a} is not valid Unicode: a name or argument has bytes that are no UTF-8"
+                f"{error.object[:200]!a} is not valid Unicode: a name or argument has bytes that are not UTF-8"
             ) from None
         _check(self)
         if len(encoded) > MAX_HEADER:

@@ -100,7 +100,7 @@ class Csv:
         try:
             return output.getvalue().encode()
         except UnicodeEncodeError:
-            raise Malformed("a name has bytes that are no UTF-8, which a table cannot hold") from None
+            raise Malformed("a name has bytes that are not UTF-8, which a table cannot hold") from None
 
 
 class _Reading:

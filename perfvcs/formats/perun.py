@@ -82,7 +82,7 @@ class Perun:
         try:
             return msgspec.json.encode(document)
         except UnicodeEncodeError:
-            raise Malformed("a name has bytes that are no UTF-8, which JSON cannot hold") from None
+            raise Malformed("a name has bytes that are not UTF-8, which JSON cannot hold") from None
 
     def _job(self, header: Mapping[str, Any], collector: Mapping[str, Any]) -> Job:
         args = header.get("args", header.get("params"))

@@ -747,7 +747,7 @@ def test_a_program_that_was_not_built_for_it_is_told_how(build, record):
     with pytest.raises(Unresolved, match=r"names no program whose functions"):
         record(build(text, name="none").with_name("none.c"), "f")
     checked = build(text, "-fsanitize=address", name="checked", link=["-fsanitize=address"])
-    with pytest.raises(Unresolved, match=r"-fsanitize, which bears no recorder: build it without"):
+    with pytest.raises(Unresolved, match=r"-fsanitize, which does not work with the recorder: build it without"):
         record(checked, "f")
     odd = plain.with_name("odd")
     odd.write_bytes(b"\x7fELF" + b"\0" * 100)

@@ -100,7 +100,7 @@ def size(operand: Operand) -> StackNumber:
     """The number of elements; raises Unresolved for what has no such, or does not store it."""
     if isinstance(operand, StackNumber) or (name := container(operand.type)) is None:
         shown = "a number" if isinstance(operand, StackNumber) else operand.type.name
-        raise Unresolved(f"{shown} is no container of std whose size is known: name a member instead, such as ->count")
+        raise Unresolved(f"{shown} is not a container of std with a known size: name a member instead, such as ->count")
     if name in ADAPTERS:
         return size(_need(operand, "c"))
     if name in COUNTED:
