@@ -273,7 +273,7 @@ def test_an_invalid_pointer_has_no_size_and_does_no_harm(build, record):
         ("*s", "is not a number"),
         ("n->x", "int is not a pointer"),
         ("s->values", "an array is not a size"),
-        ("s->size()", "no container of std"),
+        ("s->size()", "not a container of std"),
         ("s->compute()", "would have to be called"),
         ("n +", "ends too early"),
         ("(n", "a \\) is missing"),

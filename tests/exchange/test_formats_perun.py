@@ -385,5 +385,5 @@ def test_what_is_written_is_read_again(profile):
 def test_a_name_that_is_no_unicode_cannot_be_written():
     profile = sample_profile()
     profile.resources.names[0] = "\udcff"
-    with pytest.raises(Malformed, match="no UTF-8"):
+    with pytest.raises(Malformed, match="not UTF-8"):
         Perun().encode(profile)
