@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from itertools import groupby
 from math import isfinite, isnan
-from operator import mul, truediv
+from operator import itemgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -83,56 +83,85 @@ def courses(
     Several profiles of one commit count as their mean. Without numpy, whose import takes as long.
     """
     parts = parts or {}
-    turns = {commit: turn for turn, commit in enumerate(commits)}
-    ids = dict(connection.execute("SELECT text, id FROM commits"))
-    turn_of = [-1] * (max(ids.values(), default=0) + 1)
-    for commit, number in ids.items():
-        turn_of[number] = turns.get(commit, -1)
+    all_places = _Places(connection, commits)
     found = {}
     for line in numbers:
         columns = [levels.of_line(connection, part) for part in parts.get(line, (line,))]
-        course = _course(columns[0] if len(columns) == 1 else levels.together_of(columns), turn_of)
+        course = _course(columns[0] if len(columns) == 1 else levels.together_of(columns), all_places)
         if course is not None:
             found[line] = course
     return found
 
 
-def _course(columns: levels.LevelColumns, turn_of: Sequence[int]) -> Course | None:
-    """The course of a line's records, the place of whose commits is given; None where none has one."""
-    turns = list(map(turn_of.__getitem__, columns.commit))
-    squares = map(mul, columns.deviation, columns.deviation)
-    counts = columns.executions if 0 not in columns.executions else [count or 1 for count in columns.executions]
-    variances = array("d", map(truediv, squares, counts))
-    usable = list(range(len(turns)))
-    if not usable or min(turns) < 0 or not all(map(isfinite, columns.level)):
-        usable = [place for place in usable if turns[place] >= 0 and isfinite(columns.level[place])]
-    if not usable:
-        here = sum(turn >= 0 for turn in turns)
-        return Course(array("q"), array("d"), here, array("d")) if here else None
-    left_out = sum(turn >= 0 for turn in turns) - len(usable) if len(usable) < len(turns) else 0
-    usable.sort(key=turns.__getitem__)
-    if len({turns[place] for place in usable}) < len(usable):
-        return _of_several(columns, turns, variances, usable, left_out)
-    sessions = [columns.session[place] for place in usable] if any(columns.session) else ()
+class _Placed(NamedTuple):
+    """Which elements of a column of commits have a place along a history: ``order`` by ascending ``places``; whether these differ."""
+
+    order: list[int]
+    places: array[int]
+    distinct: bool
+
+
+class _Places:
+    """Where commits are along a history; most lines were measured on the same ones."""
+
+    def __init__(self, connection: sqlite3.Connection, commits: Sequence[str]) -> None:
+        turns = {commit: turn for turn, commit in enumerate(commits)}
+        ids = dict(connection.execute("SELECT text, id FROM commits"))
+        self._turn_of = [-1] * (max(ids.values(), default=0) + 1)
+        for commit, number in ids.items():
+            self._turn_of[number] = turns.get(commit, -1)
+        self._known: dict[bytes, _Placed] = {}
+
+    def of(self, commits: array[int]) -> _Placed:
+        """A column of commits, by their numbers in the index."""
+        column = commits.tobytes()
+        if column not in self._known:
+            turns = list(map(self._turn_of.__getitem__, commits))
+            order = sorted((element for element, turn in enumerate(turns) if turn >= 0), key=turns.__getitem__)
+            places = array("q", [turns[element] for element in order])
+            self._known[column] = _Placed(order, places, len(set(places)) == len(places))
+        return self._known[column]
+
+
+def _course(columns: levels.LevelColumns, all_places: _Places) -> Course | None:
+    """The course of a line's records; None where none of their commits has a place."""
+    order, places, distinct = all_places.of(columns.commit)
+    if not order:
+        return None
+    found = array("d", map(columns.level.__getitem__, order))
+    unusable = 0
+    if not isfinite(sum(found)):
+        order = [element for element in order if isfinite(columns.level[element])]
+        unusable = len(found) - len(order)
+        places = array("q", [place for place, level in zip(places, found, strict=True) if isfinite(level)])
+        found = array("d", filter(isfinite, found))
+    variances = _variances(columns, order)
+    if not distinct:
+        return _of_several(columns, places, found, variances, order, unusable)
+    sessions = [columns.session[element] for element in order] if any(columns.session) else ()
     together = tuple(k for k in range(1, len(sessions)) if sessions[k] and sessions[k] == sessions[k - 1])
-    return Course(
-        array("q", [turns[place] for place in usable]), array("d", [columns.level[place] for place in usable]), left_out,
-        array("d", [variances[place] for place in usable]), together,
-    )  # fmt: skip
+    return Course(places, found, unusable, variances, together)
+
+
+def _variances(columns: levels.LevelColumns, order: Sequence[int]) -> array[float]:
+    """Those of the levels at these elements, as their executions show; a single execution has no deviation (NaN)."""
+    if columns.executions.count(1) == len(columns.executions):
+        return columns.deviation[: len(order)]
+    deviations, counts = ([column[element] for element in order] for column in (columns.deviation, columns.executions))
+    return array("d", [deviation * deviation / (count or 1) for deviation, count in zip(deviations, counts, strict=True)])
 
 
 def _of_several(
-    columns: levels.LevelColumns, turns: Sequence[int], variances: Sequence[float], usable: Sequence[int], left_out: int
-) -> Course:
+    columns: levels.LevelColumns, places: Sequence[int], found: Sequence[float], variances: Sequence[float], order: Sequence[int],
+    unusable: int,
+) -> Course:  # fmt: skip
     """The same where some commits have several profiles, which count as their mean: each is a session of its own."""
-    groups = [
-        (turn, [(columns.level[place], variances[place], columns.session[place]) for place in same])
-        for turn, same in groupby(usable, key=turns.__getitem__)
-    ]
+    rows = zip(places, found, variances, [columns.session[element] for element in order], strict=True)
+    groups = [(place, [row[1:] for row in same]) for place, same in groupby(rows, key=itemgetter(0))]
     own = [{session for _, _, session in same if session} for _, same in groups]
     return Course(
-        array("q", [turn for turn, _ in groups]), array("d", [fmean(level for level, _, _ in same) for _, same in groups]),
-        left_out, array("d", [_variance(same) for _, same in groups]),
+        array("q", [place for place, _ in groups]), array("d", [fmean(level for level, _, _ in same) for _, same in groups]),
+        unusable, array("d", [_variance(same) for _, same in groups]),
         tuple(k for k in range(1, len(groups)) if own[k] & own[k - 1]),
     )  # fmt: skip
 
