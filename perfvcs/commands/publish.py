@@ -29,15 +29,18 @@ from perfvcs.commands._output import echo
     show_default=True,
     help="Number of jobs that get a page for their newest profile.",
 )
-def command(folder: Path, revision: str, title: str, base_url: str, newest: int, profiles: int) -> None:
+@click.option("--commit-url", metavar="URL", help="Address of a commit, with {id}, or none; guessed from the remote by default.")
+def command(folder: Path, revision: str, title: str, base_url: str, newest: int, profiles: int, commit_url: str | None) -> None:
     """Write a static site of the whole history into DIR: every series, every change, every commit.
 
     Rewrites only pages whose data changed. The site needs neither a server nor a network: open its index.html.
     """
     from perfvcs.repository import Repository
     from perfvcs.site.feed import verified
+    from perfvcs.site.forge import given
     from perfvcs.site.publication import SiteOptions, publish
 
-    choice = SiteOptions(verified(base_url) if base_url else "", newest, profiles)
+    forge = None if commit_url is None else given(commit_url)
+    choice = SiteOptions(verified(base_url) if base_url else "", newest, profiles, forge)
     found = publish(Repository.find(), folder, revision=revision, title=title, choice=choice)
     echo("\n".join(found.lines()))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import HistoryRecord, SeriesRecord
+    from perfvcs.history.verdict import Verdict
     from perfvcs.repository import Repository
 
 GROUPED = 8  # files of a commit among others
@@ -302,6 +303,11 @@ def _cell(trail: SeriesRecord, turn: int, value: str, before: str) -> model.Cell
         return model.CellData("new", "new", value, f"{value}, the first of this series")
     if verdict is None:
         return model.CellData("", "", value, f"{value}, not compared with {before}: perf check does")
+    return cell(verdict, word, value, before)
+
+
+def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData:
+    """A verdict as a cell; ``word`` is its own, or accepted, ``before`` the short id of the commit that it compares with."""
     size, low, high = verdict.effect, verdict.low, verdict.high
     told = "" if size is None else f" {change(size, low, high)}"
     reason = "" if not verdict.reason or verdict.accepted is not None else f" ({shorten(verdict.reason, REASON)})"

@@ -24,7 +24,7 @@ from perfvcs.text.characters import shorten
 
 MANIFEST = ".perfvcs-site.json"
 SUFFIX = ".perfvcs-part"  # of files that are being written
-FOLDERS = ("assets", "commits", "profiles", "series")
+FOLDERS = ("assets", "branches", "commits", "profiles", "series")
 TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there
 PATH = re.compile(rf"(?:(?:{'|'.join(FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
 LARGEST_MANIFEST = 1 << 28  # bytes of a manifest

@@ -18,11 +18,15 @@ State = Literal["open", "accepted", "over", "improvement"]
 
 
 class SiteData(msgspec.Struct, frozen=True):
-    """What all pages share: the project's title, the program that made them, and the way ``root`` from a page to the top (``../``)."""
+    """What all pages share: the project's title, the program that made them, and the way ``root`` from a page to the top (``../``).
+
+    ``branches``: some are not merged and were measured.
+    """
 
     title: str
     generator: str
     root: str = ""
+    branches: bool = False
 
 
 class CommitData(msgspec.Struct, frozen=True):
@@ -323,12 +327,13 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class MovedData(msgspec.Struct, frozen=True, kw_only=True):
-    """One series in one environment that differs at a commit from the measured commit before it (``since``)."""
+    """One series in one environment that differs at a commit from the measured commit before it (``since``); one that is not on
+    the published line has no ``url``."""
 
     benchmark: str
     metric: str
     environment: str
-    url: str
+    url: str | None
     since: CommitData
     before: str
     after: str
@@ -353,6 +358,40 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     alone: int
     before: CommitData | None
     after: CommitData | None
+
+
+class BranchData(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch or a pull request that is not merged: its ``newest`` measured commit against ``base``, a measured one before it.
+
+    ``commits`` of it are not on the published line, ``measured`` of these have profiles. ``sentence`` sums the comparison up, ``word`` is
+    its gravest verdict (empty: nothing is known). ``forge`` is its address on the web.
+    """
+
+    name: str
+    url: str
+    forge: str | None
+    newest: CommitData
+    base: CommitData | None
+    commits: int
+    measured: int
+    sentence: str
+    word: str
+
+
+class BranchList(msgspec.Struct, frozen=True):
+    """The page that lists branches and pull requests, the newest first."""
+
+    branches: list[BranchData]
+
+
+class BranchPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The page of one branch: what moved on it, the largest first, and its measured commits (``more`` of them are not listed)."""
+
+    branch: BranchData
+    listed: list[CommitData]
+    more: int
+    moved: list[MovedData]
+    left_out: int
 
 
 class Benchmark(msgspec.Struct, frozen=True):

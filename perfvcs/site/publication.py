@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.git.remote import NoRemote, Remote
 from perfvcs.history.record import HistoryRecord, read
 from perfvcs.site import about, changes, front, profiles, series
 from perfvcs.site.badge import badge
+from perfvcs.site.branches import Branches, key
 from perfvcs.site.commits import Commits
 from perfvcs.site.contents import Contents, metric
 from perfvcs.site.feed import feed
 from perfvcs.site.folder import opened
+from perfvcs.site.forge import Forge, guessed
 from perfvcs.site.output import Output, digest, packed
 from perfvcs.site.template import GENERATOR, Templates
 from perfvcs.text.characters import shorten
@@ -38,11 +41,15 @@ TITLE = 120  # characters
 
 @dataclass(frozen=True)
 class SiteOptions:
-    """How a site is made: the address of its feed, the versions of its front page, and how many profiles have pages."""
+    """How a site is made: the address of its feed, the versions of its front page, and how many profiles have pages.
+
+    ``forge`` is where commits are on the web; None: as the remote says.
+    """
 
     base_url: str = ""
     newest: int = NEWEST
     profiles: int = PROFILES
+    forge: Forge | None = None
 
 
 @dataclass(frozen=True)
@@ -98,8 +105,11 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
     if not record.trails:
         raise NothingToCompare(f"no commit on the way to {revision} has {_missing(repository, record)}")
     contents = Contents(repository, record)
-    templates = Templates(shorten(title or f"{repository.project.home.name}: performance", TITLE), contents.ambiguous)
-    outputs = list(_outputs(repository, contents, templates, choice))
+    forge = _forge(repository.project) if choice.forge is None else choice.forge
+    branches = Branches(repository, contents, forge)
+    name = shorten(title or f"{repository.project.home.name}: performance", TITLE)
+    templates = Templates(name, contents.ambiguous, forge, branches=bool(branches.pages))
+    outputs = [*_outputs(repository, contents, templates, choice), *_of_branches(branches, templates)]
     with opened(folder) as place:
         stale = place.stale(outputs)
         place.begin(GENERATOR, stale)
@@ -156,6 +166,22 @@ def _outputs(repository: Repository, contents: Contents, templates: Templates, c
     yield templates.output("about.html", "about.html", about.key(told), lambda: told)
 
 
+def _of_branches(branches: Branches, templates: Templates) -> Iterator[Output]:
+    """The pages of branches, and their list, where there are any."""
+    for page in branches.pages:
+        yield templates.output(page.branch.url, "branch.html", key(page), partial(_same_page, page))
+    if branches.pages:
+        yield templates.output("branches.html", "branches.html", key(branches.listed), partial(_same_page, branches.listed))
+
+
+def _forge(project: Project) -> Forge:
+    """As the address of the usual remote says."""
+    try:
+        return guessed(Remote.find(project).address)
+    except NoRemote:
+        return Forge()
+
+
 def _names(contents: Contents) -> bytes:
     """The script with the names of all series, which the search of every page suggests: benchmark, metric, address."""
     trails = [(contents.record.trails[numbers[0]], url) for url, numbers in contents.pages.items()]
@@ -165,6 +191,10 @@ def _names(contents: Contents) -> bytes:
 
 def _same(content: bytes) -> tuple[bytes, ...]:
     return (content,)
+
+
+def _same_page(page: msgspec.Struct) -> msgspec.Struct:
+    return page
 
 
 def _is_page(output: Output) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from perfvcs import __version__
 from perfvcs.native.compiled import own_folder
 from perfvcs.site import model
+from perfvcs.site.forge import Forge
 from perfvcs.site.output import VERSION, Output, digest, packed
 from perfvcs.text.characters import written
 
@@ -23,11 +24,16 @@ GENERATOR = f"perfvcs {__version__}"
 
 
 class Templates:
-    """The site's templates for a project's ``title``; pages are made anew where that or the ``names`` in use have changed."""
+    """The site's templates for a project's ``title``; pages are made anew where that, the ``names`` in use or the forge have changed.
 
-    def __init__(self, title: str, names: Iterable[object] = ()) -> None:
+    ``branches``: there are pages of branches.
+    """
+
+    def __init__(self, title: str, names: Iterable[object] = (), forge: Forge | None = None, *, branches: bool = False) -> None:
         self.title = title
         self._names = sorted(names, key=repr)
+        self._forge = forge or Forge()
+        self._branches = branches
 
     @cached_property
     def assets(self) -> dict[str, bytes]:
@@ -38,7 +44,8 @@ class Templates:
     def mark(self) -> str:
         """A digest of all that pages have in common: with it every page changes."""
         return digest(
-            packed(VERSION, GENERATOR, self.title, self._names), *(text for _, text in sorted(_read("templates").items()))
+            packed(VERSION, GENERATOR, self.title, self._names, self._forge.commit, self._branches),
+            *(text for _, text in sorted(_read("templates").items())),
         )
 
     @cached_property
@@ -48,10 +55,12 @@ class Templates:
         texts = {name: text.decode() for name, text in _read("templates").items()}
         folder = own_folder()  # compiling takes longer than a hundred pages
         kept = FileSystemBytecodeCache(str(folder), "template-written-%s.cache") if folder else None
-        return Environment(
+        made = Environment(
             loader=DictLoader(texts), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False, bytecode_cache=kept,
             finalize=written,
         )  # fmt: skip
+        made.globals["forge"] = self._forge.of_commit
+        return made
 
     def output(self, path: str, template: str, key: str, make: Callable[[], msgspec.Struct], *, last: bool = False) -> Output:
         """A page at ``path`` with its JSON beside it, made from what ``key`` is a digest of; ``last``: put in place after all others."""
@@ -67,7 +76,7 @@ class Templates:
     def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:
         from markupsafe import Markup
 
-        site = model.SiteData(self.title, GENERATOR, "../" * path.count("/"))
+        site = model.SiteData(self.title, GENERATOR, "../" * path.count("/"), self._branches)
         beside = _beside(path).rpartition("/")[2]
         # No name has a NUL. The data, most of a page, comes in as bytes: as text it would be copied five times.
         made = self._environment.get_template(template).render(site=site, page=page, data=Markup("\0"), json=beside).encode()

@@ -1,0 +1,152 @@
+"""The pages of branches and pull requests: the newest measured commit of each against where it left the published history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from perfvcs.git.branches import Unmerged, unmerged
+from perfvcs.git.command import GitError
+from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
+from perfvcs.site import model, names
+from perfvcs.site.contents import Contents, cell
+from perfvcs.site.forge import Forge
+from perfvcs.site.output import digest, packed
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import counted, metric_name, tallied
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+
+MOST = 50  # branches that have pages
+LONG = 1000  # commits of a branch that are looked at
+LISTED = 50  # commits that are listed
+MOVED = 400  # rows of a table
+BACK = 50  # measured commits before a branch, among which one is comparable
+MOVING = ("degradation", "improvement", "suspected")
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """A branch with its commits that the published history lacks, newest first, and with what its newest measured one is compared."""
+
+    ref: Unmerged
+    commits: Sequence[str]
+    measured: Sequence[str]
+    base: str | None
+    environments: Sequence[str]
+
+
+class Branches:
+    """All branches and pull requests that were measured and are not merged."""
+
+    def __init__(self, repository: Repository, contents: Contents, forge: Forge) -> None:
+        self._repository, self._contents, self._forge = repository, contents, forge
+
+    @cached_property
+    def pages(self) -> list[model.BranchPage]:
+        """A page for each, the newest first; they are cheap to make beside what they are made from, so that they are their own keys."""
+        found = list(islice(self._found(), MOST))
+        pairs = [
+            CommitPair(one.base, one.measured[0], environment) for one in found if one.base for environment in one.environments
+        ]
+        self._verdicts = Verdicts(self._repository).of(pairs)
+        wanted = {commit for one in found for commit in (*one.measured[:LISTED], *([one.base] if one.base else []))}
+        self._details = self._repository.project.describe(wanted)
+        return [self._page(one) for one in found]
+
+    @property
+    def listed(self) -> model.BranchList:
+        """The page that lists them."""
+        return model.BranchList([page.branch for page in self.pages])
+
+    def _found(self) -> Iterator[_Branch]:
+        project, published = self._repository.project, self._contents.record.commits[-1]
+        others = self._repository.index.commits().difference(self._contents.record.commits)
+        if not others:
+            return
+        for ref in unmerged(project, published):
+            try:
+                commits = project.git("rev-list", f"--max-count={LONG}", ref.commit, f"^{published}").split()
+                measured = [commit for commit in commits if commit in others]
+                base = project.git("merge-base", ref.commit, published) if measured else ""
+            except GitError:  # histories that have nothing in common, or a shallow one
+                continue
+            if measured:
+                yield self._compared(ref, commits, measured, base)
+
+    def _compared(self, ref: Unmerged, commits: Sequence[str], measured: Sequence[str], left: str) -> _Branch:
+        """With the nearest measured commit before the branch that has something in common with its newest one."""
+        repository = self._repository
+        kinds = {(one.job.key, one.environment.fingerprint) for one in repository.index.headers([measured[0]])}
+        before = repository.with_profiles(chain([left], repository.project.ancestors(left)))
+        for commit in islice(before, BACK):
+            shared = {(one.job.key, one.environment.fingerprint) for one in repository.index.headers([commit])} & kinds
+            if shared:
+                return _Branch(ref, commits, measured, commit, sorted({environment for _, environment in shared}))
+        return _Branch(ref, commits, measured, None, ())
+
+    def _page(self, one: _Branch) -> model.BranchPage:
+        rows, words = [], []
+        for environment in one.environments:
+            pair = CommitPair(one.base or "", one.measured[0], environment)
+            for verdict in self._verdicts.get(pair, {}).values():
+                word = verdict.word if verdict.accepted is None else "accepted"
+                words.append(word)
+                if verdict.word in MOVING:
+                    rows.append(self._row(one, environment, verdict, word))
+        rows.sort(key=lambda row: (-abs(row.cell.effect or 0.0), row.benchmark, row.metric, row.environment))
+        counts = [(word, words.count(word)) for word in ("degradation", "improvement", "suspected", "accepted") if word in words]
+        known = sum(word in (*MOVING, "accepted", "same") for word in words)
+        if not words:
+            sentence = "nothing before it to compare with"
+        else:
+            told = tallied(counts) or "no change found"
+            sentence = f"{told}; {known:,} of {counted(len(words), 'comparison')} decided"
+        branch = model.BranchData(
+            name=shorten(one.ref.name, names.NAME), url=f"branches/{names.slug(one.ref.name, of=one.ref.reference)}.html",
+            forge=self._forge.of_request(one.ref.number) or None, newest=self._commit(one.measured[0]),
+            base=self._commit(one.base) if one.base else None, commits=len(one.commits), measured=len(one.measured), sentence=sentence,
+            word=next((word for word, _ in counts), "same" if known else ""),
+        )  # fmt: skip
+        return model.BranchPage(
+            branch=branch, listed=[self._commit(commit) for commit in one.measured[:LISTED]],
+            more=max(0, len(one.measured) - LISTED), moved=rows[:MOVED], left_out=max(0, len(rows) - MOVED),
+        )  # fmt: skip
+
+    def _row(self, one: _Branch, environment: str, verdict: Verdict, word: str) -> model.MovedData:
+        contents = self._contents
+        size = "" if verdict.size is None else f" [{verdict.size:.10g}]"
+        name = verdict.job if verdict.uid == verdict.job else f"{verdict.job}: {verdict.uid}"
+        before, after = ("" if value is None else quantity(value, verdict.unit) for value in (verdict.baseline, verdict.target))
+        number = self._trails.get((verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
+        known = contents.environments.get(environment)
+        return model.MovedData(
+            benchmark=shorten(name + size, names.NAME) if number is None else contents.benchmark(contents.record.trails[number]),
+            metric=shorten(metric_name(verdict.metric), names.NAME), environment=known.name if known else environment[: names.SHORT],
+            url=None if number is None else contents.urls[number], since=self._commit(one.base or ""),
+            before=before, after=after, cell=cell(verdict, word, after, (one.base or "")[: names.SHORT]),
+        )  # fmt: skip
+
+    @cached_property
+    def _trails(self) -> dict[tuple[str, str, float | None, str, str], int]:
+        """The published series by what they are about."""
+        lines = ((number, trail.line) for number, trail in enumerate(self._contents.record.trails))
+        return {(line.job.key, line.uid, line.size, line.metric, line.environment.fingerprint): number for number, line in lines}
+
+    def _commit(self, commit: str) -> model.CommitData:
+        place = self._contents.places.get(commit)
+        if place is not None and commit in self._contents.record.details:
+            return self._contents.commit(place)
+        if commit not in self._details:
+            return model.CommitData(commit, commit[: names.SHORT], "", "", "")
+        return names.commit(self._details[commit], commit[: names.SHORT], None)
+
+
+def key(page: model.BranchPage | model.BranchList) -> str:
+    """A digest of a page."""
+    return digest(packed(page))

@@ -1,0 +1,91 @@
+"""Where a project's commits and pull requests are shown on the web, by the address of its remote."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from perfvcs.errors import UsageError
+from perfvcs.text.characters import shorten
+
+NONE = "none"
+PLAIN = re.compile(r"[!-~]+")  # characters of an address
+HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+SHORT_FORM = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>[^:]+)")  # of ssh: git@host:owner/project.git
+PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Forge:
+    """Templates of addresses, ``{id}`` of a commit and ``{number}`` of a pull request; empty where nobody knows."""
+
+    commit: str = ""
+    request: str = ""
+
+    def of_commit(self, commit: str) -> str:
+        """The address of a commit; empty where it has none."""
+        return self.commit.replace("{id}", commit)
+
+    def of_request(self, number: int | None) -> str:
+        """The address of a pull request; empty where it has none."""
+        return "" if number is None else self.request.replace("{number}", str(number))
+
+
+GITHUB = Forge("/commit/{id}", "/pull/{number}")
+GITLAB = Forge("/-/commit/{id}", "/-/merge_requests/{number}")
+BITBUCKET = Forge("/commits/{id}", "/pull-requests/{number}")
+GITEA = Forge("/commit/{id}", "/pulls/{number}")
+SOURCEHUT = Forge("/commit/{id}")
+KINDS = (  # what a host is called -> what runs there
+    (r"github\.com|github\.(?!com\.).+", GITHUB),
+    (r"gitlab\.com|gitlab\.(?!com\.).+|.+\.gitlab\.com|salsa\.debian\.org|invent\.kde\.org", GITLAB),
+    (r"bitbucket\.org", BITBUCKET),
+    (r"codeberg\.org|(gitea|forgejo)\..+", GITEA),
+    (r"git\.sr\.ht", SOURCEHUT),
+)
+
+
+def guessed(address: str) -> Forge:
+    """By a remote's address, of which names and passwords are left out; one without templates where the host is not known."""
+    if SHORT_FORM.fullmatch(address) and "://" not in address:
+        found = SHORT_FORM.fullmatch(address)
+        assert found is not None
+        scheme, host, path, port = "ssh", found["host"].lower(), found["path"], None
+    else:
+        try:
+            parts = urlsplit(address)
+            scheme, host, path, port = parts.scheme, (parts.hostname or "").lower(), parts.path, parts.port
+        except ValueError:  # a port that is not a number
+            return Forge()
+    kind = next((forge for pattern, forge in KINDS if re.fullmatch(pattern, host)), None)
+    names = [name for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
+    if kind is None or scheme not in ("ssh", "git", "http", "https", "git+ssh") or not HOST.fullmatch(host):
+        return Forge()
+    if len(names) < 2 or not all(name.isprintable() for name in names) or {".", ".."}.intersection(names):
+        return Forge()
+    # one that is reached by ssh has its pages at https, whatever the port
+    web = scheme if scheme in PORTS else "https"
+    behind = f":{port}" if scheme in PORTS and port not in (None, PORTS[scheme]) else ""
+    top = f"{web}://{host}{behind}/{'/'.join(quote(name, safe='~@+-._') for name in names)}"
+    return Forge(top + kind.commit, top + kind.request if kind.request else "")
+
+
+def given(template: str) -> Forge:
+    """By a template of the address of a commit, with ``{id}``, or ``none``; raises UsageError."""
+    if template == NONE:
+        return Forge()
+    try:
+        parts = urlsplit(template)
+        sound = parts.scheme in ("http", "https") and parts.hostname and PLAIN.fullmatch(template) and "{id}" in template
+        secret = "@" in parts.netloc
+    except ValueError:
+        sound, secret = None, False
+    if secret:
+        raise UsageError("--commit-url has a user's name in it, which everybody would see: leave it out")
+    if not sound:
+        raise UsageError(
+            f"--commit-url {shorten(template, 80)} is not the address of a commit: give one like "
+            f"https://example.org/project/commit/{{id}}, or `{NONE}`"
+        )
+    return Forge(template)
