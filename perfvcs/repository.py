@@ -289,8 +289,26 @@ class Repository:
             fallback = fallback or (State(commit) if headers else None)
         return fallback
 
-    def select(self, name: str, jobs: Sequence[str] = ()) -> list[str]:
-        """Paths of profiles: all of the revision ``name``, else those that begin with it; ``jobs`` are names or labels.
+    def series_of(self, names: Sequence[str], *, whole: bool = False) -> set[str]:
+        """The keys of the stored jobs that names mean, or, unless they are to be ``whole``, parts of names; raises UsageError."""
+        from perfvcs.check.text import called
+        from perfvcs.text.naming import meant
+
+        jobs = self.index.series()
+        known = [called(job) for job in jobs]
+        found: set[str] = set()
+        for name in names:
+            exact = [place for place, one in enumerate(known) if name in one.names or name in one.also]
+            places = exact if whole else meant(name, known, "job")
+            if not places:
+                raise UsageError(
+                    f"no job `{name}` is stored{nearest(name, dict.fromkeys(n for one in known for n in one.names))}"
+                )
+            found.update(jobs[place].key for place in places)
+        return found
+
+    def select(self, name: str, jobs: Sequence[str] = (), *, whole: bool = False) -> list[str]:
+        """Paths of profiles: all of the revision ``name``, else those that begin with it; of ``jobs`` as ``series_of`` has it.
 
         Raises UsageError without any.
         """
@@ -304,13 +322,14 @@ class Repository:
             if not paths:
                 raise
         if jobs:
-            measured = self.index.headers({path.split("/")[1] for path in paths})
-            known = {header.path: {header.job.name, header.job.label} for header in measured if header.path in paths}
-            named = set().union(*known.values())
-            unknown = [job for job in jobs if job not in named]
-            if named and unknown:
-                raise UsageError(f"`{name}` has no profiles of a job `{unknown[0]}`{nearest(unknown[0], sorted(named))}")
-            paths = [path for path in paths if not known.get(path, set()).isdisjoint(jobs)]
+            measured = {header.path: header.job for header in self.index.headers({path.split("/")[1] for path in paths})}
+            for job in jobs:
+                keys = self.series_of([job], whole=whole)
+                if paths and not any(path in measured and measured[path].key in keys for path in paths):
+                    there = dict.fromkeys(one.label for path, one in measured.items() if path in paths)
+                    raise UsageError(f"`{name}` has no profiles of a job `{job}`{nearest(job, there)}")
+            keys = self.series_of(jobs, whole=whole)
+            paths = [path for path in paths if path in measured and measured[path].key in keys]
         if not paths:
             raise UsageError(f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what there is")
         return paths

@@ -12,6 +12,7 @@ from perfvcs.check.importance import Unit
 from perfvcs.check.text import LONGEST_NAME, WORD, revision, settlement, summary, untouched, wrap
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS, fitted
+from perfvcs.text.naming import apart
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -79,7 +80,10 @@ class Rows(msgspec.Struct, frozen=True):
 
 def _listed(said: Brief, room: int, width: int) -> list[str]:
     """The jobs and the changes in so many lines: of each what it needs, and details where there is room, those of changes first."""
-    jobs, changes = ([_rows(line, width) for line in lines] for lines in (said.jobs, said.changes))
+    names = iter(apart([line.name for line in (*said.jobs, *said.changes)], NAME))
+    jobs, changes = (
+        [_rows(msgspec.structs.replace(line, name=next(names)), width) for line in lines] for lines in (said.jobs, said.changes)
+    )
     hidden, left_out = said.hidden, said.left_out
     while (left := room - _height(jobs, changes, hidden, left_out)) < 0 and len(jobs) + len(changes) > 1:
         if len(jobs) > 2 or len(changes) <= 1:

@@ -12,6 +12,7 @@ from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.change import WORDS
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS
+from perfvcs.text.naming import Named
 from perfvcs.text.quantity import change as effect
 from perfvcs.text.quantity import difference, number, scale
 from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tallied
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from perfvcs.check.change import Change, Cluster, Report, Word
+    from perfvcs.profile import Job
 
 WORD = 14  # the longest word
 METRIC = 15  # characters of a metric's name
@@ -77,6 +79,12 @@ def labelled(job: str, uid: str, size: float | None) -> str:
     name = job if is_whole(job, uid) else f"{job}: {uid}"
     told = "" if size is None else f"{size:.10g}"
     return f"{name} [{told}]" if told and name.rpartition(" ")[2] != told else name
+
+
+def called(job: Job, uid: str = "", size: float | None = None) -> Named:
+    """How a benchmark can be named: by its job's name, its label, its unit, and that at a size; also by its unit alone, and collector."""
+    names = (job.name, job.label, labelled(job.label, uid, None), labelled(job.label, uid, size))
+    return Named(tuple(dict.fromkeys(names)), (uid, f"{job.label} ({job.collector})"))
 
 
 def is_whole(job: str, uid: str) -> bool:

@@ -24,14 +24,39 @@ def revisions(ctx: click.Context, parameter: click.Parameter, begun: str) -> lis
     return [f"{start}{dots}{found}" for found in _of(_revisions, name)]
 
 
+def sides(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """What can be compared: revisions, else files."""
+    return revisions(ctx, parameter, begun) or _files(begun)
+
+
 def jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
     """The jobs of perf.toml."""
     return _of(_jobs, begun)
 
 
+def stored_jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
+    """The jobs that have profiles."""
+    return _of(lambda repository: (name for job in repository.index.series() for name in (job.name, job.label)), begun)
+
+
 def benchmarks(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """The benchmarks that were measured, and revisions."""
-    return _of(_benchmarks, begun) + revisions(ctx, parameter, begun)
+    """The benchmarks that were measured, and revisions; else files."""
+    return _of(_benchmarks, begun) + revisions(ctx, parameter, begun) or _files(begun)
+
+
+def blamable(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """The jobs of perf.toml, and revisions."""
+    return jobs(ctx, parameter, begun) + revisions(ctx, parameter, begun)
+
+
+def chosen(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
+    """The benchmarks that were measured, and the jobs of perf.toml."""
+    return list(dict.fromkeys(_of(_benchmarks, begun) + _of(_jobs, begun)))
+
+
+def units(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
+    """The units that were measured."""
+    return _of(lambda repository: (line.uid for line in repository.index.lines().values()), begun)
 
 
 def metrics(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
@@ -39,15 +64,42 @@ def metrics(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[
     return _of(lambda repository: (line.metric for line in repository.index.lines().values()), begun)
 
 
+def degradations(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
+    """The degradations of the last report: their ids, and their names with the metric."""
+    return _of(_degradations, begun)
+
+
 def _of(names: Callable[[Repository], Iterable[str]], begun: str) -> list[str]:
+    """The names that begin so; else those of which it is a part."""
     from perfvcs.repository import Repository
 
-    bash = os.environ.get("_PERF_COMPLETE", os.environ.get("_PERFVCS_COMPLETE")) == "bash_complete"
     try:
-        found = dict.fromkeys(name for name in names(Repository.find()) if name.startswith(begun) and name.isprintable())
+        known = [name for name in dict.fromkeys(names(Repository.find())) if name and name.isprintable()]
     except (PerfError, OSError):  # a message would end up in the line that somebody is typing
         return []
-    return [_ACTIVE.sub(r"\\\\\g<0>", name) if bash else name for name in found][:MOST]  # bash reads one of the two away
+    return _typed([name for name in known if name.startswith(begun)] or [name for name in known if begun in name])
+
+
+def _typed(names: Iterable[str]) -> list[str]:
+    """Names as a shell has them typed."""
+    bash = os.environ.get("_PERF_COMPLETE", os.environ.get("_PERFVCS_COMPLETE")) == "bash_complete"
+    return [_ACTIVE.sub(r"\\\\\g<0>", name) if bash else name for name in names][:MOST]  # bash reads one of the two away
+
+
+def _files(begun: str) -> list[str]:
+    """The files of profiles that begin so, by their endings, and folders."""
+    from perfvcs.formats import suffixes
+
+    folder, _, name = begun.rpartition("/")
+    known = tuple(f"{suffix}{packed}" for suffix in suffixes() for packed in ("", ".gz", ".z"))
+    try:
+        entries = sorted(os.scandir(folder or ("/" if begun.startswith("/") else ".")), key=lambda entry: entry.name)
+        fitting = [entry for entry in entries if entry.name.startswith(name) and entry.name.isprintable()]
+        shown = [entry.name + "/" * entry.is_dir() for entry in fitting if entry.is_dir() or entry.name.endswith(known)]
+    except OSError:
+        return []
+    before = begun[: len(begun) - len(name)]
+    return _typed(before + name for name in shown if name[0] != "." or begun) if begun else []
 
 
 def _revisions(repository: Repository) -> Iterable[str]:
@@ -67,3 +119,10 @@ def _benchmarks(repository: Repository) -> Iterable[str]:
 
     yield from (job.label for job in repository.index.series())
     yield from (title(line) for line in repository.index.lines().values())
+
+
+def _degradations(repository: Repository) -> Iterable[str]:
+    from perfvcs.reports.accept import acceptable
+
+    for one in acceptable(repository):
+        yield from (one.id, f"{one.named.names[-1]}:{one.change.metric}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._completion import degradations
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("changes", nargs=-1, metavar="CHANGE...")
+@click.argument("changes", nargs=-1, metavar="CHANGE...", shell_complete=degradations)
 @click.option("-r", "--reason", metavar="TEXT", help="The reason, for later readers.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
               help="First day (YYYY-MM-DD) on which the acceptance no longer holds.")  # fmt: skip

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands import _completion as complete
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -14,11 +15,26 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("good", default="")
-@click.argument("bad", default="")
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.")
-@click.option("-u", "--unit", default="", metavar="NAME", help="Only this unit of a job: a test, or a function.")
-@click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.")
+@click.argument("good", default="", shell_complete=complete.revisions)
+@click.argument("bad", default="", shell_complete=complete.revisions)
+@click.option(
+    "-j",
+    "--job",
+    "jobs",
+    multiple=True,
+    metavar="NAME",
+    help="Only this job of perf.toml; may be repeated.",
+    shell_complete=complete.jobs,
+)
+@click.option(
+    "-u",
+    "--unit",
+    default="",
+    metavar="NAME",
+    help="Only this unit of a job: a test, or a function.",
+    shell_complete=complete.units,
+)
+@click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.", shell_complete=complete.metrics)
 @click.option("--improvement", is_flag=True, help="Look for the commit that made it better.")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1",
               help="The smallest difference of the ends that counts.")  # fmt: skip
@@ -48,7 +64,7 @@ def command(
     """
     from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.bisection import Asked, bisect, prepare
-    from perfvcs.locate.ends import Wanted
+    from perfvcs.locate.ends import Wanted, resolved
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.reports.bisect import lines
@@ -60,7 +76,7 @@ def command(
     repository = Repository.find(create=True)
     config = load(repository.project.root / FILE)
     asked = Asked(
-        good, bad, Wanted(jobs, unit, metric, improvement), seconds(budget, "--budget") if budget else None,
+        good, bad, resolved(repository, config, Wanted(jobs, unit, metric, improvement)), seconds(budget, "--budget") if budget else None,
         None if delta is None else delta / 100, fresh, merged,
     )  # fmt: skip
     if dry_run:

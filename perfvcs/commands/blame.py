@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._completion import blamable
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[A] [B] [BENCHMARK]")
+@click.argument("names", nargs=-1, metavar="[A] [B] [BENCHMARK]", shell_complete=blamable)
 @click.option("-m", "--metric", type=click.Choice(["auto", "instructions", "bytecodes", "cpu"]), default="auto", show_default=True,
               help="What the difference is shown and proved by.")  # fmt: skip
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,

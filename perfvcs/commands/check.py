@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._bisecting import Bisecting
-from perfvcs.commands._completion import jobs, revisions
+from perfvcs.commands._completion import jobs, sides
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Bisecting)
-@click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B | FILE FILE]", shell_complete=revisions)
+@click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B | FILE FILE]", shell_complete=sides)
 @click.option("--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns.")
 @click.option("--gate", is_flag=True, help="Fail only if the whole interval lies beyond delta.")
 @click.option("--audit", is_flag=True, help="Measure TARGET against itself and report how often that raises a false alarm.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from perfvcs.commands._completion import revisions
+from perfvcs.commands._completion import revisions, stored_jobs
 from perfvcs.commands._output import echo
 from perfvcs.text.words import counted
 
@@ -16,7 +16,15 @@ from perfvcs.text.words import counted
 @click.argument("names", nargs=-1, metavar="[REVISION|PROFILE]...", shell_complete=revisions)
 @click.option("--format", "format_name", metavar="NAME", default="perfvcs", show_default=True, help="csv, perfvcs or perun.")
 @click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
+@click.option(
+    "-j",
+    "--job",
+    "jobs",
+    multiple=True,
+    metavar="NAME",
+    help="Only profiles of this job; may be repeated.",
+    shell_complete=stored_jobs,
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|FOLDER|-", default="-",
               help="Destination; standard output by default.")  # fmt: skip
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",

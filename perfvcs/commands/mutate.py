@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._completion import jobs, revisions
 from perfvcs.commands._output import echo
 
 
 @click.command()
-@click.argument("revision", default="HEAD")
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.")
+@click.argument("revision", default="HEAD", shell_complete=revisions)
+@click.option(
+    "-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.", shell_complete=jobs
+)
 @click.option(
     "-n", "--number", "count", type=click.IntRange(1), default=20, show_default=True, help="How many slowdowns to plant."
 )

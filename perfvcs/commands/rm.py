@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import click
 
-from perfvcs.commands._completion import revisions
+from perfvcs.commands._completion import revisions, stored_jobs
 from perfvcs.commands._output import echo
 
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE|SESSION...", shell_complete=revisions)
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only profiles of this job; may be repeated.")
+@click.option(
+    "-j",
+    "--job",
+    "jobs",
+    multiple=True,
+    metavar="NAME",
+    help="Only profiles of this job, by its whole name; may be repeated.",
+    shell_complete=stored_jobs,
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be removed.")
 def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> None:
     """Remove profiles: all profiles of a revision, or single profiles by path or id.
@@ -26,7 +34,7 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> 
     if sessions and jobs:
         raise click.UsageError("-j goes with revisions: a session is given up as a whole")
     revisions = [name for name in names if name not in sessions]
-    paths = list(dict.fromkeys(path for name in revisions for path in repository.select(name, jobs)))
+    paths = list(dict.fromkeys(path for name in revisions for path in repository.select(name, jobs, whole=True)))
     if not dry_run:
         paths = repository.store.remove(paths, f"Remove {', '.join(revisions)}") if paths else []
     for path in paths:

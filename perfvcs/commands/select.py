@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._completion import chosen
 from perfvcs.commands._completion import jobs as complete_jobs
 from perfvcs.commands._completion import revisions as complete_revisions
 from perfvcs.commands._output import echo
@@ -13,7 +14,8 @@ from perfvcs.commands._output import echo
 @click.argument("revisions", nargs=-1, metavar="[A..B | [BASELINE] TARGET]", shell_complete=complete_revisions)
 @click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Choose only among this job's benchmarks; may be repeated.",
               shell_complete=complete_jobs)  # fmt: skip
-@click.option("--explain", metavar="BENCHMARK", help="Say why this benchmark is chosen or left out.")
+@click.option("--explain", metavar="BENCHMARK", help="Say why this benchmark is chosen or left out.",
+              shell_complete=chosen)  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List all benchmarks, however many have the same reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(revisions: tuple[str, ...], jobs: tuple[str, ...], explain: str | None, *, verbose: bool, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
-from perfvcs.errors import UsageError, nearest
+from perfvcs.errors import UsageError
 from perfvcs.exchange.delivery import into_file
 from perfvcs.text.characters import disarmed
 
@@ -83,10 +83,8 @@ def _of(repository: Repository, commits: Sequence[str] | None, jobs: Sequence[st
         raise UsageError(
             "none of these commits is measured" if commits else "nothing is stored yet: `perf collect` measures HEAD"
         )
-    known = {name for header in headers for name in (header.job.name, header.job.label)}
-    if unknown := [job for job in jobs if job not in known]:
-        raise UsageError(f"there are no profiles of a job `{unknown[0]}`{nearest(unknown[0], sorted(known))}")
-    chosen = [one for one in headers if not jobs or not {one.job.name, one.job.label}.isdisjoint(jobs)]
+    keys = repository.series_of(jobs)
+    chosen = [one for one in headers if not jobs or one.job.key in keys]
     return [one.path for one in sorted(chosen, key=lambda one: (one.collected.started, one.path))]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import exp, expm1, isfinite
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.check.text import LONGEST_NAME, labelled
+from perfvcs.check.text import LONGEST_NAME, called, labelled
 from perfvcs.statistics.changepoints.judgement import TURNS
 from perfvcs.text.characters import shorten
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.index.lines import Course, Line
     from perfvcs.statistics.changepoints.steps import ChangePoint
+    from perfvcs.text.naming import Named
 
 AROUND = 12  # commits shown on each side of a step
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
@@ -144,6 +145,11 @@ def level(logarithm: float) -> float:
 def relative(difference: float) -> float | None:
     """A difference of logarithms as after/before - 1; None where it is beyond a float."""
     return expm1(difference) if isfinite(difference) and difference < LARGEST_EXPONENT else None
+
+
+def line_called(line: Line) -> Named:
+    """How a line's benchmark can be named."""
+    return called(line.job, line.uid, line.size)
 
 
 def title(line: Line) -> str:

@@ -7,19 +7,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfvcs.environment.naming import names as names_of
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.project import UnknownRevision
-from perfvcs.history.finding import title
+from perfvcs.history.finding import line_called, title
 from perfvcs.history.judging import SHORTEST, judged
 from perfvcs.history.successions import successions
 from perfvcs.history.verdict import Verdicts
+from perfvcs.text.naming import meant
+from perfvcs.text.naming import metric as metric_called
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Fixed
     from perfvcs.history.finding import Finding, Newest, Noisier, Switching
     from perfvcs.history.judging import JudgedLine
     from perfvcs.index.lines import Course, Line
+    from perfvcs.profile import Environment
     from perfvcs.repository import Repository
+
+
+Series = tuple[str, str, str, str]  # benchmark, collector, metric, and the environment's fingerprint
 
 
 @dataclass(frozen=True)
@@ -35,9 +42,10 @@ class SeriesBreak:
 class Overview:
     """Findings, newest first, as are the others. ``details`` describes their commits.
 
-    ``lines`` and ``commits`` were looked at, from the first to the last of ``ends`` (full ids, empty without any); ``short`` names the
-    benchmarks and metrics with fewer than six commits of which nothing was settled in turns, ``unusable`` counts values without a
-    logarithm that were left out, ``aside`` measured commits on branches that were merged.
+    ``environments`` names those of the series that differ by nothing else. ``lines`` and ``commits`` were looked at, from the first to
+    the last of ``ends`` (full ids, empty without any); ``short`` names the benchmarks and metrics with fewer than six commits of which
+    nothing was settled in turns, ``unusable`` counts values without a logarithm that were left out, ``aside`` measured commits on
+    branches that were merged.
     """
 
     findings: Sequence[Finding]
@@ -45,6 +53,7 @@ class Overview:
     noisier: Sequence[Noisier]
     newest: Sequence[Newest]
     details: dict[str, Commit]
+    environments: dict[Series, str]
     lines: int
     commits: int
     ends: Sequence[str]
@@ -52,6 +61,10 @@ class Overview:
     cuts: Sequence[SeriesBreak]
     unusable: int
     aside: int
+
+    def place(self, line: Line) -> str:
+        """The environment of a line in which something was found; empty where it has only one."""
+        return self.environments.get((title(line), line.job.collector, line.metric, line.environment.fingerprint), "")
 
 
 def overview_of(repository: Repository, names: Sequence[str] = (), *, metric: str = "") -> Overview:
@@ -81,6 +94,7 @@ def _annals(repository: Repository, names: Sequence[str], metric: str) -> Overvi
     }
     return Overview(
         findings, switching, noisier, newest, repository.project.describe([*told, *(one.first for one in switching)]),
+        _environments([known[number] for number in courses]),
         len(courses),
         len(measured := set().union(*places.values())),
         [commits[int(place)] for place in (min(measured), max(measured))] if measured else [],
@@ -89,6 +103,16 @@ def _annals(repository: Repository, names: Sequence[str], metric: str) -> Overvi
         sum(course.unusable for course in courses.values()),
         aside,
     )  # fmt: skip
+
+
+def _environments(lines: Sequence[Line]) -> dict[Series, str]:
+    """What the environments are called of the series that exist in several."""
+    places: dict[tuple[str, str, str], dict[str, Environment]] = defaultdict(dict)
+    for line in lines:
+        places[title(line), line.job.collector, line.metric][line.environment.fingerprint] = line.environment
+    several = {what: found for what, found in places.items() if len(found) > 1}
+    called = names_of(one for found in several.values() for one in found.values())
+    return {(*what, mark): called[mark] for what, found in several.items() for mark in found}
 
 
 def _is_short(course: Course, judged: JudgedLine | None) -> bool:
@@ -115,39 +139,31 @@ def _asked(repository: Repository, lines: dict[int, Line], names: Sequence[str])
     everything = list(lines)
     if not names:
         return everything, "HEAD"
-    if whole := _named(lines, names[0], begins=False):
-        return whole, names[1] if len(names) > 1 else "HEAD"
-    begun = _named(lines, names[0], begins=True)
+    called = [line_called(line) for line in lines.values()]
+    if any(names[0] in one.names or names[0] in one.also for one in called):
+        return [everything[place] for place in meant(names[0], called)], names[1] if len(names) > 1 else "HEAD"
     hint = nearest(names[0], dict.fromkeys(title(line) for line in lines.values())) if lines else ": nothing was measured yet"
-    if len(names) > 1:
-        if not begun:
-            raise UsageError(f"no benchmark is called `{names[0]}`{hint}")
-        return begun, names[1]
-    if ".." not in names[0]:
+    if len(names) == 1:
         try:
-            repository.project.resolve(names[0])
-        except UnknownRevision as error:
-            if begun:
-                return begun, "HEAD"
-            raise UnknownRevision(f"{error}; nor is it a benchmark{hint}") from None
-    return everything, names[0]
+            repository.project.fixed(names[0])
+        except UsageError as error:
+            unknown: UsageError = UnknownRevision(f"{error}; nor is it a benchmark{hint}")
+        else:
+            return everything, names[0]
+    else:
+        unknown = UsageError(f"no benchmark is called `{names[0]}`{hint}")
+    places = meant(names[0], called, several=True)
+    if not places:
+        raise unknown
+    return [everything[place] for place in places], names[1] if len(names) > 1 else "HEAD"
 
 
-def _named(lines: dict[int, Line], name: str, *, begins: bool) -> list[int]:
-    """The lines of the benchmarks with this name, or whose name begins with it."""
-
-    def fits(line: Line) -> bool:
-        called = (title(line), line.job.label, line.job.name, line.uid)
-        return any(one.startswith(name) for one in called) if begins else name in called
-
-    return [number for number, line in lines.items() if fits(line)]
-
-
-def _measuring(lines: dict[int, Line], numbers: Sequence[int], metric: str) -> list[int]:
-    chosen = [number for number in numbers if lines[number].metric == metric]
-    if not chosen:
-        raise UsageError(f"no metric is called `{metric}`{nearest(metric, {lines[number].metric: None for number in numbers})}")
-    return chosen
+def _measuring(lines: dict[int, Line], numbers: Sequence[int], asked: str) -> list[int]:
+    known = dict.fromkeys(lines[number].metric for number in numbers)
+    wanted = metric_called(asked, known)
+    if not wanted:
+        raise UsageError(f"no metric is called `{asked}`{nearest(asked, known)}")
+    return [number for number in numbers if lines[number].metric == wanted]
 
 
 def _cuts(lines: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]) -> list[SeriesBreak]:

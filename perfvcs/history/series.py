@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.history import levels
 from perfvcs.history.allowance import Allowance
-from perfvcs.history.finding import LARGEST_EXPONENT
+from perfvcs.history.finding import LARGEST_EXPONENT, line_called
 from perfvcs.history.judging import judged
 from perfvcs.history.remarks import remarks_of
 from perfvcs.history.successions import successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.subject import Point, Series, Step
+from perfvcs.text.naming import meant
 from perfvcs.text.words import counted, metric_rank
 
 if TYPE_CHECKING:
@@ -82,13 +83,14 @@ class Gathered:
     notes: list[str]
 
 
-def gather(repository: Repository, keys: set[str], *, delta: float | None = None) -> Gathered:
-    """The series of the jobs with these keys, in every environment, along all ancestors of HEAD."""
-    return repository.index.consistent(lambda: _gather(repository, keys, delta))
+def gather(repository: Repository, name: str, *, delta: float | None = None) -> Gathered:
+    """The series that a benchmark's name means, in every environment, along all ancestors of HEAD; raises Ambiguous."""
+    return repository.index.consistent(lambda: _gather(repository, name, delta))
 
 
-def _gather(repository: Repository, keys: set[str], delta: float | None) -> Gathered:
-    known = {number: line for number, line in repository.index.lines().items() if line.job.key in keys}
+def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
+    lines = list(repository.index.lines().items())
+    known = dict(lines[place] for place in meant(name, (line_called(line) for _, line in lines)))
     trail = CommitOrder.of(repository.project)
     courses = repository.index.courses(known, trail.commits)
     chosen = sorted(courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1]))[:SERIES]

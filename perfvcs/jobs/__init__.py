@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -23,6 +23,7 @@ from perfvcs.plugins import build, names
 from perfvcs.postprocessor import Postprocessor
 from perfvcs.profile import MAX_NAME, Job, Value
 from perfvcs.rules import FILE
+from perfvcs.text.naming import Named, meant
 
 MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen
@@ -108,8 +109,8 @@ def _fill(text: str, bound: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda found: bound.get(found[1], found[0]), text)
 
 
-def matrix(config: Config, only: Iterable[str] = ()) -> list[Cell]:
-    """All cells of the configuration, or those of the jobs named, by name or label; raises BadConfig where there are none."""
+def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:
+    """All cells of the configuration, or those of the jobs named, as ``meant`` has it; raises BadConfig where there are none."""
     if not config.job:
         raise BadConfig(f"{FILE} has no [[job]]: add one with at least a `cmd`")
     former_names(config)
@@ -120,11 +121,22 @@ def matrix(config: Config, only: Iterable[str] = ()) -> list[Cell]:
     for (label, collector), count in counted.items():
         if count > 1:
             raise BadConfig(f"{count} jobs are all `{label}` under `{collector}`: give them different names (`name = ...`)")
-    known = list(dict.fromkeys(name for cell in cells for name in (cell.name, cell.label)))
-    wanted = set(only)
-    for name in sorted(wanted.difference(known)):
-        raise UsageError(f"there is no job `{name}`{nearest(name, known)}")
-    return [cell for cell in cells if not wanted or wanted & {cell.name, cell.label}]
+    chosen = chosen_jobs(cells, only)
+    return [cell for place, cell in enumerate(cells) if not only or place in chosen]
+
+
+def chosen_jobs(cells: Sequence[Cell], names: Iterable[str]) -> set[int]:
+    """The places of the cells that names, or parts of names, mean; raises UsageError for an unknown one."""
+    called = [Named((cell.name, cell.label), (f"{cell.label} ({cell.collector_name})",)) for cell in cells]
+    found: set[int] = set()
+    for name in names:
+        places = meant(name, called, "job")
+        if not places:
+            raise UsageError(
+                f"there is no job `{name}`{nearest(name, dict.fromkeys(one for each in called for one in each.names))}"
+            )
+        found.update(places)
+    return found
 
 
 def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:

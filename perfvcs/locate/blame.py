@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
 
-from perfvcs.errors import PerfError, UsageError, nearest
+from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
 from perfvcs.locate import auxiliary
@@ -90,12 +90,9 @@ def blame(repository: Repository, config: Config, request: BlameRequest, progres
 
 def choose(repository: Repository, config: Config, request: BlameRequest) -> Cell:
     """The benchmark: the one named, the one that changed most by what is stored, or the only one."""
-    cells = {cell.label: cell for cell in reversed(matrix(config))}
     if request.benchmark:
-        fitting = [cell for label, cell in cells.items() if request.benchmark in (label, cell.name)]
-        if not fitting:
-            raise UsageError(f"there is no benchmark `{request.benchmark}` in perf.toml{nearest(request.benchmark, list(cells))}")
-        return fitting[-1]
+        return matrix(config, [request.benchmark])[0]
+    cells = {cell.label: cell for cell in reversed(matrix(config))}
     if len(cells) == 1:
         return next(iter(cells.values()))
     from perfvcs.check import NothingToCompare

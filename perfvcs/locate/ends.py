@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.check.text import benchmark
+from perfvcs.check.text import benchmark, labelled
 from perfvcs.errors import UsageError, nearest
+from perfvcs.jobs import matrix
 from perfvcs.locate.saved import Target
 from perfvcs.repository import State
+from perfvcs.text.naming import Named, meant, metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from perfvcs.check.change import Change, Report
     from perfvcs.jobs import Cell
+    from perfvcs.jobs.config import Config
     from perfvcs.repository import Repository
 
 ANCESTORS = 60  # measured ones that are compared with the bad end
@@ -39,6 +42,18 @@ class Wanted:
             and (not self.unit or change.uid == self.unit)
             and (not self.metric or change.metric == self.metric)
         )
+
+
+def resolved(repository: Repository, config: Config, wanted: Wanted) -> Wanted:
+    """The same with whole names, where parts are given; what is not stored yet stays as it is. Raises UsageError."""
+    labels = tuple(dict.fromkeys(cell.label for cell in matrix(config, wanted.jobs))) if wanted.jobs else ()
+    if not (wanted.unit or wanted.metric):
+        return replace(wanted, jobs=labels)
+    lines = [line for line in repository.index.lines().values() if not labels or line.job.label in labels]
+    units = list(dict.fromkeys((line.uid, labelled(line.job.label, line.uid, None)) for line in lines))
+    found = {units[place][0] for place in meant(wanted.unit, [Named([uid], [title]) for uid, title in units], "unit")}
+    unit = found.pop() if len(found) == 1 else wanted.unit
+    return replace(wanted, jobs=labels, unit=unit, metric=metric(wanted.metric, (line.metric for line in lines)) or wanted.metric)
 
 
 def default_ends(repository: Repository, wanted: Wanted, bad: str) -> tuple[str, str]:

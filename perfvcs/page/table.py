@@ -19,6 +19,7 @@ from perfvcs.drawing.tables.listing import Column, Listing, TableCell, TableRow,
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject
 from perfvcs.text.characters import shorten
+from perfvcs.text.naming import apart
 from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import quantity
 from perfvcs.text.sparkline import sparkline
@@ -27,6 +28,7 @@ from perfvcs.text.words import counted, metric_name, metric_rank, tallied
 ROWS = 1000
 COLUMNS = 3  # metrics with a column of their own
 SPARKS = 24  # commits in a line of blocks
+NAME = 64  # characters of a name
 NAMES = 500_000  # characters of full names in one page
 NOTABLE = ("degradation", "improvement", "suspected", "accepted")
 
@@ -47,12 +49,13 @@ class PageTable:
         kept, others = metrics[: self.most], metrics[self.most :]
         bound = max(300, NAMES // max(1, min(ROWS, len(self.cells))))
         rows = []
-        for (key, environment), row in islice(self.cells.items(), ROWS):
+        titles = [title(key) for key, _ in islice(self.cells, ROWS)]
+        for ((key, environment), row), short in zip(self.cells.items(), apart(titles, NAME), strict=False):
             listed = [row.get(metric) for metric in kept]
             if others:
                 listed.append(_remaining({metric: row[metric] for metric in others if metric in row}, alone=not any(listed)))
             place = f" in {environment}" if environment else ""
-            rows.append(TableRow(key, shorten(title(key), 64) + place, shorten(title(key), bound) + place, listed))
+            rows.append(TableRow(key, short + place, shorten(title(key), bound) + place, listed))
         left_out = len(self.cells) - ROWS
         notes = [*self.notes, f"{left_out:,} more benchmarks are not listed."] if left_out > 0 else self.notes
         columns = [Column(metric_name(metric)) for metric in kept] + ([Column("changes in other metrics")] if others else [])

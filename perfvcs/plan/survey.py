@@ -13,7 +13,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.errors import UsageError, nearest
 from perfvcs.plan.variation import Variation, spreads, variations
 from perfvcs.summary import Measured
 
@@ -57,11 +56,10 @@ def surveys(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] 
     measured = recent(repository, revision)
     if not measured:
         raise NothingToCompare(f"nothing is stored up to {revision} to plan from: run `perf collect` first")
-    known = list(dict.fromkeys(one.header.job.name for one in measured))
-    for name in jobs:
-        if name not in known:
-            raise UsageError(f"no job `{name}` is stored up to {revision}{nearest(name, known)}")
-    wanted = [one for one in measured if not jobs or one.header.job.name in jobs]
+    keys = repository.series_of(jobs)
+    wanted = [one for one in measured if not jobs or one.header.job.key in keys]
+    if not wanted:
+        raise NothingToCompare(f"nothing is stored of `{jobs[0]}` up to {revision} to plan from: run `perf collect` first")
     measured_on = cache(lambda *commits: repository.index.headers(commits))
     return [_survey(repository, series, measured_on) for series in newest_series(wanted)]
 

@@ -24,6 +24,7 @@ from perfvcs.lock import hold
 from perfvcs.profile import Malformed
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
+from perfvcs.text.naming import Named, meant
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import metric_name
 
@@ -48,11 +49,10 @@ class AcceptableChange:
     committed: bool
 
     @property
-    def names(self) -> set[str]:
-        """What it can be called besides its id."""
-        bare = {benchmark(self.change), self.change.job, self.change.uid} - {""}
-        metrics = {self.change.metric, metric_name(self.change.metric)}
-        return bare | {f"{name}:{metric}" for name in bare for metric in metrics}
+    def named(self) -> Named:
+        """What its benchmark can be called."""
+        whole = labelled(self.change.job, self.change.uid, None)
+        return Named([self.change.job.partition(" ")[0], self.change.job, whole, benchmark(self.change)], [self.change.uid])
 
     @property
     def title(self) -> str:
@@ -108,11 +108,35 @@ def find(repository: Repository, name: str) -> AcceptableChange:
             break
     if newest is None:
         raise NothingToCompare("no report is remembered here: run `perf check` first, it names what can be accepted")
-    if found := [one for one in newest if name in one.names]:
+    if found := _called(name, newest):
         return _only(name, found)
-    known = dict.fromkeys(name for one in newest if _acceptable(one.change) for name in (one.id, *sorted(one.names)))
-    hint = nearest(name, known) if known else ": the last report has no degradation"
+    known = [one for one in newest if _acceptable(one.change)]
+    names = dict.fromkeys(
+        called for one in known for called in (one.id, *one.named.names, f"{one.named.names[-1]}:{one.change.metric}")
+    )
+    hint = nearest(name, names) if known else ": the last report has no degradation"
     raise UsageError(f"no degradation is called `{name}`{hint}")
+
+
+def _called(name: str, candidates: Sequence[AcceptableChange]) -> list[AcceptableChange]:
+    """The changes of the benchmark, or of the benchmark and ``:metric``, that a name means, or a part of one; raises Ambiguous.
+
+    A part means a degradation.
+    """
+    if exact := [one for one in candidates if name in one.named.names or name in one.named.also]:
+        return exact
+    head, _, tail = name.rpartition(":")
+    if of_metric := [one for one in candidates if tail in (one.change.metric, metric_name(one.change.metric))]:
+        name, candidates = head, of_metric
+        if exact := [one for one in candidates if name in one.named.names or name in one.named.also]:
+            return exact
+    open_ones = [one for one in candidates if _acceptable(one.change)]
+    return [open_ones[place] for place in meant(name, [one.named for one in open_ones])]
+
+
+def acceptable(repository: Repository) -> list[AcceptableChange]:
+    """The degradations of the last report."""
+    return [one for one in next(_reported(repository), []) if _acceptable(one.change)]
 
 
 def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:

@@ -16,6 +16,7 @@ from perfvcs.history.finding import title
 from perfvcs.history.judging import SHORTEST
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
+from perfvcs.text.naming import apart
 from perfvcs.text.quantity import change
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted, metric_name
@@ -40,20 +41,33 @@ LEAST_P = 1e-99  # a p below is not told apart
 def lines(overview: Overview, most: int | None = None) -> Iterator[str]:
     """The listing: remarks on series, the findings of one commit together, then what was looked at, and what could not be."""
     remarked = list(_remarks(overview))
+    shown = overview.findings[:most]
+    called = _called(overview, [*(line for _, line, _ in remarked[:most]), *(finding.line for finding in shown)])
     for word, line, text in remarked[:most]:
-        yield f"  {word:{WORD}}  {shorten(title(line), BENCHMARK)}, {shorten(metric_name(line.metric), METRIC)}"
-        yield from _indented(text)
+        yield f"  {word:{WORD}}  {called[title(line)]}, {shorten(metric_name(line.metric), METRIC)}"
+        yield from _indented(": ".join(filter(None, [_place(overview, line), text])))
     yield from [""] if remarked else []
     if most is not None and len(remarked) > most:
         yield f"and {len(remarked) - most} more such series: perf history --all"
         yield ""
-    shown = overview.findings[:most]
     for commit, findings in groupby(shown, key=lambda one: one.commit):
         yield _commit(overview, commit)
         for finding in findings:
-            yield from _finding(finding)
+            yield from _finding(finding, called[title(finding.line)], _place(overview, finding.line))
         yield ""
     yield from _ending(overview, len(overview.findings) - len(shown))
+
+
+def _called(overview: Overview, lines: Sequence[Line]) -> dict[str, str]:
+    """By title the name of each benchmark in its column, of which no two look alike; also of those too short to be looked at."""
+    titles = list(dict.fromkeys([*map(title, lines), *(name for name, _ in overview.short)]))
+    return dict(zip(titles, apart(titles, BENCHMARK), strict=True))
+
+
+def _place(overview: Overview, line: Line) -> str:
+    """In which environment something was found, where the same is measured in several."""
+    found = overview.place(line)
+    return f"in {found}" if found else ""
 
 
 def _remarks(overview: Overview) -> Iterator[tuple[str, Line, str]]:
@@ -69,10 +83,11 @@ def _commit(overview: Overview, commit: str) -> str:
     return head + shorten(about.title, COLUMNS - len(head))
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: Finding, called: str, place: str) -> Iterator[str]:
     line = finding.line
-    name = f"  {finding.word:{WORD}}  {shorten(title(line), BENCHMARK):{BENCHMARK}}"
-    yield f"{name}  {sparkline(finding.around)}".rstrip()
+    yield f"  {finding.word:{WORD}}  {called:{BENCHMARK}}  {sparkline(finding.around)}".rstrip()
+    if place:
+        yield from _indented(place)
     size = change(finding.effect, finding.low, finding.high)
     metric = f"{shorten(metric_name(line.metric), METRIC):{METRIC}} {size:<23} {step(finding.before, finding.after, line.unit)}"
     yield from _indented(metric)
@@ -127,7 +142,8 @@ def _ending(overview: Overview, hidden: int) -> Iterator[str]:
             f"{counted(cut.lines, 'series', 'series')} {'begins' if cut.lines == 1 else 'begin'} anew at {cut.commit[:10]}: {cut.reason}"
         )
     if overview.short:
-        named = ", ".join(f"{shorten(name, BENCHMARK)} {metric_name(metric)}" for name, metric in overview.short[:NAMES])
+        called = _called(overview, ())
+        named = ", ".join(f"{called[name]} {metric_name(metric)}" for name, metric in overview.short[:NAMES])
         more = f" and {len(overview.short) - NAMES} more" if len(overview.short) > NAMES else ""
         yield from _note(f"too short, fewer than {SHORTEST} measured commits: {named}{more}")
         if overview.commits > 1:

@@ -12,14 +12,16 @@ import msgspec
 
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
+from perfvcs.text.naming import apart
 from perfvcs.text.quantity import change, quantity
 from perfvcs.text.sparkline import sparkline
-from perfvcs.text.words import counted, metric_name, metric_rank, named, tallied
+from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, named, tallied
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
     from perfvcs.index.verdicts import LastVerdict
+    from perfvcs.profile import Environment
     from perfvcs.repository import Repository
     from perfvcs.summary import Measured, Summary
 
@@ -27,6 +29,7 @@ METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 FIRST = "time"  # the collector whose trends come first
 TRENDS = 12  # benchmarks drawn before the rest is only counted
 WIDTH = 24  # points of a sparkline
+NAME, PLACE = 28, 12  # characters of a benchmark, and of its environment
 MARKS = 3  # lasting changes of a commit
 
 
@@ -36,6 +39,7 @@ class MetricTrend:
 
     label: str
     collector: str
+    environment: Environment
     metric: str
     unit: str
     values: Sequence[float | None]
@@ -47,7 +51,7 @@ class MetricTrend:
 
     def line(self, name: str, width: int) -> str:
         """Name, metric, newest value, sparkline."""
-        name = f"{shorten(name, width):{width}}  {metric_name(self.metric):9}"
+        name = f"{name:{width}}  {metric_name(self.metric):9}"
         return f"{name}  {quantity(self.newest, self.unit):>10}  {sparkline(self.values, width=WIDTH)}"
 
 
@@ -63,6 +67,7 @@ class Log:
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
+        places = _places([finding for found in self.marks.values() for finding in found])
         for commit in self.commits:
             count = self.counts.get(commit.id, 0)
             profiles = counted(count, "profile") if count else "-"
@@ -70,14 +75,14 @@ class Log:
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
             found = self.marks.get(commit.id, ())
-            yield from (f"            {_marked(finding)}" for finding in found[:MARKS])
+            yield from (f"            {_marked(finding, places.get(id(finding), ''))}" for finding in found[:MARKS])
             if len(found) > MARKS:
                 yield f"            and {len(found) - MARKS} more lasting changes: perf history"
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
-            names = named([(trend.label, trend.collector) for trend in drawn])
-            width = max(len(shorten(name, 28)) for name in names)
+            names = _named(drawn)
+            width = max(map(len, names))
             yield from (trend.line(name, width) for trend, name in zip(drawn, names, strict=True))
             if len(self.trends) > TRENDS:
                 yield f"and {len(self.trends) - TRENDS} more: perf show HEAD"
@@ -92,10 +97,28 @@ class Log:
             for one in self.commits
         ]  # fmt: skip
         trends = [
-            {"job": one.label, "collector": one.collector, "metric": one.metric, "unit": one.unit, "values": one.values}
+            {"job": one.label, "collector": one.collector, "environment": one.environment.fingerprint, "metric": one.metric,
+             "unit": one.unit, "values": one.values}
             for one in self.trends
-        ]
+        ]  # fmt: skip
         return escaped(msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode())
+
+
+def _named(trends: Sequence[MetricTrend]) -> list[str]:
+    """The names of rows, no two alike: with the collector, or the environment, where nothing else tells them apart."""
+    names = apart(named([(trend.label, trend.collector) for trend in trends]), NAME)
+    several = ambiguous(((name, trend.metric), trend.environment.fingerprint) for name, trend in zip(names, trends, strict=True))
+    if not several:
+        return names
+    from perfvcs.environment.naming import names as names_of
+
+    places = names_of(trend.environment for trend, name in zip(trends, names, strict=True) if (name, trend.metric) in several)
+    return [
+        f"{shorten(name, NAME - PLACE - 2)} ({shorten(places[trend.environment.fingerprint], PLACE)})"
+        if (name, trend.metric) in several
+        else name
+        for trend, name in zip(trends, names, strict=True)
+    ]
 
 
 def described(verdict: LastVerdict) -> str:
@@ -119,14 +142,30 @@ def log_of(repository: Repository, revision: str, number: int, *, everything: bo
     )
 
 
-def _marked(finding: Finding) -> str:
-    """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``."""
+def _places(findings: Sequence[Finding]) -> dict[int, str]:
+    """By its place in memory the environment of each finding on something that changed in several."""
+    if not findings:
+        return {}
+    from perfvcs.environment.naming import names as names_of
+    from perfvcs.history.finding import title
+
+    keys = [(title(one.line), one.line.job.collector, one.line.metric) for one in findings]
+    several = ambiguous((key, one.line.environment.fingerprint) for key, one in zip(keys, findings, strict=True))
+    listed = [one for key, one in zip(keys, findings, strict=True) if key in several]
+    called = names_of(one.line.environment for one in listed)
+    return {id(one): called[one.line.environment.fingerprint] for one in listed}
+
+
+def _marked(finding: Finding, place: str = "") -> str:
+    """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``, and in which environment where that has to be said."""
     from perfvcs.history.finding import title
 
     word = finding.word if finding.drift else f"lasting {finding.word}"
     denied = ", contradicted" if finding.contradiction else ""
     text = f"{word} {change(finding.effect, finding.low, finding.high)}{denied}  "
-    return text + shorten(f"{title(finding.line)}, {metric_name(finding.line.metric)}", max(12, COLUMNS - 12 - len(text)))
+    where = f" (in {shorten(place, PLACE)})" if place else ""
+    room = max(12, COLUMNS - 12 - len(text) - len(where))
+    return text + shorten(f"{title(finding.line)}, {metric_name(finding.line.metric)}", room) + where
 
 
 def _fields(finding: Finding) -> dict[str, object]:
@@ -145,8 +184,9 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
     if not measured:
         return []
     newest = measured[-1].header.commit
-    found: dict[tuple[str, str, str], dict[str, float]] = {}
-    units: dict[tuple[str, str, str], str] = {}
+    found: dict[tuple[str, str, str, str], dict[str, float]] = {}
+    units: dict[tuple[str, str, str, str], str] = {}
+    places: dict[str, Environment] = {}
     for one in measured:
         own = leading(one)
         metrics = {summary.metric for _, summary in own if one.header.metrics[summary.metric].better != "none"}
@@ -154,13 +194,19 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
         for name, summary in own:
             positive = [value for value in summary.medians if value > 0]
             if summary.metric in drawn and positive:
-                key = (name, one.header.job.collector, summary.metric)
+                place = one.header.environment
+                places[place.fingerprint] = place
+                key = (name, one.header.job.collector, place.fingerprint, summary.metric)
                 found.setdefault(key, {})[one.header.commit] = geometric_mean(positive)
                 units[key] = one.header.metrics[summary.metric].unit
     keys = [key for key, values in found.items() if newest in values]
-    keys.sort(key=lambda key: (key[0], key[1] != FIRST, key[1], metric_rank(key[2])))
+    keys.sort(key=lambda key: (key[0], key[1] != FIRST, key[1], metric_rank(key[3]), key[2]))
     order = list(reversed(commits))
-    return [MetricTrend(*key, units[key], [found[key].get(commit) for commit in order]) for key in keys]
+    return [
+        MetricTrend(name, collector, places[place], metric, units[key], [found[key].get(commit) for commit in order])
+        for key in keys
+        for name, collector, place, metric in [key]
+    ]
 
 
 def leading(measured: Measured) -> list[tuple[str, Summary]]:

@@ -23,6 +23,7 @@ from perfvcs.repository import Repository, State
 from perfvcs.rules import FILE
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
+from perfvcs.text.naming import Named, meant
 from perfvcs.text.words import counted, named
 
 SHOWN = 5  # benchmarks with the same reason, and functions, without -v
@@ -64,14 +65,11 @@ class Selected:
 
     def explain(self, name: str) -> Iterator[str]:
         """Why one benchmark is chosen or left out; raises UsageError for an unknown one."""
-        found = [
-            choice
-            for own, choice in zip(self.names, self.choices, strict=True)
-            if name in (own, choice.unit.uid, choice.unit.job)
-        ]
-        if not found:
+        called = [Named([choice.unit.job, own], [choice.unit.uid]) for own, choice in zip(self.names, self.choices, strict=True)]
+        places = meant(name, called)
+        if not places:
             raise UsageError(f"there is no benchmark `{name}`{nearest(name, self.names)}")
-        for choice in found:
+        for choice in map(self.choices.__getitem__, places):
             yield f"{choice.unit}: {'can be touched' if choice.run else 'left out'}"
             yield from _wrapped(choice.reason, "  ")
             reach = choice.reach

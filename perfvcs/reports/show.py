@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.check.text import called
 from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.git.project import UnknownRevision
+from perfvcs.history.finding import line_called, title
 from perfvcs.history.series import gather
 from perfvcs.repository import Repository, State
 from perfvcs.subject import Subject
+from perfvcs.text.naming import meant
 
 
 def page_of(names: Sequence[str], *, delta: float | None = None) -> tuple[Subject, Callable[[], Path]]:
@@ -32,22 +35,24 @@ def page_of(names: Sequence[str], *, delta: float | None = None) -> tuple[Subjec
 def _is_benchmark(name: str) -> bool:
     """Whether it is the name of a benchmark here."""
     try:
-        return bool(_benchmark(Repository.find(), name))
+        return _is_job(Repository.find(), name)
     except PerfError:
         return False
 
 
 def subject_of(repository: Repository, names: Sequence[str], *, delta: float | None = None) -> Subject:
     """The subject that arguments name: a revision (default HEAD), two revisions, or a benchmark's label; raises UsageError."""
-    if len(names) == 1 and (headers := _benchmark(repository, names[0])):
-        return _history(repository, names[0], headers, delta)
+    if len(names) == 1 and _is_job(repository, names[0]):
+        return _history(repository, names[0], delta)
     try:
         states = [repository.state(name) for name in names or ("HEAD",)]
     except UnknownRevision as error:
         if not names:
             raise
-        labels = [job.label for job in repository.index.series()]
-        hint = nearest(names[0], labels) if labels else ""
+        lines = list(repository.index.lines().values())
+        if len(names) == 1 and meant(names[0], map(line_called, lines)):
+            return _history(repository, names[0], delta)
+        hint = nearest(names[0], dict.fromkeys(name for line in lines for name in (line.job.label, title(line)))) if lines else ""
         raise UnknownRevision(f"{error}; nor is it a benchmark{hint}") from None
     if len(states) == 1:
         return _one(repository, states[0])
@@ -74,15 +79,15 @@ def _title(repository: Repository, state: State) -> str:
     return f"{state.name} {commit.title}" if commit else state.name
 
 
-def _benchmark(repository: Repository, name: str) -> set[str]:
-    """The series keys of the benchmark with this label, else of all with this name."""
-    jobs = repository.index.series()
-    return {job.key for job in jobs if job.label == name} or {job.key for job in jobs if job.name == name}
+def _is_job(repository: Repository, name: str) -> bool:
+    """Whether a stored job is called so: such a name precedes a revision, others come after it."""
+    known = map(called, repository.index.series())
+    return any(name in one.names or name in one.also for one in known if name)
 
 
-def _history(repository: Repository, name: str, keys: set[str], delta: float | None) -> Subject:
+def _history(repository: Repository, name: str, delta: float | None) -> Subject:
     """The history of a benchmark along the ancestry of HEAD."""
-    found = gather(repository, keys, delta=delta)
+    found = gather(repository, name, delta=delta)
     if not found.series:
         raise NothingToCompare(f"`{name}` was not measured on any ancestor of HEAD: `perf collect` measures it")
     return Subject(f"{name}: history", history=found.series, notes=found.notes)

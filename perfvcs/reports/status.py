@@ -19,6 +19,7 @@ from perfvcs.reports.log import MetricTrend, described, trends
 from perfvcs.rules import FILE
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.duration import duration
+from perfvcs.text.naming import apart
 from perfvcs.text.quantity import quantity
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted, plural
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 BACK = 24  # commits back that a sparkline looks
 POINTS = 16  # of a sparkline
 FEW_JOBS = 20  # jobs listed one by one
+LABEL = 30  # characters of a job's name
 SESSIONS = 3  # interrupted ones listed one by one
 
 
@@ -72,10 +74,12 @@ class Status:
             yield shorten(self.problem, 500)
         measured = [row for row in self.rows if row.executions]
         missing = [row for row in self.rows if not row.executions]
-        width = max((len(shorten(row.label, 30)) for row in self.rows[:FEW_JOBS]), default=0)
-        wide = max((len(shorten(row.collector, 20)) for row in self.rows[:FEW_JOBS]), default=0)
-        for row in [*measured, *missing][:FEW_JOBS]:
-            name = f"{shorten(row.label, 30):{width}}  {shorten(row.collector, 20):{wide}}".rstrip()
+        drawn = [*measured, *missing][:FEW_JOBS]
+        labels = apart([row.label for row in drawn], LABEL)
+        width = max(map(len, labels), default=0)
+        wide = max((len(shorten(row.collector, 20)) for row in drawn), default=0)
+        for row, label in zip(drawn, labels, strict=True):
+            name = f"{label:{width}}  {shorten(row.collector, 20):{wide}}".rstrip()
             if not row.executions:
                 yield f"  missing   {name}"
             else:

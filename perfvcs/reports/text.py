@@ -8,8 +8,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.summary import summarise
-from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS
+from perfvcs.text.naming import apart
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import counted, metric_name, metric_rank, named
 
@@ -24,7 +24,8 @@ UNITS = 8  # functions of one profile that are shown
 def stored(outcome: CampaignOutcome) -> Iterator[str]:
     """What a campaign stored: per version and job the centres of the judged metrics; then warnings."""
     names = named([(profile.job.label, profile.job.collector) for profile in outcome.profiles])
-    width = max((len(shorten(name, LABEL)) for name in names), default=0)
+    names = apart(names, LABEL)
+    width = max(map(len, names), default=0)
     for profile, benchmark in zip(outcome.profiles, names, strict=True):
         version = profile.commit[:10] + ("+" if profile.dirty else " ")
         shown = [
@@ -35,7 +36,7 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
         centres = "  ".join(
             f"{metric_name(metric)} {text}" for metric, text in sorted(shown, key=lambda row: metric_rank(row[0]))
         )
-        name = f"{version} {shorten(benchmark, LABEL):{width}}"
+        name = f"{version} {benchmark:{width}}"
         values = f"{centres}  n={profile.design.executions}".lstrip()
         yield from [f"{name}  {values}"] if len(name) + len(values) + 2 <= COLUMNS else [name.rstrip(), f"{'':12}{values}"]
         if not shown:
@@ -58,12 +59,13 @@ def _units(profile: Profile) -> Iterator[str]:
     counts = np.bincount(unit, minlength=len(rows.names))
     order = [number for number in np.argsort(-counts, kind="stable").tolist() if counts[number]]
     metric = next((name for name, about in profile.metrics.items() if about.better != "none"), None)
-    width = max((len(shorten(rows.names[number], LABEL)) for number in order[:UNITS]), default=0)
+    names = apart([rows.names[number] for number in order[:UNITS]], LABEL)
+    width = max(map(len, names), default=0)
     lines = []
-    for number in order[:UNITS]:
+    for number, name in zip(order, names, strict=False):
         own = unit == number
         parts = [
-            f"{shorten(rows.names[number], LABEL):{width}}",
+            f"{name:{width}}",
             f"{counts[number]:,} {'row' if counts[number] == 1 else 'rows'}",
         ]
         if rows.size is not None and np.isfinite(sizes := rows.array("size")[own]).any():

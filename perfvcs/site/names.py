@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from perfvcs.environment import naming
 from perfvcs.git.project import Commit
 from perfvcs.index.lines import Line
 from perfvcs.profile import Environment
@@ -22,7 +23,6 @@ TITLE = 200  # of a commit's title
 WORDS = 40  # of an environment
 VALUE = 200  # of what is said about it
 FIELDS = 24
-FIRST = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
 
 Key = tuple[str, str, str, float | None, str, str, str]
 What = tuple[str, str, float | None, str]
@@ -66,23 +66,13 @@ def commit(details: Commit, short: str, url: str | None) -> model.CommitData:
 def environments(several: Iterable[Environment], retired: Mapping[str, str] | None = None) -> dict[str, model.EnvironmentData]:
     """The environments by fingerprint, each with a name that no other has: the values in which they differ; ``retired`` ones last."""
     known: dict[str, Environment] = {one.fingerprint: one for one in several}
-    gone = retired or {}
-    order = [*FIRST, *sorted({name for one in known.values() for name in one.fields} - {*FIRST})]
-    telling = [name for name in order if len({one.fields.get(name) for one in known.values()}) > 1]
-    if len(known) == 1:
-        telling = [name for name in FIRST[:1] if all(name in one.fields for one in known.values())]
-    names = {mark: _named(one.fields, telling[:2]) or mark[:SHORT] or "unknown" for mark, one in known.items()}
-    counts = Counter(names.values())
+    gone, called = retired or {}, naming.names(known.values())
     return {
         mark: model.EnvironmentData(
-            names[mark] if counts[names[mark]] == 1 else f"{names[mark]} {mark[:6]}".strip(),
+            called[mark],
             shorten(mark, WORDS),
             {shorten(name, WORDS): shorten(value, VALUE) for name, value in list(one.fields.items())[:FIELDS]},
             gone.get(mark, ""),
         )
-        for mark, one in sorted(known.items(), key=lambda pair: (pair[0] in gone, names[pair[0]], pair[0]))
+        for mark, one in sorted(known.items(), key=lambda pair: (pair[0] in gone, called[pair[0]], pair[0]))
     }
-
-
-def _named(fields: Mapping[str, str], telling: Iterable[str]) -> str:
-    return shorten(", ".join(fields.get(name, f"no {name}") for name in telling), WORDS)

@@ -128,7 +128,7 @@ def test_one_metric_only(commits: list[str], perf: Perf) -> None:
     store(*profiles)
     assert [step["metric"] for step in told(perf, "--metric", "cpu")["findings"]] == ["cpu"]
     assert "CPU time" in perf("history", "--metric", "cpu", "sort").out
-    error = perf("history", "--metric", "wal", code=2).err
+    error = perf("history", "--metric", "wlal", code=2).err
     assert "did you mean `wall`?" in error
     assert error.count("\n") == 1
 

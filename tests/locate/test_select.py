@@ -198,7 +198,7 @@ def test_names_that_stand_nowhere_may_be_any(measured, perf, source, kept):
         (["HEAD~1...HEAD"], 2, "has three dots: use `A..B`"),
         (["nothing..HEAD"], 2, "`nothing` is not a revision here"),
         (["HEAD", "HEAD", "HEAD"], 2, "at most a baseline and a target"),
-        (["--explain", "on"], 2, "there is no benchmark `on`; did you mean `one`?"),
+        (["--explain", "oen"], 2, "there is no benchmark `oen`; did you mean `one`?"),
         (["-j", "non"], 2, "there is no job `non`"),
     ],
 )

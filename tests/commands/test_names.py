@@ -1,0 +1,164 @@
+"""Benchmarks, jobs and metrics are named as they are printed, or by a part, in every command that takes a name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from conftest import Project, Said
+from samples import interleaved, noisy, sample_profile
+from test_completion import offered
+
+from perfvcs.profile import Environment, Job, Resources
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+LONG = "n" * 9_990 + "-the-end"
+UIDS = ("ascii", "kanji", "two words", "a:b [c]", LONG)
+
+
+@pytest.fixture
+def measured(project: Project) -> list[str]:
+    """Two commits of the jobs ``run`` with five units, and ``load``; everything is twice as slow on the second."""
+    commits = [project.commit("one"), project.commit("two")]
+    found = []
+    for job in ("run", "load"):
+        uids = UIDS if job == "run" else (job,)
+        for profile in interleaved(
+            commits, [noisy(0.01), noisy(0.02, seed=2)], job=Job(job, "time", f"./{job}", engine="launcher/1")
+        ):
+            wall = profile.resources.metrics["wall"]
+            rows = Resources(
+                names=list(uids), uid=[unit for unit in range(len(uids)) for _ in wall],
+                execution=[run for _ in uids for run in range(len(wall))], metrics={"wall": wall * len(uids)},
+            )  # fmt: skip
+            metrics = {"wall": profile.metrics["wall"]}
+            found.append(sample_profile((), commit=profile.commit, job=profile.job, collected=profile.collected,
+                                        design=profile.design, metrics=metrics, resources=rows))  # fmt: skip
+    Repository.find(create=True).store.add(found, "test")
+    return commits
+
+
+@pytest.mark.parametrize("name", ["run: ascii", "ascii", "asci", "run: two words", "two w", "a:b [c]", "a:b", LONG, "the-end"])
+def test_show_draws_the_unit_that_is_named(measured: list[str], perf: Perf, name: str) -> None:  # noqa: ARG001
+    drawn = perf("show", name, "-o", "page.json")
+    assert drawn.code == 0
+    from pathlib import Path
+
+    series = json.loads(Path("page.json").read_text())["history"]
+    assert len(series) == 1
+    assert name in f"run: {series[0]['uid']}"
+
+
+def test_a_job_stands_for_all_of_its_units(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
+    assert "ascii" in perf("show", "run", "--text").out
+    assert "kanji" in perf("show", "run", "--text").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("show", "i"), "`i` is a part of "),
+        (("history", "ad", "HEAD", "-m", "nonsense"), "no metric is called `nonsense`"),
+        (("history", "nobody", "HEAD"), "no benchmark is called `nobody`"),
+        (("history", "nobody"), "nor is it a benchmark"),
+        (("show", "nobody"), "nor is it a benchmark"),
+        (("show", "x" * 10_000), "nor is it a benchmark"),
+        (("plan", "-j", "nobody"), "no job `nobody` is stored"),
+        (("export", "HEAD", "-j", "nobody"), "no job `nobody` is stored"),
+        (("rm", "HEAD", "-j", "ru"), "no job `ru` is stored; did you mean"),
+        (("accept", "-r", "why", "nobody"), "no degradation is called `nobody`"),
+        (("accept", "-r", "why", "i:wall"), "`i` is a part of "),
+        (("accept", "-r", "why", "run:wall"), "`run:wall` is 5 degradations, name them by their ids"),
+    ],
+)
+def test_what_no_single_thing_is_called_is_one_line(
+    measured: list[str],  # noqa: ARG001
+    perf: Perf,
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    perf("check", code=3)
+    said = perf(*arguments, code=2)
+    assert message in said.err
+    assert said.err.count("\n") == 1
+    assert len(said.err) < 2_100
+
+
+def test_candidates_are_listed(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
+    assert "`run: ascii`, `run: kanji`: write more of the name" in perf("show", "i", code=2).err.replace(f", `run: {LONG}`", "")
+
+
+def test_history_takes_a_unit_a_part_and_a_metric_as_printed(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
+    for name in ("run: ascii", "asc", "two words"):
+        assert json.loads(perf("history", name, "--json").out)["series"] == 1
+    assert json.loads(perf("history", "run", "-m", "wall time", "--json").out)["series"] == len(UIDS)
+
+
+def test_jobs_are_named_by_a_part(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
+    assert [one["job"] for one in json.loads(perf("plan", "-j", "loa", "--json").out)["jobs"]] == ["load"]
+    assert perf("export", "HEAD", "-j", "loa").out.count('"name":"load"') == 1
+
+
+def test_profiles_are_removed_by_the_whole_name_of_a_job_only(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
+    perf("rm", "HEAD", "-j", "loa", code=2)
+    assert perf("rm", "HEAD", "-j", "load").out.count("removed") == 1
+    assert "has no profiles of a job `load`" in perf("rm", "HEAD", "-j", "load", code=2).err
+
+
+@pytest.mark.parametrize("name", ["run: ascii:wall", "run: ascii:wall time", "ascii", "asci:wall", "a:b [c]:wall", "a:b"])
+def test_a_degradation_is_accepted_by_a_part_of_its_name(measured: list[str], perf: Perf, name: str) -> None:  # noqa: ARG001
+    perf("check", code=3)
+    perf("accept", "-r", "why", name)
+    (accepted,) = json.loads(perf("accept", "--list", "--json").out)
+    assert accepted["uid"] == ("ascii" if "asc" in name else "a:b [c]")
+
+
+def test_jobs_of_the_configuration_are_named_by_a_part(project: Project, perf: Perf) -> None:
+    project.write(
+        "perf.toml", "".join(f'[[job]]\nname = "{name}"\ncmd = "true"\nexecutions = 2\n' for name in ("sort small", "sort big"))
+    )
+    project.commit("one")
+    project.commit("two")
+    assert "`sort` is a part of 2 jobs: `sort small`, `sort big`" in perf("collect", "-j", "sort", code=2).err
+    assert "there is no job `nobody`" in perf("collect", "-j", "nobody", code=2).err
+    assert "stored 1 profile" in perf("collect", "-j", "small").out
+    assert "sort small" in perf("select", "HEAD~1..HEAD", "--explain", "smal").out
+
+
+def test_a_shell_completes_names_everywhere(measured: list[str], project: Project, perf: Perf) -> None:  # noqa: ARG001
+    perf("check", code=3)
+    project.write("perf.toml", '[[job]]\nname = "run"\ncmd = "true"\n')
+    assert r"run:\ two\ words" in offered("show", r"run:\ two")
+    assert r"run:\ ascii" in offered("history", "asc"), "a part is completed, too"
+    assert offered("bisect", "-u", "asc") == ["ascii"]
+    assert offered("bisect", "-m", "w") == ["wall"]
+    assert offered("blame", "ru") == ["run"]
+    assert offered("export", "-j", "lo") == ["load"]
+    assert offered("select", "--explain", r"run:\ as") == [r"run:\ ascii"]
+    assert r"run:\ ascii:wall" in offered("accept", r"run:\ as")
+    project.write("old.json", "{}")
+    assert offered("check", "old") == ["old.json"]
+
+
+def test_rows_of_two_environments_name_them(project: Project, perf: Perf) -> None:
+    commits = [project.commit(str(number)) for number in range(24)]
+    places = [Environment({"cpu": "x", "python": version}, version * 3) for version in ("3.12", "3.13")]
+    centres = [0.01] * 12 + [0.02] * 12
+    Repository.find(create=True).store.add(
+        [
+            sample_profile(noisy(centre * (1 + which), seed=turn), commit=commit, environment=place)
+            for which, place in enumerate(places)
+            for turn, (commit, centre) in enumerate(zip(commits, centres, strict=True))
+        ],
+        "test",
+    )
+    said = perf("history").out
+    assert said.count("in 3.12\n") == said.count("in 3.13\n") == 1
+    logged = perf("log", "-n", "24").out
+    rows = [line for line in logged.splitlines() if line.startswith("sort (3.1")]
+    assert [row.split()[1] for row in rows] == ["(3.12)", "(3.13)"]
+    assert "20 ms" in rows[0] or "19.9" in rows[0] or "20.0" in rows[0]
+    assert "40" in rows[1] or "39.9" in rows[1], "one row holds one environment"
+    assert "(in 3.12)" in logged
