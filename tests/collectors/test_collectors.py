@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import pytest
-from conftest import ROOT, Project, Said, lack, need
+from conftest import ROOT, Once, Project, Said, lack, need
 from samples import sample_profile
 
 from perfvcs import plugins
@@ -52,14 +54,16 @@ def test_work():
 if __name__ == "__main__":
     import pytest
 
-    raise SystemExit(pytest.main([__file__]))
+    raise SystemExit(pytest.main([__file__, "-p", "no:hypothesispytest"]))  # whose start takes longer than all else
 """
 
 
-@pytest.fixture
-def run(name: str, tmp_path: Path) -> Callable[..., Run]:
-    """A prepared run of a small Python program, which every collector can measure, in a folder of its own."""
-    scratch, cwd = tmp_path / "scratch", tmp_path / "revision"
+Prepare = Callable[..., Run]
+
+
+def preparing(name: str, folder: Path) -> Prepare:
+    """Prepares runs of a small Python program, which every collector can measure, in a folder of their own."""
+    scratch, cwd = folder / "scratch", folder / "revision"
     scratch.mkdir()
     cwd.mkdir()
 
@@ -71,6 +75,37 @@ def run(name: str, tmp_path: Path) -> Callable[..., Run]:
         return replace(prepared, **changed)  # type: ignore[arg-type]
 
     return prepare
+
+
+@pytest.fixture
+def run(name: str, tmp_path: Path) -> Prepare:
+    return preparing(name, tmp_path)
+
+
+class Executed(NamedTuple):
+    """What a member saw of two equal executions, and all that lay in the folders around the program after them."""
+
+    uid: str
+    first: Observations
+    second: Observations
+    left: set[str]
+
+
+@pytest.fixture
+def executed(name: str, working: Collector, once: Once) -> Executed:
+    """Two executions of size 12 by a member, made once for all tests that look at them: some run under valgrind."""
+
+    def make(folder: Path) -> None:
+        (folder / "runs").mkdir()
+        prepare = preparing(name, folder / "runs")
+        (folder / "runs" / "again").mkdir()
+        prepared = prepare(size=12.0)
+        first, second = working.collect(prepared), working.collect(prepare(size=12.0, scratch=folder / "runs" / "again"))
+        left = {str(path.relative_to(folder / "runs")) for top in (".", "revision") for path in (folder / "runs" / top).iterdir()}
+        (folder / "executed").write_bytes(pickle.dumps(Executed(prepared.uid, first, second, left)))
+
+    made: Executed = pickle.loads((once(f"executed-{name}", make) / "executed").read_bytes())
+    return made
 
 
 def stored(found: Observations) -> Profile:
@@ -109,10 +144,10 @@ def test_it_says_in_one_line_why_it_cannot_run(collector: Collector) -> None:
     assert reason is None or (reason.strip() == reason != "" and "\n" not in reason and ": " in reason)
 
 
-def test_its_engine_is_a_name_with_a_number_and_stays(name: str, working: Collector, run: Callable[..., Run]) -> None:
+def test_its_engine_is_a_name_with_a_number_and_stays(name: str, working: Collector, executed: Executed) -> None:
     assert re.fullmatch(r"[a-z][\w.+-]*/\d+", working.engine)
     assert working.engine == plugins.find("collectors", name)().engine
-    assert re.fullmatch(r"([a-z][\w.+-]*/\d+)?", working.collect(run()).engine)
+    assert re.fullmatch(r"([a-z][\w.+-]*/\d+)?", executed.first.engine)
 
 
 def test_its_metrics_are_well_formed_and_documented(working: Collector) -> None:
@@ -124,49 +159,44 @@ def test_its_metrics_are_well_formed_and_documented(working: Collector) -> None:
         assert f"`{metric}`" in pages, f"no page of docs/ says what {metric} is"
 
 
-def test_an_execution_gives_columns_of_equal_length_that_can_be_stored(working: Collector, run: Callable[..., Run]) -> None:
-    prepared = run(size=12.0)
-    found = working.collect(prepared)
+def test_an_execution_gives_columns_of_equal_length_that_can_be_stored(working: Collector, executed: Executed) -> None:
+    found = executed.first
     rows = len(found.uid)
-    assert rows and {prepared.uid, "program:work", "program.py::test_work"} & set(found.uid)
+    assert rows and {executed.uid, "program:work", "program.py::test_work"} & set(found.uid)
     assert len(found.size) == len(found.iteration) == len(found.mark) == rows
     assert len(found.trace) in (0, rows)
     assert found.values.keys() == found.metrics.keys() >= set(working.metrics)
     assert {metric: found.metrics[metric] for metric in working.metrics} == dict(working.metrics)
     assert {len(column) for column in found.values.values()} == {rows}
     assert set(found.mark) <= {FINE, DELAYED, REPEATED}
-    whole = [row for row, uid in enumerate(found.uid) if uid == prepared.uid]
+    whole = [row for row, uid in enumerate(found.uid) if uid == executed.uid]
     assert all(found.size[row] == 12.0 for row in whole)
     assert any(value is not None for column in found.values.values() for value in column)
     profile = stored(found)
     assert profile.resources.metrics == found.values and profile.metrics == found.metrics
 
 
-def test_two_executions_have_the_same_metrics(working: Collector, run: Callable[..., Run], tmp_path: Path) -> None:
-    (tmp_path / "again").mkdir()
-    first, second = working.collect(run()), working.collect(run(scratch=tmp_path / "again"))
-    assert first.metrics == second.metrics
+def test_two_executions_have_the_same_metrics(executed: Executed) -> None:
+    assert executed.first.metrics == executed.second.metrics
 
 
-def test_it_leaves_nothing_where_the_program_runs(working: Collector, run: Callable[..., Run], tmp_path: Path) -> None:
-    working.collect(run())
-    assert [path.name for path in (tmp_path / "revision").iterdir()] == ["program.py"]
-    assert {path.name for path in tmp_path.iterdir()} == {"revision", "scratch"}
+def test_it_leaves_nothing_where_the_program_runs(executed: Executed) -> None:
+    assert executed.left == {"revision", "revision/program.py", "scratch", "again"}
 
 
-def test_a_failing_command_is_one_line_with_its_status_and_what_it_said(working: Collector, run: Callable[..., Run]) -> None:
+def test_a_failing_command_is_one_line_with_its_status_and_what_it_said(working: Collector, run: Prepare) -> None:
     with pytest.raises(CollectError, match=r"status 3.*it broke") as caught:
         working.collect(run("import sys; print('it broke', file=sys.stderr); sys.exit(3)"))
     assert caught.value.exit_code == 5 and "\n" not in str(caught.value)
 
 
-def test_a_command_that_takes_too_long_is_stopped_and_named(working: Collector, run: Callable[..., Run]) -> None:
+def test_a_command_that_takes_too_long_is_stopped_and_named(working: Collector, run: Prepare) -> None:
     with pytest.raises(CollectError, match=r"time-out of 0\.5 s") as caught:
         working.collect(run("import time; time.sleep(973.5)", timeout=0.5))
     assert "\n" not in str(caught.value)
 
 
-def test_a_command_that_cannot_be_started_is_one_line(name: str, working: Collector, run: Callable[..., Run]) -> None:
+def test_a_command_that_cannot_be_started_is_one_line(name: str, working: Collector, run: Prepare) -> None:
     need(*{"complexity": ["cc"], "memory": ["cc"], "samples": ["/usr/bin/perf"]}.get(name, []))  # they ask for these first
     with pytest.raises(CollectError, match="/no/such/program") as caught:
         working.collect(run(argv=("/no/such/program",)))
