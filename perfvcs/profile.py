@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import structs
 
-from perfvcs.errors import PerfError
-from perfvcs.foreign import MAX_DEPTH, UNDECODABLE, is_flat
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.validity import INTEGER_COLUMNS, MAX_BYTES, MAX_HEADER, MAX_ROWS, MAX_STACKS, Malformed, check, require
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -22,29 +22,10 @@ if TYPE_CHECKING:
 
 FORMAT = "perfvcs-profile/1"
 TOOL = "perfvcs"  # with which the tool of our own profiles begins
-MAX_BYTES = 1 << 30
-MAX_ROWS = 50_000_000
-MAX_NAME = 10_000
-MAX_HEADER = 1 << 24  # bytes of all fields but the rows and the stacks, which become far more bytes of Python objects
-MAX_STACKS = 1 << 28
-MAX_INTEGER = (1 << 63) - 1  # what arrays hold
-INTEGER_COLUMNS = ("execution", "binary", "iteration", "mark", "trace")
-RESERVED = ("uid", "size", *INTEGER_COLUMNS)
-METRIC_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
 FINE, DELAYED, REPEATED = 0, 1, 2
 DERIVED = ("normalized", "cluster", "outlier")  # columns <metric>.<word> that postprocessors add: no measurements
 
 Value = str | int | float | bool | None
-
-
-class Malformed(PerfError):
-    """A document is not a profile; the message names the place as a JSON path."""
-
-    exit_code = 12
-
-    def __init__(self, message: str) -> None:
-        # names in a foreign document may hold line ends and terminal codes
-        super().__init__("".join(char if char.isprintable() else "?" for char in message[:1000]))
 
 
 class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -238,7 +219,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             raise Malformed(
                 f"{error.object[:200]!a} is not valid Unicode: a name or argument has bytes that are not UTF-8"
             ) from None
-        _check(self)
+        check(self)
         if len(encoded) > MAX_HEADER:
             _check_sizes(encoded)
         return encoded
@@ -318,7 +299,7 @@ def decode(document: bytes) -> Profile:
 
         fields["models"] = read(header.models)
     profile = Profile(resources=resources, **fields)
-    _check(profile)
+    check(profile)
     return profile
 
 
@@ -326,15 +307,15 @@ def _check_sizes(document: bytes) -> None:
     """Refuse a document whose header alone would fill the memory, before any of it becomes objects."""
     sizes = {name: len(memoryview(raw)) for name, raw in _fields.decode(document).items()}
     rest = sum(size for name, size in sizes.items() if name not in ("resources", "stacks", "reached"))
-    _require(rest <= MAX_HEADER, f"the fields other than $.resources have {rest:,} bytes, over the limit of {MAX_HEADER:,}")
+    require(rest <= MAX_HEADER, f"the fields other than $.resources have {rest:,} bytes, over the limit of {MAX_HEADER:,}")
     for name in ("stacks", "reached"):
         size = sizes.get(name, 0)
-        _require(size <= MAX_STACKS, f"$.{name} has {size:,} bytes, over the limit of {MAX_STACKS:,}")
+        require(size <= MAX_STACKS, f"$.{name} has {size:,} bytes, over the limit of {MAX_STACKS:,}")
 
 
 def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> Any:
     if len(memoryview(raw)) > 2 * MAX_ROWS:  # a value and its comma have two bytes
-        _require(bytes(raw).count(b",") <= 2 * MAX_ROWS, f"$.resources.{name} has more than {MAX_ROWS:,} rows")
+        require(bytes(raw).count(b",") <= 2 * MAX_ROWS, f"$.resources.{name} has more than {MAX_ROWS:,} rows")
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -355,66 +336,3 @@ def _other_format(name: str) -> str:
     if re.fullmatch(r"perfvcs-profile/\d+", name):
         return f"the profile is of format {name}; this version reads {FORMAT}: update perfvcs"
     return f"$.format is {name[:80]!r}, not {FORMAT}"
-
-
-def _check(profile: Profile) -> None:
-    """What the types cannot say: lengths, ranges and names. Raises Malformed."""
-    rows, count = profile.resources, len(profile.resources)
-    _require(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", profile.commit), "$.commit is not a full commit id")
-    _require(profile.dirty is None or re.fullmatch(r"[0-9a-f]{64}", profile.dirty), "$.dirty is not a SHA-256")
-    _require(profile.origin is None or re.fullmatch(r"[0-9a-f]{64}", profile.origin), "$.origin is not a SHA-256")
-    _require(count <= MAX_ROWS, f"$.resources has {count:,} rows, over the limit of {MAX_ROWS:,}")
-    _require(len(set(rows.names)) == len(rows.names), "$.resources.uid.names repeats a name")
-    _require(all(len(name) <= MAX_NAME for name in rows.names), f"$.resources.uid.names has one over {MAX_NAME} characters")
-    _require(not count or 0 <= min(rows.uid) <= max(rows.uid) < len(rows.names), "$.resources.uid.codes is out of range")
-    for name in INTEGER_COLUMNS:
-        column: list[int] | None = getattr(rows, name)
-        if column is not None:
-            _require(len(column) == count, f"$.resources.{name} has {len(column)} rows, uid has {count}")
-            least = -1 if name == "trace" else 0
-            _require(not count or min(column) >= least, f"$.resources.{name} has a value below {least}")
-            _require(not count or max(column) <= MAX_INTEGER, f"$.resources.{name} has a value above {MAX_INTEGER}")
-    if rows.trace is not None and count:
-        stacks = len(profile.stacks.stacks) if profile.stacks else 0
-        _require(max(rows.trace) < stacks, "$.resources.trace points outside $.stacks")
-    if profile.stacks is not None:
-        frames = len(profile.stacks.frames)
-        valid = all(0 <= frame < frames for stack in profile.stacks.stacks for frame in stack)
-        _require(valid, "$.stacks.stacks points outside $.stacks.frames")
-    if profile.reached is not None:
-        count_of = len(profile.reached.functions)
-        valid = all(0 <= one < count_of for some in profile.reached.units.values() for one in some)
-        _require(valid, "$.reached.units points outside $.reached.functions")
-        named = all(len(name) <= MAX_NAME for names in (profile.reached.functions, profile.reached.units) for name in names)
-        _require(named, f"$.reached has a name over {MAX_NAME} characters")
-    if profile.turns is not None:
-        _check_turns(profile.turns)
-    _require(rows.size is None or len(rows.size) == count, "$.resources.size has another length than uid")
-    for name in ("binaries", "executions", "warmup", "version", "failed"):
-        _require(0 <= getattr(profile.design, name) <= MAX_INTEGER, f"$.design.{name} is not between 0 and {MAX_INTEGER}")
-    for place, value in (
-        ("job.options", profile.job.options),
-        ("models", [entry for entry in _written(profile.models) if isinstance(entry, dict)]),
-        ("postprocessors", [[one.params] for one in profile.postprocessors]),
-    ):
-        _require(is_flat(value), f"$.{place} is nested deeper than {MAX_DEPTH} levels")
-    _require(rows.metrics.keys() == profile.metrics.keys(), "$.metrics and the columns of $.resources differ")
-    for name, values in rows.metrics.items():
-        _require(METRIC_NAME.fullmatch(name) and name not in RESERVED, f"$.metrics has the unusable name {name[:80]!r}")
-        _require(len(values) == count, f"$.resources.{name} has {len(values)} rows, uid has {count}")
-
-
-def _check_turns(turns: Turns) -> None:
-    columns = {name: getattr(turns, name) for name in turns.__struct_fields__}
-    for name, column in columns.items():
-        _require(
-            len(column) == len(turns.execution), f"$.turns.{name} has {len(column)} rows, execution has {len(turns.execution)}"
-        )
-        valid = all(0 <= value <= MAX_INTEGER for value in column)
-        _require(valid, f"$.turns.{name} has a value that is not between 0 and {MAX_INTEGER}")
-    _require(len(set(turns.execution)) == len(turns.execution), "$.turns.execution repeats a number")
-
-
-def _require(holds: object, message: str) -> None:
-    if not holds:
-        raise Malformed(message)

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from perfvcs.profile import INTEGER_COLUMNS, Job, Profile, Resources, is_derived
+from perfvcs.profile import Job, Profile, Resources, is_derived
+from perfvcs.validity import INTEGER_COLUMNS
 
 BOUND = "n"  # the parameter that is the size of a workload
 LARGEST_SIZE = 2**53  # above, a float is not every integer

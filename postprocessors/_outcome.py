@@ -10,7 +10,8 @@ import msgspec
 
 from perfvcs.entries import AnyEntry, as_written
 from perfvcs.errors import UsageError
-from perfvcs.profile import MAX_HEADER, METRIC_NAME, Metric, Processed, Profile
+from perfvcs.profile import Metric, Processed, Profile
+from perfvcs.validity import MAX_HEADER, METRIC_NAME
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -11,8 +11,9 @@ from perfvcs.postprocessors._groups import begins
 from perfvcs.postprocessors._options import check_number
 from perfvcs.postprocessors._outcome import conclude
 from perfvcs.postprocessors._rows import chosen, rows
-from perfvcs.profile import MAX_INTEGER, Profile
+from perfvcs.profile import Profile
 from perfvcs.summary import MAX_SIZES
+from perfvcs.validity import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,10 @@ from perfvcs.postprocessors._means import first_calls, means
 from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import conclude
 from perfvcs.postprocessors._rows import chosen, named, rows
-from perfvcs.profile import MAX_INTEGER, Profile
+from perfvcs.profile import Profile
 from perfvcs.statistics.regression.models import FITTED, FULL, MODELS
 from perfvcs.statistics.regression.strategies import Strategy
+from perfvcs.validity import MAX_INTEGER
 
 if TYPE_CHECKING:
     import numpy as np

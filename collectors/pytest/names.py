@@ -9,7 +9,7 @@ from types import CodeType
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.pytest.notes import ReachedFunction, printable
-from perfvcs.profile import MAX_NAME
+from perfvcs.validity import MAX_NAME
 
 NAMELESS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 MODULE = "<module>"

@@ -12,7 +12,7 @@ import msgspec
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.profile import MAX_INTEGER, MAX_NAME
+from perfvcs.validity import MAX_INTEGER, MAX_NAME
 
 MAX_BYTES = 1 << 28  # of one file
 MAX_FILES = 1000

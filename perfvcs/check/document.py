@@ -13,8 +13,8 @@ from perfvcs.check.change import Report
 from perfvcs.check.sentence import sentence
 from perfvcs.check.text import tally
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.profile import Malformed
 from perfvcs.text.characters import escaped
+from perfvcs.validity import Malformed
 
 FORMAT = "perfvcs-report/1"
 

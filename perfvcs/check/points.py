@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.profile import MAX_INTEGER
 from perfvcs.summary import PACE
+from perfvcs.validity import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,10 +19,10 @@ from perfvcs.exchange import is_folder
 from perfvcs.exchange.objects import StoredObject, indexed, indexes, is_index, is_object
 from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all, suffixes
 from perfvcs.git.dates import ID, CommitDates
-from perfvcs.profile import MAX_BYTES, Malformed
 from perfvcs.store.document import path_of
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
+from perfvcs.validity import MAX_BYTES, Malformed
 
 if TYPE_CHECKING:
     from perfvcs.profile import Profile

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfvcs.errors import PerfError
 from perfvcs.formats import content
-from perfvcs.profile import Malformed
+from perfvcs.validity import Malformed
 
 MARK = b"pidx"
 VERSIONS = {1: (0,), 2: (6, 5)}  # of an index, and how many texts an entry has behind its path: 2 got one more later

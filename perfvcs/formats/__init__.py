@@ -22,7 +22,8 @@ from perfvcs.foreign import at_most
 from perfvcs.formats._compression import expanded
 from perfvcs.formats._foreign import UNKNOWN, NoResults
 from perfvcs.plugins import build, find, names
-from perfvcs.profile import MAX_BYTES, Malformed, Profile
+from perfvcs.profile import Profile
+from perfvcs.validity import MAX_BYTES, Malformed
 
 __all__ = [
     "UNKNOWN",

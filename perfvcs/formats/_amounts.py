@@ -13,7 +13,8 @@ from perfvcs.formats._blocks import ResourceBlock, text
 from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import BETTER, KINDS, metric, usable
 from perfvcs.formats._written import Written, common_unit, converted, written
-from perfvcs.profile import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed, Metric, Resources, Stacks
+from perfvcs.profile import Metric, Resources, Stacks
+from perfvcs.validity import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed
 
 NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is not the usual one
 UNITS = {"time": "s", "mixed": "us", "memory": "B"}  # where the header names none

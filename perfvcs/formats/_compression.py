@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from io import BytesIO
 
-from perfvcs.profile import Malformed
+from perfvcs.validity import Malformed
 
 GZIP = b"\x1f\x8b"
 RATIO = 200  # of what is packed by its size; that of measurements is below 50

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.profile import MAX_INTEGER, Collected, Malformed
+from perfvcs.profile import Collected
+from perfvcs.validity import MAX_INTEGER, Malformed
 
 if TYPE_CHECKING:
     import numpy as np

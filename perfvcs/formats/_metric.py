@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from perfvcs.profile import RESERVED, Malformed, Metric
+from perfvcs.profile import Metric
+from perfvcs.validity import RESERVED, Malformed
 
 BETTER = ("lower", "higher", "none")
 KINDS = ("sampled", "deterministic")

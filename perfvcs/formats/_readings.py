@@ -14,8 +14,9 @@ import msgspec
 from perfvcs import environment
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, counted, grouped, numbers_only
-from perfvcs.profile import MAX_NAME, Design, Environment, Job, Malformed, Metric, Profile, Resources
+from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.units import base
+from perfvcs.validity import MAX_NAME, Malformed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from itertools import islice
 from math import isfinite
 from typing import Any
 
-from perfvcs.profile import MAX_INTEGER, MAX_NAME, MAX_ROWS, Malformed
+from perfvcs.validity import MAX_INTEGER, MAX_NAME, MAX_ROWS, Malformed
 
 DELIMITERS = (",", ";", "\t")
 MAX_COLUMNS = 1000

@@ -14,7 +14,8 @@ import msgspec
 
 from perfvcs.formats._foreign import bounded, parsed
 from perfvcs.formats._readings import Reading, Value, machine, profile_of, shaped, sized
-from perfvcs.profile import Environment, Malformed, Metric, Profile
+from perfvcs.profile import Environment, Metric, Profile
+from perfvcs.validity import Malformed
 
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 TELLING = re.compile(rb'"commit_hash"\s*:')

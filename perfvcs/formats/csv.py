@@ -14,8 +14,9 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.formats._foreign import UNKNOWN, bounded, collected, counted, grouped, numbered
 from perfvcs.formats._metric import described, distinct, heading, metric
 from perfvcs.formats._table import Parser, TextTable, integer, number
-from perfvcs.profile import Design, Job, Malformed, Metric, Profile, Resources
+from perfvcs.profile import Design, Job, Metric, Profile, Resources
 from perfvcs.text.characters import armed, disarmed
+from perfvcs.validity import Malformed
 
 GUESSES = {
     "uid": ("uid", "function", "benchmark", "test", "name", "command"),

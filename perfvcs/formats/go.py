@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import Reading, Value, lines_of, machine, number, profile_of, sized
-from perfvcs.profile import Malformed, Metric, Profile
+from perfvcs.profile import Metric, Profile
 from perfvcs.units import base
+from perfvcs.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "allocated": Metric("B/op"), "allocs": Metric("allocs/op"), "throughput": Metric("B/s", "higher")}
 PER_OPERATION = {"ns/op": "wall", "B/op": "allocated", "allocs/op": "allocs"}

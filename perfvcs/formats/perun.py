@@ -17,7 +17,8 @@ from perfvcs.formats._blocks import blocks, listed, mapping, text
 from perfvcs.formats._foreign import UNKNOWN, bounded, collected, parsed
 from perfvcs.formats._metric import metric
 from perfvcs.formats._rowwise import amounts
-from perfvcs.profile import MAX_NAME, Design, Environment, Job, Malformed, Processed, Profile
+from perfvcs.profile import Design, Environment, Job, Processed, Profile
+from perfvcs.validity import MAX_NAME, Malformed
 
 OBJECT = re.compile(rb"profile [^\0]{0,200}\0")  # what stands before the document in Perun's object store
 TELLING = re.compile(rb'"(collector_info|resource_type_map|snapshots|structure-unit-size)"\s*:')

@@ -21,9 +21,10 @@ from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, Entry, Jo
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
 from perfvcs.postprocessor import Postprocessor
-from perfvcs.profile import MAX_NAME, Job, Value
+from perfvcs.profile import Job, Value
 from perfvcs.rules import FILE
 from perfvcs.text.naming import Named, meant
+from perfvcs.validity import MAX_NAME
 
 MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen

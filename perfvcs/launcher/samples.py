@@ -15,7 +15,8 @@ import msgspec
 
 from perfvcs.errors import PerfError
 from perfvcs.foreign import UNDECODABLE, at_most
-from perfvcs.profile import MAX_NAME, METRIC_NAME, RESERVED, Metric
+from perfvcs.profile import Metric
+from perfvcs.validity import MAX_NAME, METRIC_NAME, RESERVED
 
 VARIABLE = "PERFVCS_SAMPLES"
 MAX_BYTES = 64 << 20

@@ -21,12 +21,12 @@ from perfvcs.check.text import benchmark, labelled
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.command import GitError
 from perfvcs.lock import hold
-from perfvcs.profile import Malformed
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import Named, meant
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import metric_name
+from perfvcs.validity import Malformed
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change

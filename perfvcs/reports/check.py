@@ -17,10 +17,10 @@ import perfvcs
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.check.importance import MOVED
-from perfvcs.profile import Malformed
 from perfvcs.reports.untouched import inheriting, noted, selected
 from perfvcs.repository import Repository, State
 from perfvcs.rules import FILE
+from perfvcs.validity import Malformed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -18,12 +18,13 @@ from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.identity import identity
 from perfvcs.git.stream import BRANCH, Import, blob_id
 from perfvcs.lock import alone_in
-from perfvcs.profile import MAX_BYTES, Profile
+from perfvcs.profile import Profile
 from perfvcs.store import layout, locks, removal
 from perfvcs.store.changes import counted, united
 from perfvcs.store.document import PROFILE_PATH, Damaged, damaged, path_of, verified, whole
 from perfvcs.store.failures import explain, says, unwritable
 from perfvcs.store.removal import Removal
+from perfvcs.validity import MAX_BYTES
 
 if TYPE_CHECKING:
     from perfvcs.store.examination import Problem

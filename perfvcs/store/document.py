@@ -6,7 +6,8 @@ import re
 
 from perfvcs.errors import PerfError
 from perfvcs.git.bare import Fault
-from perfvcs.profile import Malformed, Profile, decode
+from perfvcs.profile import Profile, decode
+from perfvcs.validity import Malformed
 
 PROFILE_PATH = re.compile(r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)")
 MAX_FOLDED = 40

@@ -13,7 +13,7 @@ from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
 from perfvcs.check.settling import settling
 from perfvcs.check.text import step, text
-from perfvcs.profile import Malformed
+from perfvcs.validity import Malformed
 
 
 def change(word: str = "degradation", **fields: Any) -> Change:

@@ -19,8 +19,9 @@ from samples import sample_profile
 from perfvcs import plugins
 from perfvcs.collector import CollectError, Collector, Observations, Run
 from perfvcs.errors import UsageError
-from perfvcs.profile import DELAYED, FINE, METRIC_NAME, REPEATED, RESERVED, Metric, Profile, Resources, decode
+from perfvcs.profile import DELAYED, FINE, REPEATED, Metric, Profile, Resources, decode
 from perfvcs.repository import Repository
+from perfvcs.validity import METRIC_NAME, RESERVED
 
 DOCS = ROOT / "docs"
 

@@ -18,8 +18,9 @@ from perfvcs.collectors.pytest import Pytest
 from perfvcs.collectors.pytest.names import qualified
 from perfvcs.collectors.pytest.notes import MAX_FILES, ReachedFunction, read_notes
 from perfvcs.measure.interpreter import find
-from perfvcs.profile import Malformed, Reached, decode
+from perfvcs.profile import Reached, decode
 from perfvcs.repository import Repository
+from perfvcs.validity import Malformed
 
 NEEDED = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packaging", "pygments")
 

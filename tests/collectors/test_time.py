@@ -23,8 +23,9 @@ from perfvcs.errors import PerfError
 from perfvcs.launcher import samples
 from perfvcs.launcher.execution import Execution
 from perfvcs.launcher.samples import MalformedSamples, read_samples
-from perfvcs.profile import METRIC_NAME, RESERVED, Metric
+from perfvcs.profile import Metric
 from perfvcs.summary import summarise
+from perfvcs.validity import METRIC_NAME, RESERVED
 
 pytestmark = pytest.mark.needs("cc")
 

@@ -15,10 +15,11 @@ from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs import profile as format_
-from perfvcs.profile import Collected, Environment, Job, Malformed, Metric, Profile, Resources, decode
+from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, decode
 from perfvcs.repository import Repository
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity
+from perfvcs.validity import Malformed
 
 Perf = Callable[..., Said]
 EVIL = "\x1b]0;owned\x07\x9b31m\r\x7f\u202e\u2066\u2028\n</script><script>alert(1)</script>`|*"

@@ -9,7 +9,7 @@ from samples import sample_profile
 from perfvcs import formats
 from perfvcs.formats import UnreadableFile
 from perfvcs.plugins import find, names
-from perfvcs.profile import MAX_BYTES, Malformed
+from perfvcs.validity import MAX_BYTES, Malformed
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from conftest import TESTS, Project, Said
 
 from perfvcs import formats
 from perfvcs.formats.asv import Asv
-from perfvcs.profile import Malformed, Profile
+from perfvcs.profile import Profile
 from perfvcs.repository import Repository
+from perfvcs.validity import Malformed
 
 Perf = Callable[..., Said]
 RESULTS = TESTS / "data" / "asv" / "results"

@@ -20,7 +20,8 @@ from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import described, usable
 from perfvcs.formats._table import BATCH
 from perfvcs.formats.csv import Csv
-from perfvcs.profile import METRIC_NAME, RESERVED, Malformed, Metric, Profile, Resources
+from perfvcs.profile import Metric, Profile, Resources
+from perfvcs.validity import METRIC_NAME, RESERVED, Malformed
 
 
 def table(text: str, **options: Any) -> Profile:

@@ -15,7 +15,8 @@ from conftest import ROOT, TESTS, Project, Said
 
 from perfvcs import formats
 from perfvcs.errors import PerfError
-from perfvcs.profile import MAX_NAME, Malformed, Profile
+from perfvcs.profile import Profile
+from perfvcs.validity import MAX_NAME, Malformed
 
 Perf = Callable[..., Said]
 FOLDER = TESTS / "data" / "formats"

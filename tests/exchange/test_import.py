@@ -26,8 +26,9 @@ from perfvcs.errors import UsageError
 from perfvcs.formats import parse_options
 from perfvcs.formats._compression import expanded
 from perfvcs.formats.csv import Csv
-from perfvcs.profile import Malformed, Profile
+from perfvcs.profile import Profile
 from perfvcs.repository import Repository
+from perfvcs.validity import Malformed
 
 Perf = Callable[..., Said]
 ELSEWHERE = "8c7f6a1d0e5b4c3f2a1908172635445362718090"

@@ -206,7 +206,9 @@ def test_an_output_that_a_page_takes_from_another_is_there():
         ):
             source = dict(steps((ROOT / name).read_text()))
             for command, output in steps(block):
-                assert matches(output, source.get(command, "")), f"{named(page)} shows an output of `{command}` that {name} has not"
+                assert matches(output, source.get(command, "")), (
+                    f"{named(page)} shows an output of `{command}` that {name} has not"
+                )
 
 
 def test_only_a_page_with_a_recording_has_recorded_outputs():

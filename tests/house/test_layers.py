@@ -17,7 +17,7 @@ from conftest import ROOT, script
 LAYERS = (  # docs/architecture.md draws the same
     {"errors", "interruption", "foreign", "text", "bench"},
     {"keeper"},
-    {"profile", "entries", "native", "statistics", "units", "rules", "descriptors", "wholefile"},
+    {"validity", "profile", "entries", "native", "statistics", "units", "rules", "descriptors", "wholefile"},
     {"git"},
     {
         "origin",

@@ -25,11 +25,12 @@ from perfvcs.git import stream
 from perfvcs.git.bare import Fault
 from perfvcs.git.command import GitEnded, GitMissing
 from perfvcs.git.stream import blob_id
-from perfvcs.profile import Job, Malformed, Profile
+from perfvcs.profile import Job, Profile
 from perfvcs.store import Store, locks, upkeep
 from perfvcs.store.document import PROFILE_PATH, Damaged, fold, path_of
 from perfvcs.store.failures import Unwritable
 from perfvcs.store.locks import Contended
+from perfvcs.validity import Malformed
 
 COMMIT = sample_profile().commit
 

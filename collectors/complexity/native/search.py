@@ -46,7 +46,9 @@ def _bear(programs: Iterable[Elf]) -> None:
     """Raises Unresolved for programs that end when something is loaded before their own libraries."""
     for elf in programs:
         if any(name.startswith(SANITIZERS) for name in elf.needed):
-            raise Unresolved(f"complexity: {elf.path} was built with -fsanitize, which does not work with the recorder: build it without")
+            raise Unresolved(
+                f"complexity: {elf.path} was built with -fsanitize, which does not work with the recorder: build it without"
+            )
 
 
 def named(run: Run) -> list[Path]:

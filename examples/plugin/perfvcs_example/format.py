@@ -7,7 +7,8 @@ from hashlib import sha256
 from typing import ClassVar
 
 from perfvcs.formats import UNKNOWN
-from perfvcs.profile import Collected, Design, Job, Malformed, Metric, Profile, Resources
+from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.validity import Malformed
 
 
 @dataclass(frozen=True)
