@@ -68,6 +68,16 @@ class Observations:
     reached: Reached | None = None
     engine: str = ""
 
+    def add(self, uid: str, row: Mapping[str, float | None], *, size: float | None, trace: int = -1) -> None:
+        """Add a row of a unit: its values by metric, the others None."""
+        self.uid.append(uid)
+        self.size.append(size)
+        self.iteration.append(0)
+        self.mark.append(0)
+        self.trace.append(trace)
+        for name, column in self.values.items():
+            column.append(row.get(name))
+
 
 class Collector(Protocol):
     """What every member of the family offers."""

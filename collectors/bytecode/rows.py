@@ -18,7 +18,7 @@ def observations(run: Run, counted: Counted, metrics: Mapping[str, Metric], leas
     own = [amount * scale for amount in counted.amounts]
     whole, below = _with_below(own, counted.parents), _with_below([float(one) for one in counted.entered], counted.parents)
     if "bytecodes" in metrics:
-        _append(found, run, run.uid, {"bytecodes": whole[0]})
+        found.add(run.uid, {"bytecodes": whole[0]}, size=run.size)
     kept = [cost >= least * whole[0] or calls >= least * below[0] for cost, calls in zip(whole, below, strict=True)]
     _append_functions(found, run, counted, own, whole, kept)
     found.stacks = Stacks([], [])
@@ -29,7 +29,7 @@ def observations(run: Run, counted: Counted, metrics: Mapping[str, Metric], leas
         paths.append([*paths[parent], frames.setdefault(counted.names[node], len(frames))] if kept[node] else [])
         if kept[node]:  # a node below one that is left out is left out too: it has less
             row = {"self": own[node], "entered": float(counted.entered[node])}
-            _append(found, run, counted.names[node], row, len(found.stacks.stacks))
+            found.add(counted.names[node], row, size=run.size, trace=len(found.stacks.stacks))
             found.stacks.stacks.append(paths[node])
     found.stacks.frames.extend(frames)
     return found
@@ -58,7 +58,8 @@ def _append_functions(
         if kept[node]:
             chosen.add(name)
     for name in sorted(chosen, key=lambda name: (-inclusive[name], name)):
-        _append(found, run, name, {"exclusive": exclusive[name], "inclusive": inclusive[name], "calls": calls[name]})
+        row = {"exclusive": exclusive[name], "inclusive": inclusive[name], "calls": calls[name]}
+        found.add(name, row, size=run.size)
 
 
 def _has_above(counted: Counted, node: int) -> bool:
@@ -69,13 +70,3 @@ def _has_above(counted: Counted, node: int) -> bool:
             return True
         above = counted.parents[above]
     return False
-
-
-def _append(found: Observations, run: Run, uid: str, row: dict[str, float], trace: int = -1) -> None:
-    found.uid.append(uid)
-    found.size.append(run.size)
-    found.iteration.append(0)
-    found.mark.append(0)
-    found.trace.append(trace)
-    for name, column in found.values.items():
-        column.append(row.get(name))

@@ -30,7 +30,7 @@ def observations(
     instructions below which functions and paths are left out.
     """
     found = Observations(metrics=dict(metrics), values={name: [] for name in metrics}, warnings=list(counts.warnings))
-    _append(found, run, run.uid, {"instructions": counts.total, "repeatability": repeatability})
+    found.add(run.uid, {"instructions": counts.total, "repeatability": repeatability}, size=run.size)
     if "exclusive" not in metrics:
         return found
     table = functions(counts, run.cwd, run.uid)
@@ -41,20 +41,10 @@ def observations(
         if weight[place] < least * counts.total and place not in judged:
             continue
         row: Row = {name: float(getattr(table, name)[place]) for name in ("exclusive", "inclusive", "calls") if name in metrics}
-        _append(found, run, table.uid[place], row | ({"instructions": row[column]} if place in judged else {}))
+        found.add(table.uid[place], row | ({"instructions": row[column]} if place in judged else {}), size=run.size)
     if "self" in metrics:
         _append_paths(found, run, counts, table, least)
     return found
-
-
-def _append(found: Observations, run: Run, uid: str, row: Row, trace: int = -1) -> None:
-    found.uid.append(uid)
-    found.size.append(run.size)
-    found.iteration.append(0)
-    found.mark.append(0)
-    found.trace.append(trace)
-    for name, column in found.values.items():
-        column.append(row.get(name))
 
 
 def _append_paths(found: Observations, run: Run, counts: Counts, table: FunctionCounts, least: float) -> None:
@@ -68,7 +58,7 @@ def _append_paths(found: Observations, run: Run, counts: Counts, table: Function
     found.stacks = Stacks([], [])
     for stack, amount in sorted(amounts.items(), key=lambda one: (-one[1], one[0])):
         if round(amount):
-            _append(found, run, uids[stack[-1]], {"self": float(round(amount))}, len(found.stacks.stacks))
+            found.add(uids[stack[-1]], {"self": float(round(amount))}, size=run.size, trace=len(found.stacks.stacks))
             found.stacks.stacks.append([frames.setdefault(frame, len(frames)) for frame in stack])
     found.stacks.frames.extend(names[frame] for frame in frames)
 
