@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.exchange import is_folder
+from perfvcs.exchange import is_folder, spread
 from perfvcs.exchange.objects import StoredObject, indexed, indexes, is_index, is_object
 from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all, suffixes
 from perfvcs.git.dates import ID, CommitDates
@@ -50,12 +50,16 @@ class IntakeProgress(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """A file; the commit that it is given to, whatever it says (None: none); and what an index says of it: its commit, and its time."""
+    """A file; the commit that it is given to, whatever it says (None: none); and what an index says of it: its commit, and its time.
+
+    ``parts``: the folders inside it that make one document together.
+    """
 
     path: Path
     commit: str | None = None
     origin: str = ""
     written: str = ""
+    parts: tuple[Path, ...] = ()
 
 
 @dataclass
@@ -142,8 +146,11 @@ class Intake:
     def _sources(self, file: Path, commit: str | None, show: Callable[[str], None]) -> Iterator[Source]:
         """The file; of a folder the files with a known suffix, sorted; of an index of Perun's store what it lists."""
         if file != STDIN and is_folder(file):
-            found = sorted(self._inside(file))
-            if not found:
+            parts: list[Path] = []
+            found = sorted(self._inside(file, parts))
+            if parts:
+                yield Source(file, commit, parts=tuple(sorted(parts)))
+            elif not found:
                 self._failed(UnreadableFile(f"{file} has no files that end with {', '.join(suffixes(self.format_name))}"), show)
         else:
             found = [file]
@@ -158,10 +165,14 @@ class Intake:
                 if not entries:
                     yield Source(path, commit)
 
-    def _inside(self, folder: Path) -> Iterator[Path]:
+    def _inside(self, folder: Path, parts: list[Path]) -> Iterator[Path]:
+        """The files of a folder that may hold profiles; ``parts`` gets the folders that make one together."""
         known = tuple(suffix + packed for suffix in suffixes(self.format_name) for packed in COMPRESSED)
         for inner, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name not in PASSED]
+            if self.format_name in (None, spread.FORMAT) and spread.is_part(Path(inner), names):
+                parts += [Path(inner)] if spread.is_newest(Path(inner), names) else []
+                continue
             paths = (Path(inner, name) for name in names)
             # of a store, its indexes say which of its objects still belong to it
             found = (path for path in paths if path.name.lower().endswith(known) or (self._is_object(path) and is_index(path)))
@@ -232,7 +243,9 @@ class Intake:
         return unprocessed in self._before or any(made.startswith(folder) for made in self.repository.index.made_from(first))
 
     def _read(self, source: Source) -> Iterator[Profile]:
-        if source.path == STDIN:
+        if source.parts:
+            found = decode_all(spread.joined(source.parts), str(source.path), spread.FORMAT, self.options, name=self.name)
+        elif source.path == STDIN:
             document = sys.stdin.buffer.read(MAX_BYTES + 1)
             if len(document) > MAX_BYTES:
                 raise UnreadableFile(f"standard input has over {MAX_BYTES:,} bytes: split it")

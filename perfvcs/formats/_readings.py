@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
 from perfvcs import environment
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, counted, grouped, numbers_only
+from perfvcs.formats._metric import usable
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.units import base
+from perfvcs.units import Base, base
 from perfvcs.validity import MAX_NAME, Malformed
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SUMMARY = ("deviation", "error", "median", "least", "largest", "low", "high", "p75", "p90", "p95", "p99", "p999")
 FIRST_YEAR = 1970  # of measurements; years before 1000 are not even written with four digits
 COUNT = "samples"  # how many values there were
+
+SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
 
 Kind = TypeVar("Kind")
 Value = float | None
@@ -112,6 +115,7 @@ def resources(readings: Iterable[Reading]) -> Resources:
             kept += column
     for kept in found.metrics.values():
         kept.extend([None] * (len(found.uid) - len(kept)))
+    found.metrics = {metric: kept for metric, kept in found.metrics.items() if any(value is not None for value in kept)}
     found.names = list(names)
     found.size = sizes if any(size is not None for size in sizes) else None
     found.mark = found.mark if any(found.mark or ()) else None
@@ -136,6 +140,37 @@ def about(metric: str, known: Mapping[str, Metric]) -> Metric:
 def summary(metric: str, mean: Value, **more: Value) -> dict[str, list[Value]]:
     """One row of a value that stands for many, with what else its tool says of these: words of ``SUMMARY`` and ``samples``."""
     return {metric: [mean], **{f"{metric}.{word}": [value] for word, value in more.items() if value is not None}}
+
+
+@dataclass(frozen=True)
+class Written:
+    """How the values of a unit are kept: as a metric in the unit without a prefix."""
+
+    metric: str
+    about: Metric
+    base: Base
+
+    def moved(self, value: Value) -> Value:
+        """A value in the metric's unit; None where no number can say it."""
+        found = None if value is None else value * self.base.times / self.base.over
+        return found if found is not None and isfinite(found) else None
+
+
+def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = "") -> Written:
+    """What values in a unit are: times (also by operation or iteration) are ``wall``, what is per second ``rate``, others ``value``.
+
+    >>> quantity("ns/iter", "lower").metric, quantity("ops/us", "higher").moved(2.0)
+    ('wall', 2000000.0)
+    """
+    unit = SECONDS.sub("/s", unit)
+    if unit.count("/") == 1 and (found := base(unit)).unit.startswith("s/") and not name:
+        found = Base("s", found.times, found.over)  # whatever it is that takes the time
+    else:
+        found = base(unit)
+    if not name:
+        name = "wall" if found.unit == "s" else "rate" if found.unit.endswith("/s") else "value"
+        name = name if name == "wall" or not (extra := found.unit.partition("/s")[0]) else usable(f"{name}_{extra}")
+    return Written(name, Metric(found.unit, better), found)
 
 
 def in_base(values: Sequence[Value], unit: str) -> list[Value]:
@@ -165,7 +200,7 @@ def sized(name: str, given: Iterable[tuple[str, object]]) -> tuple[str, float | 
 def _plain(value: object) -> str:
     try:
         return msgspec.json.encode(value).decode()[:MAX_NAME]
-    except (TypeError, ValueError, UnicodeError, RecursionError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         return "?"
 
 
@@ -194,9 +229,16 @@ def moment(text: str) -> str:
 
 def machine(fields: Mapping[str, object], notes: Mapping[str, object] | None = None, warnings: Sequence[str] = ()) -> Environment:
     """The environment out of what a tool says of the machine; what is empty is left out."""
-    kept, noted = ({key[:MAX_NAME]: str(value)[:MAX_NAME] for key, value in given.items() if value not in (None, "")}
+    kept, noted = ({key[:MAX_NAME]: _said(value) for key, value in given.items() if value not in (None, "")}
                    for given in (fields, notes or {}))  # fmt: skip
     return Environment(kept, environment.fingerprint(kept) if kept else "", noted, list(warnings))
+
+
+def _said(value: object) -> str:
+    try:
+        return str(value)[:MAX_NAME]
+    except (ValueError, RecursionError):  # a number of thousands of digits
+        return "?"
 
 
 def tells(head: bytes, *keys: str) -> bool:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,9 @@ from conftest import ROOT, TESTS, Project, Said
 
 from perfvcs import formats
 from perfvcs.errors import PerfError
+from perfvcs.formats import UnreadableFile
 from perfvcs.profile import Profile
+from perfvcs.repository import Repository
 from perfvcs.validity import MAX_NAME, Malformed
 
 Perf = Callable[..., Said]
@@ -39,6 +42,7 @@ class Sample:
     text: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     started: str = ""
+    profiles: int = 1
 
 
 SAMPLES = {
@@ -87,6 +91,128 @@ SAMPLES = {
         {"wall": "s", "cpu": "s", "bytes_per_second": "B/s+", "elements": "?"},
         environment={"host": "lab", "cpus": "2"}, started="2026-11-23T10:39:16Z",
     ),
+    "jmh.json": Sample(
+        "jmh", 36, 2,
+        {
+            ("org.example.Sorting.copy [thrpt]", 100.0, "rate_ops"): [
+                value * 1e6 for value in (0.6891459308169313, 0.12356287012247255, 0.4700451575669488, 0.355128322074411,
+                                          0.4117636330414887, 0.5903371149971823)],
+            ("org.example.Sorting.sort", 1000.0, "wall"): [
+                value / 1e6
+                for value in (867.64392, 645.7120798319328, 368.7020445026178, 508.30594074074077, 458.4769836065574, 609.3338)],
+        },
+        {"rate_ops": "ops/s+", "wall": "s", "wall.samples": "?",
+         **{f"p{share}": "s/op?" for share in ("0.00", "0.50", "0.90", "0.95", "0.99", "0.999", "0.9999", "1.00")}},
+        environment={"jdk": "17.0.15"},
+    ),
+    "mitata.json": Sample(
+        "mitata", 15, 1,
+        {
+            ("sort > sort $n", 1000.0, "wall"): [9.5222e-05, 9.7846e-05, 9.8557e-05, 0.0001007, 0.000103214],
+            ("sort > sort $n", 100.0, "heap"): [2962.56640625, None, None, None, None],
+        },
+        {"wall": "s", "heap": "B?"}, environment={"runtime": "node 20.20.2", "cpu": "AMD EPYC"},
+    ),
+    "tinybench.json": Sample(
+        "tinybench", 10, 1,
+        {("sort", None, "wall"): [
+            0.0001150609999999972, 0.00011810600000001158, 0.00011889700000000402, 0.00012152100000000132, 0.00013638299999999502]},
+        {"wall": "s"}, environment={"runtime": "node 20.20.2"},
+    ),
+    "vitest.json": Sample(
+        "vitest", 2, 1,
+        {
+            ("sort.bench.js > sorting > sort", None, "wall"): [1.749684444444441 / 1e3],
+            ("sort.bench.js > sorting > sort", None, "wall.p99"): [44.275464000000056 / 1e3],
+            ("sort.bench.js > sorting > reverse", None, "wall.samples"): [454.0],
+        },
+        {"wall": "s", "wall.samples": "?",
+         **{f"wall.{word}": "s?" for word in ("deviation", "median", "least", "largest", "p75", "p99")}},
+    ),
+    "nanobench.json": Sample(
+        "nanobench", 10, 1,
+        {("sorting > sort", 100.0, "wall"): [2.3456e-07, 1.977e-07, 1.969e-07, 1.975e-07, 2.1132e-07],
+         ("sorting > sort", 1000.0, "loops"): [50.0] * 5},
+        {"wall": "s", "loops": "?"},
+    ),
+    "catch2.xml": Sample(
+        "catch2", 3, 1,
+        {
+            ("sorting > sort 100", None, "wall"): [315.554 / 1e9],
+            ("sorting > sort 1000", None, "wall.high"): [5044.2 / 1e9],
+            ("sorting > small > sort 10", None, "wall.deviation"): [2.98975 / 1e9],
+        },
+        {"wall": "s", "wall.samples": "?", **{f"wall.{word}": "s?" for word in ("low", "high", "deviation")}},
+    ),
+    "celero.csv": Sample(
+        "celero", 4, 1,
+        {
+            ("Sorting.sort", 100.0, "wall"): [24.4 / 1e6 / 50], ("Sorting.stable", 1000.0, "wall.largest"): [355 / 1e6 / 50],
+            ("Sorting.stable", 100.0, "memory"): [6057980.0],
+        },
+        {"wall": "s", "wall.samples": "?", "loops": "?", "memory": "B?",
+         **{f"wall.{word}": "s?" for word in ("deviation", "least", "largest")}},
+        text=True,
+    ),
+    "locust.csv": Sample(
+        "locust", 3, 1,
+        {
+            ("GET /", None, "wall"): [13.062081728270458 / 1e3], ("GET /missing", None, "failures"): [46.0],
+            ("Aggregated", None, "wall.p99"): [0.19], ("GET /", None, "rate"): [42.92942847982207],
+        },
+        {"wall": "s", "wall.samples": "?", "rate": "ops/s?", "failures": "?", "content": "B?",
+         **{f"wall.{word}": "s?" for word in ("median", "least", "largest", "p75", "p90", "p95", "p99", "p999")}},
+        text=True,
+    ),
+    "cargo-criterion.json": Sample(
+        "criterion", 5, 1,
+        {("sort/stable", 100.0, "wall"): [1.2e-06, 1.21e-06, 1.21e-06], ("add", None, "loops"): [1000.0, 2000.0]},
+        {"wall": "s", "loops": "?"}, text=True,
+    ),
+    "divan.txt": Sample(
+        "divan", 6, 1,
+        {
+            ("sorting::add", None, "wall"): [0.672 / 1e9], ("sorting::fibonacci", 16.0, "wall.largest"): [3.812 / 1e6],
+            ("sorting::sort::stable", 1000.0, "wall.median"): [21.2 / 1e6], ("sorting::sort::unstable", None, "wall.samples"): [100.0],
+        },
+        {"wall": "s", "wall.samples": "?", **{f"wall.{word}": "s?" for word in ("least", "largest", "median")}},
+        text=True,
+    ),
+    "bencher.json": Sample(
+        "bencher", 2, 1,
+        {
+            ("sort::stable", None, "wall"): [88.5 / 1e9], ("sort::stable", None, "wall.low"): [87.25 / 1e9],
+            ("sort::stable", None, "allocations"): [12.0], ("sort::unstable", None, "throughput"): [16393442.5],
+        },
+        {"wall": "s", "wall.low": "s?", "wall.high": "s?", "allocations": "?", "throughput": "ops/s+"},
+    ),
+    "github-action-benchmark.js": Sample(
+        "github-action-benchmark", 4, 1,
+        {
+            ("sort_100", None, "wall"): [1207 / 1e9, 1101 / 1e9], ("sort_1000", None, "wall"): [21050 / 1e9],
+            ("test_sort", None, "rate_iter"): [490306.25],
+        },
+        {"wall": "s", "rate_iter": "iter/s+"}, started="2026-11-20T09:00:00Z", profiles=3,
+    ),
+    "benchmark-dotnet.json": Sample(
+        "benchmark-dotnet", 6, 2,
+        {
+            ("Example.Sorting.Sort", 100.0, "wall"): [1250.5 / 1e9, 1249.25 / 1e9, 1300.75 / 1e9, 1298.5 / 1e9],
+            ("Example.Sorting.Sort", 100.0, "allocated"): [424.0, None, 424.0, None],
+            ("Example.Sorting.Copy", None, "wall"): [25.5 / 1e9, 26.0 / 1e9],
+        },
+        {"wall": "s", "allocated": "B/op", "loops": "?"}, environment={"cpu": "AMD EPYC", "configuration": "RELEASE"},
+    ),
+    "k6.json": Sample(
+        "k6", 8, 1,
+        {
+            ("http_req_duration", None, "wall"): [13.062081 / 1e3], ("http_reqs", None, "rate"): [58.23759677495242],
+            ("http_req_failed", None, "share"): [0.26285714285714284], ("queue_length", None, "value"): [3.5],
+        },
+        {"wall": "s", "rate": "ops/s?", "share": "?", "value": "?",
+         **{f"{of}.{word}": f"{unit}?"
+            for of, unit in (("wall", "s"), ("value", "")) for word in ("least", "median", "largest", "p90", "p95")}},
+    ),
     "go.txt": Sample(
         "go", 9, 1,
         {
@@ -98,6 +224,7 @@ SAMPLES = {
         text=True, environment={"goos": "linux", "cpu": "AMD EPYC"},
     ),
 }  # fmt: skip
+OURS = {"csv", "perfvcs", "asv", "perun"}  # which have tests of their own, and share a page
 FILES = pytest.mark.parametrize("name", SAMPLES)
 
 
@@ -105,8 +232,10 @@ def values(profile: Profile, uid: str, size: float | None, metric: str) -> list[
     rows = profile.resources
     sizes = rows.size or [None] * len(rows)
     return [
-        rows.metrics[metric][row] for row, code in enumerate(rows.uid) if rows.names[code] == uid and sizes[row] == size
-    ]  # fmt: skip
+        rows.metrics[metric][row]
+        for row, code in enumerate(rows.uid)
+        if metric in rows.metrics and rows.names[code] == uid and sizes[row] == size
+    ]
 
 
 def described(profile: Profile) -> dict[str, str]:
@@ -129,12 +258,13 @@ def read_or_refused(document: bytes, name: str, format_name: str | None = None) 
 
 
 def test_every_file_of_the_samples_is_tested() -> None:
-    assert {path.name for path in FOLDER.iterdir()} - {"README.md"} == set(SAMPLES)
+    assert {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md"} == set(SAMPLES)
+    assert {sample.format for sample in SAMPLES.values()} == set(formats.members("decode")) - OURS
 
 
 def test_every_format_has_a_page_that_the_contents_name() -> None:
     index = (ROOT / "docs" / "exchange.md").read_text()
-    for name in {*formats.members("decode"), *formats.members("encode")} - {"csv", "perfvcs", "asv", "perun"}:
+    for name in {*formats.members("decode"), *formats.members("encode")} - OURS:
         page = ROOT / "docs" / "exchange" / f"{name}.md"
         assert page.read_text().startswith(f"# {page.read_text().split(': ', 1)[0][2:]}: `{name}`\n"), name
         assert f"(exchange/{name}.md)" in index, name
@@ -144,35 +274,40 @@ def test_every_format_has_a_page_that_the_contents_name() -> None:
 def test_a_file_is_read_as_its_tool_means_it(name: str) -> None:
     sample, path = SAMPLES[name], FOLDER / name
     assert formats.guess(path) == sample.format
-    profile = formats.read(path)
-    assert formats.read(path, sample.format) == profile
-    assert (len(profile.resources), profile.design.executions) == (sample.rows, sample.executions)
+    profiles = list(formats.read_all(path))
+    assert list(formats.read_all(path, sample.format)) == profiles
+    assert len(profiles) == sample.profiles
+    assert sum(len(profile.resources) for profile in profiles) == sample.rows
     for (uid, size, metric), expected in sample.values.items():
-        assert values(profile, uid, size, metric) == expected
-    assert described(profile) == sample.units
-    assert sample.environment.items() <= profile.environment.fields.items()
-    assert profile.collected.started == sample.started
-    assert (profile.job.name, profile.job.engine) == (sample.format, sample.format)
+        assert [value for profile in profiles for value in values(profile, uid, size, metric)] == expected, (uid, metric)
+    assert {metric: unit for profile in profiles for metric, unit in described(profile).items()} == sample.units
+    assert profiles[0].design.executions == sample.executions
+    assert sample.environment.items() <= profiles[0].environment.fields.items()
+    assert profiles[0].collected.started == sample.started
+    assert {profile.job.engine for profile in profiles} == {sample.format}
+    assert len({profile.collected.session for profile in profiles}) == sample.profiles
 
 
 @FILES
 def test_a_file_is_imported_once(name: str, project: Project, perf: Perf) -> None:
     project.commit()
-    assert perf("import", str(FOLDER / name), "--commit", "HEAD").out.splitlines()[0] == "stored 1 profile"
+    count = SAMPLES[name].profiles
+    many = f"{count} profile{'s' * (count > 1)}"
+    assert perf("import", str(FOLDER / name), "--commit", "HEAD").out.splitlines()[0] == f"stored {many}"
     Path("packed").write_bytes(gzip.compress((FOLDER / name).read_bytes()))
-    assert perf("import", "packed", "--commit", "HEAD").out.splitlines()[0] == "stored 0 profiles, 1 already stored"
+    assert perf("import", "packed", "--commit", "HEAD").out.startswith(f"stored 0 profiles, {count} already stored\n")
 
 
 @FILES
 def test_a_file_that_was_cut_off_is_refused_or_has_its_first_rows(name: str) -> None:
     sample, whole = SAMPLES[name], (FOLDER / name).read_bytes()
-    names = formats.read(FOLDER / name).resources.names
+    names = {uid for profile in formats.read_all(FOLDER / name) for uid in profile.resources.names}
     for end in range(0, len(whole.rstrip()) - 1, max(1, len(whole) // 97)):
         found = read_or_refused(whole[:end], name, sample.format)
         assert found is None or sample.text, whole[:end][-100:]
         for profile in found or ():
             assert len(profile.resources) <= sample.rows
-            assert set(profile.resources.names) <= set(names)
+            assert set(profile.resources.names) <= names
 
 
 @FILES
@@ -262,7 +397,80 @@ def test_a_package_that_is_announced_again_is_another_run_of_go() -> None:
 def test_means_of_google_benchmark_count_where_nothing_else_was_written() -> None:
     one = '{"name": "BM_x_mean", "run_name": "BM_x", "run_type": "aggregate", "aggregate_name": "mean", "real_time": 2, "time_unit": "ms"}'
     profile = formats.decode(f'{{"context": {{"num_cpus": 1}}, "benchmarks": [{one}]}}'.encode(), "x.json")
-    assert profile.resources.metrics == {"wall": [0.002], "cpu": [None]}
+    assert profile.resources.metrics == {"wall": [0.002]}
+
+
+def test_the_folder_of_criterion_is_one_profile_of_its_newest_samples(project: Project, perf: Perf) -> None:
+    project.commit()
+    assert perf("import", str(FOLDER / "criterion"), "--commit", "HEAD").out == "stored 1 profile\n"
+    assert perf("import", str(FOLDER / "criterion"), "--commit", "HEAD").out == "stored 0 profiles, 1 already stored\n"
+    repository = Repository.find()
+    ((_, profile),) = repository.store.read_many(repository.store.paths())
+    assert sorted(profile.resources.names) == ["add", "sort/stable"]
+    assert values(profile, "sort/stable", 100.0, "wall")[:2] == [1901402.0 / 2443 / 1e9, 4008059.0 / 4886 / 1e9]
+    assert len(profile.resources) == 30
+    said = perf("import", str(FOLDER / "criterion" / "add" / "new" / "sample.json"), code=12).err
+    assert "import the folder target/criterion" in said and said.count("\n") == 1
+
+
+def test_a_folder_of_criterion_with_a_broken_file_is_refused_with_its_name(project: Project, perf: Perf) -> None:
+    project.commit()
+    shutil.copytree(FOLDER / "criterion", "criterion")
+    Path("criterion/add/new/sample.json").write_text('{"iters": [1], "times": ["soon"]}')
+    said = perf("import", "criterion", code=12).err
+    assert said.startswith("perf: criterion/add/new: ") and said.count("\n") == 1
+
+
+def test_entities_of_xml_are_refused() -> None:
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><Catch name="&b;"><BenchmarkResults name="x"/></Catch>'
+    with pytest.raises(Malformed, match="document type"):
+        formats.decode(bomb.encode(), "x.xml")
+    with pytest.raises(Malformed, match="deeper than 64"):
+        formats.decode(b"<Catch>" * 100, "x.xml")
+    with pytest.raises(Malformed, match="line 1"):
+        formats.decode(b'<Catch name="&unknown;"/>', "x.xml")
+
+
+def test_a_grown_file_of_many_commits_brings_earlier_ones_again(project: Project, perf: Perf) -> None:
+    text = (FOLDER / "github-action-benchmark.js").read_text()
+    head = project.commit()
+    Path("data.js").write_text(text)
+    assert perf("import", "data.js").out.splitlines()[0] == "stored 3 profiles"
+    benches = [{"name": "x", "value": 1, "unit": "ns"}]
+    new = json.dumps({"commit": {"id": head}, "date": 1795338000000, "tool": "cargo", "benches": benches})
+    Path("data.js").write_text(text.replace('"Rust": [', f'"Rust": [{new},'))
+    assert perf("import", "data.js").out.splitlines()[0] == "stored 1 profile, 3 already stored"
+    with pytest.raises(UnreadableFile, match="has 4 profiles"):
+        formats.read("data.js")
+
+
+def test_a_measure_of_ones_own_is_judged_where_somebody_says_how() -> None:
+    document = (FOLDER / "bencher.json").read_bytes()
+    chosen = {"better": {"allocations": "lower"}, "unit": {"allocations": "B"}}
+    assert described(formats.decode(document, "x.json", "bencher", chosen))["allocations"] == "B"
+    with pytest.raises(Malformed, match="no measure `allocation`"):
+        formats.decode(document, "x.json", "bencher", {"unit": {"allocation": "B"}})
+
+
+def test_other_tables_of_locust_have_no_results(project: Project, perf: Perf) -> None:
+    project.commit()
+    Path("csv").mkdir()
+    shutil.copy(FOLDER / "locust.csv", "csv/visits_stats.csv")
+    Path("csv/visits_failures.csv").write_text("Method,Name,Error,Occurrences,First Seen,Last Seen\nGET,/,x,1,now,now\n")
+    Path("csv/visits_exceptions.csv").write_text("Count,Message,Traceback,Nodes\n")
+    assert perf("import", "csv", "--commit", "HEAD").out == "stored 1 profile\nleft out 2 files without results\n"
+
+
+def test_results_of_tinybench_without_names_are_refused_with_a_cure() -> None:
+    with pytest.raises(Malformed, match=r"bench\.tasks\.map"):
+        formats.decode(b'[{"latency": {"mean": 1}, "period": 1, "totalTime": 1}]', "x.json")
+
+
+def test_samples_of_vitest_are_kept_where_they_were_written() -> None:
+    document = (FOLDER / "vitest.json").read_text().replace('"samples": []', '"samples": [0.125, 0.25]', 1)
+    profile = formats.decode(document.encode(), "x.json")
+    assert values(profile, "sort.bench.js > sorting > sort", None, "wall") == [0.000125, 0.00025]
+    assert values(profile, "sort.bench.js > sorting > sort", None, "wall.p99") == [None, None]
 
 
 def test_a_unit_of_time_that_is_none_is_refused_with_its_place() -> None:

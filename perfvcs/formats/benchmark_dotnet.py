@@ -1,0 +1,116 @@
+"""JSON of BenchmarkDotNet (https://benchmarkdotnet.org), brief or full, as docs/exchange/benchmark-dotnet.md describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, typed
+from perfvcs.profile import Metric, Profile
+
+METRICS = {"wall": Metric("s"), "allocated": Metric("B/op"), "loops": Metric("", "none")}
+NANO = 1e9
+MACHINE = {
+    "ProcessorName": "cpu", "OsVersion": "system", "Architecture": "machine", "RuntimeVersion": "runtime", "Configuration": "configuration",
+}  # fmt: skip
+
+
+class _Statistics(msgspec.Struct, rename="pascal"):
+    """Nanoseconds; ``original_values`` are the results of all launches."""
+
+    original_values: list[Value] | None = None
+    mean: Value = None
+    median: Value = None
+    min: Value = None
+    max: Value = None
+    standard_deviation: Value = None
+    n: Value = None
+
+
+class _Measurement(msgspec.Struct, rename="pascal"):
+    """Of the stage ``Result``, the overhead is taken off already."""
+
+    iteration_mode: str = ""
+    iteration_stage: str = ""
+    launch_index: int = 1
+    operations: float = 0
+    nanoseconds: Value = None
+
+
+class _Memory(msgspec.Struct, rename="pascal"):
+    bytes_allocated_per_operation: Value = None
+
+
+class _Benchmark(msgspec.Struct, rename="pascal"):
+    full_name: str
+    namespace: str | None = None
+    type: str | None = None
+    method: str | None = None
+    parameters: str | None = None
+    statistics: _Statistics | None = None
+    memory: _Memory | None = None
+    measurements: list[_Measurement] | None = None
+
+
+class _File(msgspec.Struct, rename="pascal"):
+    benchmarks: list[_Benchmark]
+    host_environment_info: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class BenchmarkDotnet:
+    """One summary: launches are executions, their results iterations; warm-ups and pilots are left out."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By what it says of the machine."""
+        return tells(head, "HostEnvironmentInfo") or tells(head, "BenchmarkDotNetVersion")
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        found = typed(document, _File)
+        about = found.host_environment_info
+        return profile_of(
+            document, "benchmark-dotnet", (reading for one in found.benchmarks for reading in _readings(one)), METRICS,
+            machine=machine({ours: about.get(theirs) for theirs, ours in MACHINE.items()},
+                            {"version": about.get("BenchmarkDotNetVersion")}),
+        )  # fmt: skip
+
+
+def _readings(one: _Benchmark) -> Iterator[Reading]:
+    """Each launch; where its iterations were not written, the results without their launches, or the mean."""
+    name = ".".join(filter(None, (one.namespace, one.type, one.method))) or one.full_name
+    given = [part.partition("=") for part in (one.parameters or "").replace(", ", "&").split("&") if part]
+    uid, size = sized(name, [(key, value) if equals else ("", key) for key, equals, value in given])
+    allocated = one.memory.bytes_allocated_per_operation if one.memory else None
+    results = [
+        each for each in one.measurements or ()
+        if each.iteration_mode == "Workload" and each.iteration_stage == "Result" and each.nanoseconds is not None and each.operations > 0
+    ]  # fmt: skip
+    stats = one.statistics or _Statistics()
+    if results:
+        for launch in dict.fromkeys(each.launch_index for each in results):
+            of = [each for each in results if each.launch_index == launch]
+            values = [each.nanoseconds / each.operations / NANO for each in of if each.nanoseconds is not None]
+            yield Reading(
+                uid,
+                {"wall": values, "loops": [each.operations for each in of], "allocated": [allocated]},
+                size,
+                max(0, launch - 1),
+            )
+    elif stats.original_values:
+        yield Reading(uid, {"wall": [_seconds(value) for value in stats.original_values], "allocated": [allocated]}, size)
+    else:
+        columns = summary(
+            "wall", _seconds(stats.mean), deviation=_seconds(stats.standard_deviation), median=_seconds(stats.median),
+            least=_seconds(stats.min), largest=_seconds(stats.max), samples=stats.n,
+        )  # fmt: skip
+        yield Reading(uid, {**columns, "allocated": [allocated]}, size)
+
+
+def _seconds(value: Value) -> Value:
+    return None if value is None else value / NANO

@@ -1,0 +1,66 @@
+"""XML of Catch2 (https://github.com/catchorg/Catch2), versions 2 and 3, as docs/exchange/catch2.md describes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from perfvcs.formats._readings import Reading, Value, number, profile_of
+from perfvcs.formats._xml import Element, elements
+from perfvcs.profile import Metric, Profile
+from perfvcs.validity import Malformed
+
+METRICS = {"wall": Metric("s")}
+TELLING = re.compile(rb"<(?:Catch|Catch2TestRun|BenchmarkResults)[ >]")
+NANO = 1e9
+CASES = ("TestCase", "Section")
+
+
+@dataclass(frozen=True)
+class Catch2:
+    """One run of the XML reporter: the mean of each benchmark, with its deviation and bounds; Catch2 does not write the samples."""
+
+    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By its outermost element."""
+        return TELLING.search(head) is not None
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the line."""
+        return profile_of(
+            document, "catch2", _readings(elements(document, ("BenchmarkResults", "mean", "standardDeviation"))), METRICS
+        )
+
+
+def _readings(found: list[Element]) -> Iterator[Reading]:
+    columns: dict[str, list[Value]] = {}
+    for place, element in enumerate(found):
+        if element.name == "BenchmarkResults":
+            columns = {"samples": [number(element.attributes.get("samples", ""))]}
+            continue
+        if not element.around or element.around[-1].name != "BenchmarkResults":
+            continue
+        word = {"mean": "wall", "standardDeviation": "wall.deviation"}[element.name]
+        columns |= {word: [_seconds(element, "value")]}
+        if word == "wall":
+            columns |= {"wall.low": [_seconds(element, "lowerBound")], "wall.high": [_seconds(element, "upperBound")]}
+        if place + 1 == len(found) or found[place + 1].name == "BenchmarkResults":
+            samples = columns.pop("samples")
+            yield Reading(_named(element.around), {**columns, "wall.samples": samples})
+
+
+def _named(around: tuple[Element, ...]) -> str:
+    return " > ".join(
+        one.attributes.get("name", "").strip() for one in around if one.name in CASES or one.name == "BenchmarkResults"
+    )
+
+
+def _seconds(element: Element, attribute: str) -> Value:
+    text = element.attributes.get(attribute, "")
+    found = number(text)
+    if found is None and text.lower().lstrip("-") not in ("", "nan", "inf"):
+        raise Malformed(f"<{element.name} {attribute}={text[:80]!r}> is not a number")
+    return None if found is None else found / NANO

@@ -1,0 +1,48 @@
+"""Tables of Celero (https://github.com/DigitalInBlue/Celero), as docs/exchange/celero.md describes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from perfvcs.formats._columns import rows
+from perfvcs.formats._readings import Reading, Value, number, profile_of, summary
+from perfvcs.profile import Metric, Profile
+
+METRICS = {"wall": Metric("s"), "memory": Metric("B", "none"), "loops": Metric("", "none")}
+HEADING = b"Group,Experiment,Problem Space,Samples,"
+MICRO = 1e6
+FAILED = "1"
+NEEDED = ("Group", "Experiment", "Problem Space", "Samples", "Iterations")
+
+
+@dataclass(frozen=True)
+class Celero:
+    """A results table (``--outputTable``): the mean of each experiment and problem space, for Celero does not write the samples."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By the heading."""
+        return head.startswith(HEADING)
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with line and column."""
+        readings = (_reading(row) for row in rows(document, NEEDED) if row.get("Failure") != FAILED)
+        return profile_of(document, "celero", readings, METRICS)
+
+
+def _reading(row: dict[str, str]) -> Reading:
+    """One experiment; the times of a sample are those of all its iterations. Newer versions write T before columns of time."""
+    loops = number(row["Iterations"])
+
+    def each(name: str) -> Value:
+        found = number(row.get(f"T {name}", row.get(name, "")))
+        return found / MICRO / loops if found is not None and loops else None
+
+    columns = summary(
+        "wall", each("Mean (us)"), deviation=each("Standard Deviation"), least=each("Min (us)"), largest=each("Max (us)"),
+        samples=number(row["Samples"]),
+    )  # fmt: skip
+    columns |= {"loops": [loops], "memory": [number(row.get("R Mean (us)", ""))]}
+    return Reading(f"{row['Group']}.{row['Experiment']}", columns, number(row["Problem Space"]))

@@ -1,0 +1,77 @@
+"""The text of divan (https://docs.rs/divan), as docs/exchange/divan.md describes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from perfvcs.formats._readings import Reading, Value, lines_of, number, profile_of, summary
+from perfvcs.formats._written import converted, written
+from perfvcs.profile import Metric, Profile
+from perfvcs.validity import Malformed
+
+METRICS = {"wall": Metric("s")}
+TELLING = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *$".encode(), re.MULTILINE)
+TITLES = re.compile(r"(?P<name>.*?) +fastest +│ slowest +│ median +│ mean +│ samples +│ iters *")
+BRANCH = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
+WIDTH = 3  # columns of a level
+FASTEST, SLOWEST, MEDIAN, MEAN, SAMPLES = range(5)
+
+
+@dataclass(frozen=True)
+class Divan:
+    """What ``cargo bench`` printed: of each benchmark the mean, with the fastest, slowest and median; divan does not print the samples."""
+
+    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By the heading of its table."""
+        return TELLING.search(head) is not None
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the line."""
+        return profile_of(document, "divan", _readings(lines_of(document)), METRICS)
+
+
+def _readings(text: str) -> Iterator[Reading]:
+    above: list[str] = []
+    for place, line in enumerate(text.splitlines(), 1):
+        if heading := TITLES.fullmatch(line):
+            above = [heading["name"].strip()]
+        elif above and (branch := BRANCH.fullmatch(line)):
+            first, *cells = branch["rest"].split("│")
+            above[len(branch["bars"]) // WIDTH + 1 :] = []
+            name, fastest = _cut(first, place)
+            above.append(name)
+            columns = [fastest, *map(str.strip, cells)]
+            if len(columns) > SAMPLES and columns[MEAN]:
+                yield _reading(above, columns, place)
+
+
+def _cut(first: str, place: int) -> tuple[str, str]:
+    """The name and the cell behind it, which is empty for a group."""
+    words = first.split()
+    if not words:
+        raise Malformed(f"line {place}: a branch has no name")
+    pair = written(" ".join(words[-2:])) if len(words) > 2 else None
+    return (" ".join(words[:-2]), " ".join(words[-2:])) if pair is not None and pair.unit else (" ".join(words), "")
+
+
+def _reading(above: list[str], columns: list[str], place: int) -> Reading:
+    *around, last = above
+    size = number(last)
+    uid = "::".join(around if size is not None else above)
+    cells = {"least": FASTEST, "largest": SLOWEST, "median": MEDIAN}
+    more = {word: _seconds(columns[at], place) for word, at in cells.items()}
+    samples = number(columns[SAMPLES].replace(",", ""))
+    return Reading(uid, summary("wall", _seconds(columns[MEAN], place), **more, samples=samples), size)
+
+
+def _seconds(cell: str, place: int) -> Value:
+    found = written(cell)
+    value = converted(found, "s") if found is not None and found.unit else None
+    if cell and value is None:
+        raise Malformed(f"line {place}: {cell[:80]!r} is not a time")
+    return value

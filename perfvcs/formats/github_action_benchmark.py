@@ -1,0 +1,89 @@
+"""The data.js of github-action-benchmark (https://github.com/benchmark-action/github-action-benchmark), see
+docs/exchange/github-action-benchmark.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar
+
+import msgspec
+
+from perfvcs.formats._foreign import NoResults, bounded
+from perfvcs.formats._readings import COMMIT, Reading, Value, profile_of, quantity, tells, typed
+from perfvcs.profile import Metric, Profile
+from perfvcs.validity import Malformed
+
+BEFORE = re.compile(rb"\s*window\.BENCHMARK_DATA\s*=\s*")
+HIGHER = ("benchmarkjs", "pytest", "customBiggerIsBetter")  # tools whose values are rates, as the action takes them
+LATEST = 253402300799000  # ms: the end of the year 9999
+
+
+class _Commit(msgspec.Struct):
+    id: str
+    timestamp: str = ""
+
+
+class _Bench(msgspec.Struct):
+    """``range`` is a text such as "± 3", which is left out."""
+
+    name: str
+    value: Value = None
+    unit: str = ""
+
+
+class _Entry(msgspec.Struct):
+    commit: _Commit
+    benches: list[_Bench]
+    tool: str = ""
+    date: int | None = None
+
+
+class _Data(msgspec.Struct):
+    entries: dict[str, list[_Entry]]
+
+
+@dataclass(frozen=True)
+class GithubActionBenchmark:
+    """The history of many commits: an entry is one profile, of one execution with one value for each benchmark."""
+
+    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By the name of the variable, or by the fields of the data alone."""
+        return BEFORE.match(head) is not None or tells(head, "lastUpdate", "entries")
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:
+        """The profile of a file with one entry; raises NoResults, and Malformed with the place, also for several."""
+        profile, *more = self.decode_all(document, stem)
+        if more:
+            raise Malformed(f"it has {len(more) + 1:,} entries, each a profile of its own")
+        return profile
+
+    def decode_all(self, document: bytes, stem: str = "") -> Iterator[Profile]:  # noqa: ARG002 - suites have names
+        """The profile of each entry; raises NoResults, and Malformed with the place."""
+        data = BEFORE.sub(b"", bounded(document), count=1).rstrip().removesuffix(b";")
+        entries = [(suite, entry) for suite, found in typed(data, _Data).entries.items() for entry in found]
+        if not any(bench.value is not None for _, entry in entries for bench in entry.benches):
+            raise NoResults("it has no results: no entry has a value")
+        for suite, entry in entries:
+            if not COMMIT.fullmatch(entry.commit.id):
+                raise Malformed(f"$.entries: {entry.commit.id[:80]!r} is not a full commit id")
+            if any(bench.value is not None for bench in entry.benches):
+                yield _profile(suite, entry)
+
+
+def _profile(suite: str, entry: _Entry) -> Profile:
+    metrics: dict[str, Metric] = {}
+    readings = []
+    for bench in entry.benches:
+        about = quantity(bench.unit, "higher" if entry.tool in HIGHER else "lower")
+        metrics.setdefault(about.metric, about.about)
+        readings.append(Reading(bench.name, {about.metric: [about.moved(bench.value)]}))
+    when = entry.date if entry.date is not None and 0 < entry.date < LATEST else None
+    started = datetime.fromtimestamp(when / 1000, UTC).isoformat() if when else entry.commit.timestamp
+    # the entry alone names the session, so that a file that has grown brings the same profiles again
+    return profile_of(msgspec.json.encode([suite, entry]), "github-action-benchmark", readings, metrics, commit=entry.commit.id,
+                      name=suite, started=started)  # fmt: skip

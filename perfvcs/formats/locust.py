@@ -1,0 +1,56 @@
+"""Tables of Locust (https://locust.io), as docs/exchange/locust.md describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from perfvcs.formats._columns import rows
+from perfvcs.formats._foreign import NoResults
+from perfvcs.formats._readings import Reading, Value, number, profile_of, summary
+from perfvcs.profile import Metric, Profile
+
+METRICS = {"wall": Metric("s"), "rate": Metric("ops/s", "none"), "failures": Metric("", "none"), "content": Metric("B", "none")}
+HEADING = b"Type,Name,Request Count,Failure Count,"
+OTHERS = (b"Timestamp,User Count,Type,Name,", b"Method,Name,Error,Occurrences", b"Count,Message,Traceback,Nodes")
+MILLI = 1e3
+TOTAL = "Aggregated"
+SHARES = {"75%": "p75", "90%": "p90", "95%": "p95", "99%": "p99", "99.9%": "p999"}
+
+
+@dataclass(frozen=True)
+class Locust:
+    """PREFIX_stats.csv: of each request the mean response time, with its percentiles; the other tables hold no results."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By the heading of one of its tables."""
+        return head.startswith((HEADING, *OTHERS))
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with line and column."""
+        if document.startswith(OTHERS):
+            raise NoResults("it has no results: Locust writes these into the table that ends with _stats.csv")
+        return profile_of(document, "locust", _readings(document), METRICS)
+
+
+def _readings(document: bytes) -> Iterator[Reading]:
+    for row in rows(document, ("Type", "Name", "Average Response Time")):
+        numbers = {name: number(text) for name, text in row.items()}
+        if not numbers.get("Request Count", 1):
+            continue
+
+        def seconds(name: str, numbers: dict[str, Value] = numbers) -> Value:
+            found = numbers.get(name)
+            return None if found is None else found / MILLI
+
+        more = {word: seconds(share) for share, word in SHARES.items()}
+        columns = summary(
+            "wall", seconds("Average Response Time"), median=seconds("Median Response Time"), least=seconds("Min Response Time"),
+            largest=seconds("Max Response Time"), samples=numbers.get("Request Count"), **more,
+        )  # fmt: skip
+        columns |= {"rate": [numbers.get("Requests/s")], "failures": [numbers.get("Failure Count")],
+                    "content": [numbers.get("Average Content Size")]}  # fmt: skip
+        yield Reading(" ".join(filter(None, (row["Type"], row["Name"]))) or TOTAL, columns)

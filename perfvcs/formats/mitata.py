@@ -1,0 +1,101 @@
+"""JSON of mitata (https://github.com/evanwashere/mitata), as docs/exchange/mitata.md describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, typed
+from perfvcs.profile import Metric, Profile
+
+METRICS = {"wall": Metric("s"), "heap": Metric("B", "none")}
+NANO = 1e9
+
+
+class _Heap(msgspec.Struct):
+    avg: Value = None
+
+
+class _Stats(msgspec.Struct):
+    """Nanoseconds of a call; samples are in the order of their size."""
+
+    samples: list[Value] | None = None
+    avg: Value = None
+    min: Value = None
+    max: Value = None
+    p50: Value = None
+    p75: Value = None
+    p99: Value = None
+    heap: _Heap | None = None
+
+
+class _Run(msgspec.Struct):
+    """One benchmark with its arguments; one that failed has no statistics."""
+
+    name: str
+    stats: _Stats | None = None
+    args: dict[str, Any] = {}
+
+
+class _Trial(msgspec.Struct):
+    runs: list[_Run]
+    alias: str = ""
+    group: int | None = None
+
+
+class _Layout(msgspec.Struct):
+    name: str | None = None
+
+
+class _File(msgspec.Struct):
+    benchmarks: list[_Trial]
+    layout: list[_Layout] = []
+    context: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Mitata:
+    """One run (``format: "json"``): samples are iterations of one execution, or the mean stands for them."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By its layout, or a trial's fields."""
+        return tells(head, "benchmarks", "runs", "stats") and (tells(head, "layout") or tells(head, "alias"))
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        found = typed(document, _File)
+        about, cpu = found.context, found.context.get("cpu")
+        fields = {
+            "cpu": cpu.get("name") if isinstance(cpu, dict) else None, "machine": about.get("arch"),
+            "runtime": f"{about.get('runtime', '')} {about.get('version', '')}".strip(),
+        }  # fmt: skip
+        return profile_of(document, "mitata", _readings(found), METRICS, machine=machine(fields))
+
+
+def _readings(found: _File) -> Iterator[Reading]:
+    for trial in found.benchmarks:
+        place = trial.group if trial.group is not None else -1
+        group = found.layout[place].name if 0 <= place < len(found.layout) else None
+        for run in trial.runs:
+            if run.stats is None:
+                continue
+            uid, size = sized(trial.alias, run.args.items()) if run.args and trial.alias else (run.name, None)
+            yield Reading(f"{group} > {uid}" if group else uid, _columns(run.stats), size)
+
+
+def _columns(stats: _Stats) -> dict[str, list[Value]]:
+    heap: dict[str, list[Value]] = {"heap": [stats.heap.avg]} if stats.heap and stats.heap.avg is not None else {}
+    if stats.samples:
+        return {"wall": [_seconds(value) for value in stats.samples], **heap}
+    more = {word: _seconds(getattr(stats, theirs))
+            for word, theirs in (("median", "p50"), ("least", "min"), ("largest", "max"), ("p75", "p75"), ("p99", "p99"))}  # fmt: skip
+    return {**summary("wall", _seconds(stats.avg), **more), **heap}
+
+
+def _seconds(value: Value) -> Value:
+    return None if value is None else value / NANO

@@ -1,0 +1,76 @@
+"""JSON of nanobench (https://nanobench.ankerl.com), as docs/exchange/nanobench.md describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from perfvcs.formats._readings import Reading, Value, profile_of, summary, tells, typed
+from perfvcs.profile import Metric, Profile
+
+COUNTERS = {
+    "instructions": "instructions", "cpucycles": "cycles", "contextswitches": "context_switches", "pagefaults": "page_faults",
+    "branchinstructions": "branches", "branchmisses": "branch_misses",
+}  # fmt: skip
+METRICS = {"wall": Metric("s"), "loops": Metric("", "none"), **dict.fromkeys(COUNTERS.values(), Metric("", "none"))}
+
+
+class _Measurement(msgspec.Struct):
+    """An epoch: ``elapsed`` and the counters are of one iteration; counters are 0 where the system gives none."""
+
+    elapsed: Value = None
+    iterations: Value = None
+    instructions: Value = None
+    cpucycles: Value = None
+    contextswitches: Value = None
+    pagefaults: Value = None
+    branchinstructions: Value = None
+    branchmisses: Value = None
+
+
+class _Result(msgspec.Struct):
+    name: str
+    title: str = ""
+    complexityN: Value = None
+    median: Value = msgspec.field(default=None, name="median(elapsed)")
+    error: Value = msgspec.field(default=None, name="medianAbsolutePercentError(elapsed)")
+    measurements: list[_Measurement] = []
+
+
+class _File(msgspec.Struct):
+    results: list[_Result]
+
+
+@dataclass(frozen=True)
+class Nanobench:
+    """What its JSON template renders: epochs are iterations of one execution; ``complexityN`` is the size."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By what only it calls so."""
+        return tells(head, "epochs", "minEpochTime") or tells(head, "median(elapsed)")
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        found = typed(document, _File).results
+        return profile_of(document, "nanobench", (reading for one in found for reading in _readings(one)), METRICS)
+
+
+def _readings(one: _Result) -> Iterator[Reading]:
+    uid = f"{one.title} > {one.name}" if one.title else one.name
+    size = one.complexityN if one.complexityN is not None and one.complexityN > 0 else None
+    if not one.measurements:
+        error = None if one.error is None or one.median is None else one.error * one.median
+        yield Reading(uid, summary("wall", one.median, error=error), size)
+        return
+    columns: dict[str, list[Any]] = {
+        "wall": [each.elapsed for each in one.measurements], "loops": [each.iterations for each in one.measurements],
+    }  # fmt: skip
+    for theirs, ours in COUNTERS.items():
+        if any(column := [getattr(each, theirs) for each in one.measurements]):
+            columns[ours] = column
+    yield Reading(uid, columns, size)
