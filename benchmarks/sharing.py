@@ -1,7 +1,7 @@
 """Push and pull under load, kills and hostile remotes: ``python benchmarks/sharing.py MODE [--count N] [--profiles N] [--seed N]``.
 
 ``pushers``: so many clones push their profiles to one bare repository at once. ``kills``: push and pull are killed at random moments.
-``hostile``: remotes that somebody has prepared. Each prints what it did and ends with 1 where something was lost, forced, or taken that
+``hostile``: remotes that somebody has prepared. ``packing``: git looks at a bare repository while git packs it. Each prints what it did and ends with 1 where something was lost, forced, or taken that
 should not have been.
 """
 
@@ -29,7 +29,8 @@ from perfvcs.store import FORMAT
 
 REFERENCE = "refs/perf/profiles"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
-COUNTS = {"pushers": 32, "kills": 200, "hostile": 1}
+COUNTS = {"pushers": 32, "kills": 200, "hostile": 1, "packing": 50}
+PACKS = 60  # more than those at which `git gc --auto` begins, 50
 MANY_FILES = 1_000_000
 ONLY = ""  # name of a recipe; empty: all
 GIGABYTES = 10  # of a file that is too large
@@ -211,6 +212,41 @@ def _not_together(shared: Path, repositories: tuple[Repository, ...], expected: 
             yield f"fsck: {done.stdout}"
 
 
+def packing(folder: Path, count: int, profiles: int, chance: random.Random) -> int:
+    """`git fsck` begins at a random moment of `git gc --auto`, on a repository that a server has after as many pushes as packs."""
+    template = forge(folder)
+    git(template, "config", "fastimport.unpackLimit", "1")
+    tip = None
+    for number in range(PACKS):
+        with importing(template, tip) as stream:
+            for turn in range(profiles):
+                content = chance.randbytes(2000)
+                stream.write(b"M 100644 inline %s\ndata %d\n%s\n" % (f"8c/{number}-{turn}.json".encode(), len(content), content))
+        tip = git(template, "rev-parse", REFERENCE)
+    expected, beside, after = there(template), [], 0
+    began = time.monotonic()
+    shutil.copytree(template, folder / "timed")
+    git(folder / "timed", "gc", "--auto", "--quiet")
+    usual = time.monotonic() - began
+    packs = [len(list((place / "objects/pack").glob("*.pack"))) for place in (template, folder / "timed")]
+    for number in range(count):
+        place = folder / f"copy{number}"
+        shutil.copytree(template, place)
+        process = subprocess.Popen(["git", "gc", "--auto", "--quiet"], cwd=place, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0, usual))
+        look = ["git", "fsck", "--full", "--strict"]
+        done = subprocess.run(look, cwd=place, capture_output=True, text=True, check=False)
+        beside.append((done.returncode, done.stderr.strip().partition("\n")[0].replace(str(place), "")[:120]))
+        process.wait()
+        after += subprocess.run(look, cwd=place, capture_output=True, check=False).returncode != 0 or there(place) != expected
+        shutil.rmtree(place)
+    statuses = {code: sum(one == code for one, _ in beside) for code, _ in sorted(beside)}
+    print(f"{packs[0]} packs, {packs[1]} after `git gc --auto` ({usual:.1f} s); {count} times fsck beside it, by exit status: {statuses}")
+    print(*sorted({said for code, said in beside if code})[:3], sep="\n")
+    print(f"afterwards broken, or without a profile: {after} of {count}")
+    return int(bool(after))
+
+
 @contextmanager
 def importing(shared: Path, tip: str | None = None) -> Iterator[Import]:
     """A stream of a commit at the reference."""
@@ -376,7 +412,7 @@ def main() -> int:
     globals().update(GIGABYTES=options.gigabytes, ONLY=options.only)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="sharing-") as name:
-        mode = {"pushers": pushers, "kills": kills, "hostile": hostile}[options.mode]
+        mode = {"pushers": pushers, "kills": kills, "hostile": hostile, "packing": packing}[options.mode]
         return mode(Path(name), options.count or COUNTS[options.mode], options.profiles, random.Random(options.seed))
 
 
