@@ -1,8 +1,8 @@
 """Push and pull under load, kills and hostile remotes: ``python benchmarks/sharing.py MODE [--count N] [--profiles N] [--seed N]``.
 
 ``pushers``: so many clones push their profiles to one bare repository at once. ``kills``: push and pull are killed at random moments.
-``hostile``: remotes that somebody has prepared. ``packing``: git looks at a bare repository while git packs it. Each prints what it did and ends with 1 where something was lost, forced, or taken that
-should not have been.
+``hostile``: remotes that somebody has prepared. ``packing``: git looks at a bare repository while git packs it. Each prints what it did and
+ends with 1 where something was lost, forced, or taken that should not have been.
 """
 
 from __future__ import annotations
