@@ -1,0 +1,1 @@
+"""Parts of ``blame.py``: real projects with a benchmark each, and slowdowns that are planted into them."""
