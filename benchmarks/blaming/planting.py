@@ -41,7 +41,7 @@ def mutate(place: Path, known: dict[str, Any], chance: random.Random, number: in
     for attempt in range(TRIES * 3):
         target, effect = chance.choice(reached), chance.choice(TARGETS)
         rule = RULES[number % len(RULES)] if attempt < TRIES else chance.choice(RULES)
-        path, _, name = target.rpartition(":")
+        path, _, name = target.partition(":")
         times = max(1, min(5000, round(effect * known["total"] / (known["functions"][target][0] * COSTS.get(rule, 1)))))
         made = next(mutants((place / path).read_text(), times=times, rules=(rule,), function=name), None)
         if made is not None:
@@ -55,7 +55,7 @@ def disguise(place: Path, known: dict[str, Any], chance: random.Random, besides:
     others = [one for one in sorted(known["functions"]) if one not in besides]
     done = 0
     for other in chance.sample(others, min(DECOYS, len(others))):
-        path, _, name = other.rpartition(":")
+        path, _, name = other.partition(":")
         text = (place / path).read_text()
         changed = _idle_native(path, text, name) if language(path) == "c" else _idle_python(text, name)
         if changed:

@@ -106,8 +106,9 @@ def _blame(repository: Repository, found: Bisection, *, wait: bool, silent: bool
     if len(named) != 1 or found.target is None:
         return
     from perfvcs.jobs.config import load
-    from perfvcs.locate.blame import BlameRequest, Choice, blame
+    from perfvcs.locate.blame import BlameRequest, blame
     from perfvcs.locate.blames import asked, store
+    from perfvcs.locate.comparison import Choice
     from perfvcs.measure.progress import shown
     from perfvcs.reports.blame import lines
     from perfvcs.rules import FILE

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[A] [B] [BENCHMARK]", shell_complete=blamable)
-@click.option("-m", "--metric", type=click.Choice(["auto", "instructions", "bytecodes", "cpu"]), default="auto", show_default=True,
-              help="What the difference is shown and proved by.")  # fmt: skip
+@click.option("-m", "--metric", type=click.Choice(["auto", "instructions", "bytecodes", "allocated", "cpu"]), default="auto",
+              show_default=True, help="What the difference is shown and proved by.")  # fmt: skip
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
               help="The smallest difference that counts, and how near a proof must come.")  # fmt: skip
 @click.option("--budget", metavar="MINUTES", type=click.FloatRange(0), default=30.0, show_default=True,

@@ -23,6 +23,7 @@ METRICS = (
     "bytes",
     "allocated",
     "count",
+    "site_bytes",
 )  # of the rows that have a call stack, as collectors name them
 
 

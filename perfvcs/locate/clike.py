@@ -195,7 +195,8 @@ def _function(chunk: list[_Word]) -> str:
     depth = 0
     for number, text in enumerate(texts):
         if text == "(":
-            if not depth and number and chunk[number - 1].kind == "name" and texts[number - 1] not in _NO_FUNCTION:
+            known = number and chunk[number - 1].kind == "name" and texts[number - 1] not in _NO_FUNCTION
+            if not depth and known and not (texts[number - 1].isupper() and _names_type(chunk, number)):
                 return _qualified(chunk, number - 1)
             depth += 1
         elif text == ")":
@@ -203,6 +204,18 @@ def _function(chunk: list[_Word]) -> str:
         elif text == "=" and not depth:
             return ""
     return ""
+
+
+def _names_type(chunk: list[_Word], start: int) -> bool:
+    """Whether the brackets that open at ``start`` are a macro's about the type, as in ``EXPORT(char *) name(int a)``."""
+    depth = 0
+    for number in range(start, len(chunk)):
+        depth += (chunk[number].text == "(") - (chunk[number].text == ")")
+        if not depth:
+            rest = [word for word in chunk[number + 1 :] if word.text not in ("*", "&", "::", "~")]
+            names = next((place for place, word in enumerate(rest) if word.kind != "name"), len(rest))
+            return bool(names) and names < len(rest) and rest[names].text == "(" and not rest[names - 1].text.isupper()
+    return False
 
 
 def _qualified(chunk: list[_Word], last: int) -> str:

@@ -16,7 +16,7 @@ from perfvcs.locate import auxiliary
 from perfvcs.locate.laboratory import CannotMeasure, Laboratory, level
 from perfvcs.locate.mutation import PLANTED, Mutant, Rule, mutants
 from perfvcs.locate.outline import MODULE
-from perfvcs.locate.suspects import Places, is_source
+from perfvcs.locate.places import Places, is_source
 from perfvcs.measure.progress import Progress
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository

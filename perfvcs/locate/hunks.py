@@ -134,9 +134,9 @@ def difference(
     sources = sorted((entry for entry in entries if _is_source(entry)), key=lambda entry: not first(entry.path))
     found.others = [entry.path for entry in entries if not _is_source(entry)]
     found.left_out = len(sources[MOST_FILES:])
-    texts = _texts(project, {name for entry in sources[:MOST_FILES] for name in (entry.old, entry.new)})
+    content = texts(project, {name for entry in sources[:MOST_FILES] for name in (entry.old, entry.new)})
     for entry in sources[:MOST_FILES]:
-        old, new = texts[entry.old], texts[entry.new]
+        old, new = content[entry.old], content[entry.new]
         if old is None or new is None:  # binary, or too large to be written by people
             found.others.append(entry.path)
         else:
@@ -181,7 +181,7 @@ def _file(project: Project, entry: _Entry, old: str, new: str) -> FileChange:
     return FileChange(entry.path, entry.old_path, old, new, hunks, entry.mode, is_new=lost)
 
 
-def _texts(project: Project, blobs: Iterable[str]) -> dict[str, str | None]:
+def texts(project: Project, blobs: Iterable[str]) -> dict[str, str | None]:
     """The texts of blobs; empty for the blob that is none, None for one that is binary or too large."""
     found: dict[str, str | None] = {blob: "" for blob in blobs if set(blob) == {"0"}}
     wanted = [blob for blob in blobs if blob not in found]

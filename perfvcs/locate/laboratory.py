@@ -26,6 +26,7 @@ HEAVY = 60  # how much longer an execution under valgrind or with counting may t
 TOTAL = {
     "instructions": "instructions",
     "bytecode": "bytecodes",
+    "memory": "bytes",
     "time": "cpu",
 }  # the metric by which a collector's runs are compared
 

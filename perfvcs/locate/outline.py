@@ -23,12 +23,14 @@ _NOISE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _NAME = re.compile(r"((?:[\w~]+(?:<[^<>;{}]*>)?\s*::\s*)*(?:operator\s*(?:\(\)|[^\s(]{1,3}|\w+)|~?\w+))\s*\(")
-_SCOPE = re.compile(
-    r"\b(?:namespace|class|struct|union|enum(?:\s+class)?)\b\s*(?:\[\[.*?\]\]\s*)?((?:\w+\s*::\s*)*\w+)?[^;(){}=]*$"
-)
+_TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
+_SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b([^;(){}=]*)$")
 _NOT_FUNCTIONS = frozenset(
-    {"if", "for", "while", "switch", "catch", "return", "sizeof", "defined", "alignas", "noexcept", "decltype"}
-)
+    {
+        "if", "for", "while", "switch", "catch", "return", "sizeof", "defined", "alignas", "noexcept", "decltype", "int", "void", "char",
+        "long", "double", "float", "unsigned",
+    }
+)  # fmt: skip
 
 
 class Definition(NamedTuple):
@@ -201,13 +203,13 @@ def _native(source: str) -> Outline:
                 )
                 start = end
                 continue
-            found = _SCOPE.search(head)
-            if found is None and "=" in head:  # an initialiser
+            opened = _scope(head)
+            if opened is None and "=" in head:  # an initialiser
                 end = _closing(text, mark.end())
                 outside.append(text[start : end or mark.end()])
                 start = end or mark.end()
                 continue
-            scopes.append(re.sub(r"\s+", "", found[1]) if found and found[1] and "enum" not in found[0] else None)
+            scopes.append(opened or None)
         elif mark[0] == "}" and scopes:
             scopes.pop()
         outside.append(head)
@@ -221,6 +223,19 @@ def _without_comments(source: str) -> str:
     return _NOISE.sub(lambda found: " " if found[0].startswith(("//", "/*")) else found[0], source)
 
 
+def _scope(head: str) -> str | None:
+    """The name of what opens behind ``head``: a namespace, a class; empty where it has none, None for anything else."""
+    head = re.sub(
+        r"\[\[.*?\]\]|\b(?:alignas|__attribute__|__declspec)\s*\((?:[^()]|\([^()]*\))*\)", " ", _TEMPLATE.sub(" ", head)
+    )
+    found = _SCOPE.search(head)
+    if found is None:
+        return None
+    own = re.split(r"(?<!:):(?!:)", found[2])[0]  # without base classes
+    names = [name for name in re.findall(r"\w+(?:\s*::\s*\w+)*", re.sub(r"<[^<>]*>", "", own)) if name != "final"]
+    return re.sub(r"\s+", "", names[-1]) if names and found[1] != "enum" else ""
+
+
 def _function_name(head: str) -> str:
     """The function whose body begins behind ``head``; empty where it is not one."""
     head = head.rpartition("}")[2]
@@ -229,9 +244,20 @@ def _function_name(head: str) -> str:
     head = re.sub(r"\b(?:__attribute__|__declspec|noexcept|throw|requires|decltype)\s*\((?:[^()]|\([^()]*\))*\)", " ", head)
     for found in _NAME.finditer(head):
         name = re.sub(r"\s+", "", found[1])
-        if name.rpartition("::")[2] not in _NOT_FUNCTIONS:
+        if name.rpartition("::")[2] not in _NOT_FUNCTIONS and not (name.isupper() and _names_type(head, found.end())):
             return re.sub(r"<[^<>]*>", "", name) if "operator" not in name else name
     return ""
+
+
+def _names_type(head: str, start: int) -> bool:
+    """Whether the brackets that are open at ``start`` are a macro's about the type, as in ``EXPORT(char *) name(int a)``."""
+    depth = 1
+    for place in range(start, len(head)):
+        depth += (head[place] == "(") - (head[place] == ")")
+        if not depth:
+            found = re.match(r"[\s*&]*(?:[\w~]+[\s*&]+)*([\w~:]+)\s*\(", head[place + 1 :])
+            return found is not None and not found[1].isupper()
+    return False
 
 
 def _closing(text: str, start: int) -> int | None:

@@ -6,12 +6,12 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from perfvcs.locate.attribution import Contribution
 from perfvcs.locate.hunks import Unit
 from perfvcs.locate.matching import MatchedTree
-from perfvcs.locate.outline import MODULE, plain, unit
+from perfvcs.locate.outline import MODULE
+from perfvcs.locate.places import Places
 
 LEAST = 0.01  # the share of the difference from which on a function that did not change has to be explained
 # How well a changed function explains what a function that did not change costs more: by what leads from one to the other.
@@ -52,50 +52,6 @@ class Suspect:
     def score(self) -> float:
         """By which suspects are ranked."""
         return self.own + self.led
-
-
-class Places:
-    """The functions of a project by the frames of its call trees."""
-
-    def __init__(self, files: Iterable[str]) -> None:
-        self.files = set(files)
-        self._known: dict[str, str | None] = {}
-        self._ends: defaultdict[str, list[str]] = defaultdict(list)
-        for path in self.files:
-            self._ends[PurePosixPath(path).name].append(path)
-        self._native: dict[str, str] = {}
-
-    def define(self, path: str, names: Iterable[str]) -> None:
-        """The functions of C and C++ that a file defines, since frames of those name no file."""
-        for name in names:
-            self._native.setdefault(plain(name), f"{path}:{name}")
-            self._native.setdefault(re.split(r"::", plain(name))[-1], f"{path}:{name}")
-
-    def owner(self, frame: str) -> str | None:
-        """The function that answers for a frame, as ``file:name``; None where it is not of this project."""
-        if frame not in self._known:
-            self._known[frame] = self._find(frame)
-        return self._known[frame]
-
-    def _find(self, frame: str) -> str | None:
-        name, file = unit(frame)
-        if file.endswith((".py", ".pyw")):
-            path = self._path(file)
-            return f"{path}:{name}" if path else None
-        bare = plain(name)
-        known = self._native.get(bare) or self._native.get(bare.rpartition("::")[2])
-        if known is None and file and ("/" in file or not re.search(r"\.so\b|^\[|^[\w.]*\.?builtins$", file)) and self._native:
-            return f"{file}:{bare}"
-        return known
-
-    def _path(self, file: str) -> str | None:
-        """The project's file that a frame is in: that very path, or the only one that ends like it (of an installed package)."""
-        if file in self.files:
-            return file
-        fitting = (
-            [path for path in self._ends.get(PurePosixPath(file).name, ()) if path.endswith(f"/{file}")] if "/" in file else []
-        )
-        return fitting[0] if len(fitting) == 1 else None
 
 
 def rank(units: Collection[Unit], evidence: Iterable[Evidence], places: Places, sign: float) -> list[Suspect]:
@@ -149,7 +105,7 @@ def _explaining(
 ) -> dict[str, float]:
     """The suspects that may have led to what an unchanged function costs more, with how well they explain it."""
     tree, contribution = evidence.tree, evidence.contributions[name]
-    file, _, function = name.rpartition(":")
+    file, _, function = name.partition(":")
     weights: dict[str, float] = {}
     for key, suspect in found.items():
         path, inside = suspect.unit.path, suspect.unit.name
@@ -184,8 +140,3 @@ def _called(tree: MatchedTree, node: int, places: Places) -> set[str]:
         return set()
     found = (places.owner(tree.names[child]) for child in range(node + 1, len(tree)) if tree.parents[child] == node)
     return {owner for owner in found if owner}
-
-
-def is_source(path: str, overlay: Iterable[str]) -> bool:
-    """Whether a file may differ in what is measured: not the benchmark's own, which are the same for all revisions."""
-    return not any(path == entry.rstrip("/") or path.startswith(f"{entry.rstrip('/')}/") for entry in overlay)

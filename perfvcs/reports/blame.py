@@ -90,7 +90,7 @@ def _why(found: Blame, cause: SuspectFunction) -> str:
         called = cause.callee.partition(" (")[0]
         parts.append(f"calls {called}() {'more' if sign > 0 else 'less'} often" if called else f"calls {more} of others")
     elif cause.through:
-        parts.append(f"{cause.through.rpartition(':')[2]}, which did not change, costs {more}")
+        parts.append(f"{cause.through}, which did not change, costs {more}")
     share = cause.own if cause.own >= cause.led else cause.led
     if share > 0:
         parts.append(f"{percent(share * sign)} of all {found.measure}".replace("  ", " "))

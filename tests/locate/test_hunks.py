@@ -180,3 +180,33 @@ def test_a_frame_is_in_a_function(frame, found):
 )
 def test_a_name_of_c_plus_plus_loses_its_arguments(name, found):
     assert plain(name) == found
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        ("EXPORT(const char *) make(int a)", "make"),
+        ("static API(void) close(struct file *file)", "close"),
+        ("void swap(int a) NOEXCEPT(true)", "swap"),
+        ("Box::Box(int a) : size_(a)", "Box::Box"),
+        ("int (*choose(int a))(int)", "choose"),
+        ("TEST(Box, closes)", "TEST"),
+    ],
+)
+def test_macros_in_a_declaration_are_not_the_function(head, name):
+    assert [one.name for one in outline("a.cpp", f"{head}\n{{\n    return 0;\n}}\n").definitions] == [name]
+
+
+@pytest.mark.parametrize(
+    ("head", "scope"),
+    [
+        ("template <class T, int N> class Array", "Array"),
+        ("template <typename T, typename = std::enable_if_t<(sizeof(T) > 1)>> struct Array final : Base<T>", "Array"),
+        ("class LIBRARY_API Visitor : public std::base", "Visitor"),
+        ("namespace a::b", "a::b"),
+        ("struct [[nodiscard]] alignas(8) Result", "Result"),
+    ],
+)
+def test_templates_and_macros_before_a_class_are_not_its_name(head, scope):
+    found = outline("a.h", f"{head} {{\n    int size() const {{ return [](int x) {{ return x; }}(1); }}\n}};\n")
+    assert [one.name for one in found.definitions] == [f"{scope}::size"]

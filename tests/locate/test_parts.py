@@ -128,6 +128,14 @@ def test_functions_of_cpp_have_their_classes_and_namespaces():
     assert {"q::K::m", "q::K::~K", "q::K::d", "e", "q::K::operator=="} <= set(found.functions)
 
 
+def test_macros_in_a_declaration_are_not_the_function():
+    found = read(
+        "c",
+        b"EXPORT(char *) make(int a) { return b(); }\nstatic API(void) end(void) { c(); }\nvoid f(int a) NOEXCEPT(true) { d(); }\n",
+    )
+    assert found is not None and set(found.functions) == {"make", "end", "f"}
+
+
 def test_braces_that_do_not_match_are_not_read():
     assert read("c", b"int f(void) {\n#ifdef X\nif (a) {\n#else\nif (b) {\n#endif\n} }\n") is None
 

@@ -1,0 +1,116 @@
+"""Auxiliary versions measured beside the two that differ: the new one without a change, the old one with new dependencies."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+from msgspec import structs
+
+from perfvcs.errors import PerfError
+from perfvcs.locate import auxiliary
+from perfvcs.locate.comparison import TURNS, Comparison, Measured
+from perfvcs.locate.finding import Trial
+from perfvcs.locate.hunks import Difference, Unit
+from perfvcs.locate.laboratory import CannotMeasure, Laboratory, level
+from perfvcs.locate.proof import Experiment, Levels, judge
+from perfvcs.locate.suspects import Suspect
+from perfvcs.text.words import counted
+
+TRIED = 5  # suspects that are tried
+MOST_OF_IT = 0.8  # the share of the effect beyond which no other suspect is tried
+
+
+@dataclass
+class Experiments:
+    """The trials of one investigation; nothing new begins after ``deadline``, a time of the monotonic clock."""
+
+    comparison: Comparison
+    measured: Measured
+    deadline: float
+    trials: list[Trial] = field(default_factory=list)
+
+    @property
+    def laboratory(self) -> Laboratory:
+        """Where the benchmark is measured."""
+        return self.comparison.laboratory
+
+    def suspects(self, changed: Difference, suspects: list[Suspect]) -> None:
+        """Take suspects' changes back, the most suspect first, until one or several together explain the effect."""
+        tried = [suspect for suspect in suspects if suspect.score > 0][:TRIED] or suspects[:1]
+        for number, suspect in enumerate(tried):
+            if self._late():
+                left = counted(len(tried) - number, "suspect")
+                self.comparison.notes.append(f"the budget is used up: {left} not tried (--budget)")
+                return
+            trial = self._without(changed, suspect.unit)
+            self.trials.append(trial)
+            if trial.word == "proved" or (trial.word == "contributes" and (trial.share or 0.0) >= MOST_OF_IT):
+                return
+
+    def dependencies(self, upgraded: list[str]) -> bool:
+        """Measure the old version with the new one's dependencies: whether that alone has the new level."""
+        table = self.laboratory.config.python
+        if table is None:
+            return False
+        config = structs.replace(self.laboratory.config, python=structs.replace(table, requires=(*table.requires, *upgraded)))
+        self.laboratory.progress.say(f"trying {self.comparison.a[:10]} with {', '.join(upgraded[:5])}")
+        try:
+            levels = self._levels(self.comparison.a, replace(self.laboratory, config=config))
+        except PerfError as error:
+            if error.exit_code != CannotMeasure.exit_code:
+                raise
+            self.comparison.notes.append(f"not tried with the new dependencies: {error}")
+            return False
+        seen = judge(Levels(levels.b, levels.a, levels.auxiliary), self.comparison.delta)
+        self.trials.append(_trial("dependencies", ", ".join(upgraded), levels, seen))
+        return seen.word == "proved"
+
+    def _without(self, changed: Difference, unit: Unit) -> Trial:
+        """Measure the new version without a unit's hunks, with more of them taken back where it does not run without those alone."""
+        reason, repository = "", self.laboratory.repository
+        scratch = repository.home / "tmp"
+        scratch.mkdir(exist_ok=True)
+        for besides, hunks in auxiliary.attempts(changed, unit):
+            made = auxiliary.commit(repository.project, scratch, self.comparison.b, auxiliary.reverted(changed, hunks))
+            with_what = f", {besides}" if besides else ""
+            self.laboratory.progress.say(f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}")
+            try:
+                levels = self._levels(made, self.laboratory)
+            except CannotMeasure as error:
+                reason = str(error)
+                continue
+            seen = judge(levels, self.comparison.delta)
+            return structs.replace(_trial(unit.name, unit.path, levels, seen), besides=besides, commit=made)
+        reason = f"the new version does not work without it: {reason}"
+        return Trial(name=unit.name, path=unit.path, word="not proved", reason=reason)
+
+    def _levels(self, made: str, laboratory: Laboratory) -> Levels:
+        """The levels of a, b and the auxiliary version; exact ones of a and b are known."""
+        measured = self.measured
+        gauge = self.comparison.gauge(measured.metric) if measured.levels.exact else None
+        if gauge is not None:
+            with laboratory.open([made], [laboratory.under("time"), gauge]) as bench:
+                bench.run(0)
+                return Levels(measured.levels.a, measured.levels.b, level(bench.run(1)[0]))
+        with laboratory.open([self.comparison.a, self.comparison.b, made], [laboratory.under("time")]) as bench:
+            done = 0
+            for turns in TURNS:
+                profiles = bench.run(0, turns - done)
+                done = turns
+                levels = Levels(*(level(profile) for profile in profiles))
+                if judge(levels, self.comparison.delta).word != "open" or self._late():
+                    break
+        return levels
+
+    def _late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+
+def _trial(name: str, path: str, levels: Levels, seen: Experiment) -> Trial:
+    middle = sum(levels.auxiliary) / len(levels.auxiliary)
+    undecided = seen.word == "open"
+    return Trial(
+        name=name, path=path, level=middle, word="not proved" if undecided else seen.word, share=seen.share, low=seen.low, high=seen.high,
+        executions=len(levels.auxiliary), reason="too noisy to tell" if undecided else "",
+    )  # fmt: skip
