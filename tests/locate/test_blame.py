@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
+
+from perfvcs.collectors.instructions import valgrind
 
 CONFIG = """
 [[job]]
@@ -342,3 +346,132 @@ def test_dependencies_and_inputs_are_told_before_functions(library, perf):
     said = perf("blame", "--metric", "bytecodes", "-q").out.splitlines()
     assert said[1].startswith("not the code")
     assert said[2] == "also:  1 other file changed: data.txt"
+
+
+STRIPPED_NOTE = "without valgrind functions of C are known by their time only: apt install valgrind"
+BUFFERS = """
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((noinline)) char *copied(const char *text)
+{
+    char *copy = malloc(strlen(text) + 1);
+    strcpy(copy, text);
+    return copy;
+}
+
+__attribute__((noinline)) int length(const char *text)
+{
+    char *copy = copied(text);
+    int found = (int)strlen(copy);
+    free(copy);
+    return found;
+}
+
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 2000; i++) sum += length("some text");
+    return sum == 0;
+}
+"""
+
+
+@pytest.fixture
+def buffers(program):
+    program.commit("buffers", **{"search.c": BUFFERS})
+    return program
+
+
+@pytest.mark.needs("gcc")
+def test_bytes_allocated_are_blamed_on_the_function_that_allocates_them(buffers, perf):
+    buffers.commit("room", **{"search.c": BUFFERS.replace("strlen(text) + 1)", "2 * strlen(text) + 30)")})
+    said = perf("blame", "-q", "--metric", "allocated").out.splitlines()
+    assert " allocated (" in said[0] and said[0].startswith("search: +")
+    assert said[1].startswith("cause: copied (search.c)") and said[1].endswith("of all bytes allocated")
+    assert said[-1].startswith("proof: proved: ")
+
+
+@pytest.fixture
+def no_valgrind(monkeypatch, tmp_path):
+    """A path of programs on which there is everything but what counts or samples."""
+    valgrind.version.cache_clear()
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for place in reversed(os.environ["PATH"].split(os.pathsep)):
+        for program in Path(place).glob("*") if Path(place).is_dir() else ():
+            if "valgrind" not in program.name and program.name not in ("callgrind_annotate", "perf"):
+                (folder / program.name).unlink(missing_ok=True)
+                (folder / program.name).symlink_to(program)
+    monkeypatch.setenv("PATH", str(folder))
+    yield
+    valgrind.version.cache_clear()
+
+
+@pytest.mark.needs("gcc")
+def test_without_valgrind_allocations_name_the_function(buffers, perf, no_valgrind):
+    """What is measured is the processor's time, so only what is ranked first is certain on any machine."""
+    slower = BUFFERS.replace("malloc(strlen(text) + 1)", "malloc(strlen(text) + 100000)").replace(
+        "strcpy(copy, text);", "memset(copy, 0, strlen(text) + 100000);\n    strcpy(copy, text);"
+    )
+    buffers.commit("room", **{"search.c": slower.replace("int sum = 0", "int sum = 1 - 1")})
+    found = json.loads(perf("blame", "-q", "--json").out)
+    assert found["metric"] == "cpu" and STRIPPED_NOTE in found["notes"]
+    assert found["suspects"][0]["name"] == "copied"
+
+
+@pytest.mark.needs("gcc", "valgrind")
+def test_a_stripped_program_has_its_changed_function_blamed(program, perf):
+    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-g ", "-s "))
+    program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR)})
+    found = json.loads(perf("blame", "-q", "--json").out)
+    assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "find")
+
+
+@pytest.mark.needs("gcc")
+def test_without_a_compiler_the_build_that_failed_is_named(program, perf):
+    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("gcc", "no-such-compiler"))
+    program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR)})
+    said = perf("blame", "-q", code=5)
+    assert len(said.err.splitlines()) == 1 and "no-such-compiler" in said.err
+
+
+CPP = """
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+template <typename T, int N> class Table {
+public:
+    __attribute__((noinline)) int find(T key) const
+    {
+        auto smaller = [this](T one, T other) { return one < other; };
+        return std::lower_bound(values.begin(), values.end(), key, smaller) - values.begin();
+    }
+    std::vector<T> values;
+};
+
+int main()
+{
+    Table<int, 3> table;
+    for (int i = 0; i < 400; i++) table.values.push_back(2 * i);
+    auto each = [&table](int key) { return table.find(key); };
+    long sum = 0;
+    for (int i = 0; i < 600; i++) sum += each(i);
+    std::printf("%ld\\n", sum);
+}
+"""
+FASTER = "return std::lower_bound(values.begin(), values.end(), key, smaller) - values.begin();"
+SLOWER_CPP = "return std::find_if(values.begin(), values.end(), [&](T one) { return !smaller(one, key); }) - values.begin();"
+
+
+@pytest.mark.needs("g++", "valgrind")
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_templates_and_lambdas_of_cpp_are_named(project, perf, level):
+    build = f'build = ["g++ -g {level} table.cpp -o table"]\n\n[[job]]\nname = "table"\ncmd = "./table"\ncollectors = ["time"]\n'
+    project.write("perf.toml", build)
+    project.write(".gitignore", "table\n")
+    project.commit("first", **{"table.cpp": CPP})
+    project.commit("linear", **{"table.cpp": CPP.replace(FASTER, SLOWER_CPP).replace("long sum = 0", "long sum = 1 - 1")})
+    found = json.loads(perf("blame", "-q", "--json").out)
+    assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "Table::find")
