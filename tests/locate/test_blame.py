@@ -409,7 +409,8 @@ def no_valgrind(monkeypatch, tmp_path):
 
 
 @pytest.mark.needs("gcc")
-def test_without_valgrind_allocations_name_the_function(buffers, perf, no_valgrind):
+@pytest.mark.usefixtures("no_valgrind")
+def test_without_valgrind_allocations_name_the_function(buffers, perf):
     """What is measured is the processor's time, so only what is ranked first is certain on any machine."""
     slower = BUFFERS.replace("malloc(strlen(text) + 1)", "malloc(strlen(text) + 100000)").replace(
         "strcpy(copy, text);", "memset(copy, 0, strlen(text) + 100000);\n    strcpy(copy, text);"
