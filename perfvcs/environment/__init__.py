@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.environment import noise
 from perfvcs.environment.noise import ROOT, Noise, read
+from perfvcs.environment.secrets import without_secrets
 from perfvcs.errors import UsageError
 from perfvcs.profile import Environment
 
@@ -123,11 +124,13 @@ def _choose(available: Sequence[int], root: Path) -> tuple[int, ...]:
 def clean(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a measured process: the caller's without what would mislead it, then ``extra``.
 
-    Dropped: what git tells its hooks, Python's search paths and hash seed, coverage's and our own variables, the shell's place,
-    and the locale, which becomes C.UTF-8 unless ``extra`` names one: a hook, a terminal and a CI machine measure the same.
+    Dropped: what git tells its hooks, a CI service's tokens, Python's search paths and hash seed, coverage's and our own variables,
+    the shell's place, and the locale, which becomes C.UTF-8 unless ``extra`` names one: a hook, a terminal and a CI machine measure
+    the same.
     """
     given = dict(extra or {})
-    kept = {name: value for name, value in environ.items() if _GIT_KEPT.fullmatch(name) or not _DROPPED.fullmatch(name)}
+    open_ones = without_secrets(environ).items()
+    kept = {name: value for name, value in open_ones if _GIT_KEPT.fullmatch(name) or not _DROPPED.fullmatch(name)}
     if not any(name == "LANG" or name.startswith("LC_") for name in given):
         kept["LC_ALL"] = "C.UTF-8"
     return kept | given

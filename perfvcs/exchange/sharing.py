@@ -56,13 +56,16 @@ def pull_from(
         return pull(mirror, repository.store, remote, selection, dry=dry)
 
 
-def pull_if_any(repository: Repository) -> Pulled | None:
-    """Pull from the usual remote; None where there is none, or nothing there. Nobody is asked for a password. Raises what ``pull`` does."""
+def pull_if_any(repository: Repository, last: int | None = None) -> Pulled | None:
+    """Pull from the usual remote, of the ``last`` so many commits; None where there is none, or nothing there.
+
+    Nobody is asked for a password. Raises what ``pull`` does.
+    """
     try:
         remote = Remote.find(repository.project)
     except NoRemote:
         return None
-    return pull_from(repository) if remote.has(REFERENCE, PATIENCE) else None
+    return pull_from(repository, last=last) if remote.has(REFERENCE, PATIENCE) else None
 
 
 def squash(repository: Repository, name: str | None = None) -> str:

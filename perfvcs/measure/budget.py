@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
@@ -86,8 +86,14 @@ def _say(session: Session, turns: Mapping[int, int], source: str) -> bool:
     return True
 
 
-def spend(session: Session, most: Mapping[int, int]) -> None:
+def _never(number: int) -> bool:  # noqa: ARG001
+    return False
+
+
+def spend(session: Session, most: Mapping[int, int], is_decided: Callable[[int], bool] = _never) -> None:
     """Run at most so many blocks of each job, as far as the session's budget allows; each has had one, which shows what it costs.
+
+    A job that ``is_decided``, from the blocks on that a verdict needs, gets no more.
 
     The jobs with the most units for their time get the blocks that a verdict needs, as many of them
     as fit; the rest goes, block by block, to the job whose next units are settled in the least time, in the end to those with the fewest.
@@ -98,7 +104,7 @@ def spend(session: Session, most: Mapping[int, int]) -> None:
                 break
     open_for: dict[int, list[int]] = {}
     while (chosen := _best(session, most, open_for)) is not None:
-        if not session.more(chosen):
+        if is_decided(chosen) or not session.more(chosen):
             most = {other: count for other, count in most.items() if other != chosen}
         open_for.pop(chosen, None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import KEEP, Config, DirtyTable
 from perfvcs.measure.announcement import announced
-from perfvcs.measure.budget import Budget, Pace, run
+from perfvcs.measure.budget import Budget, Pace, run, spend
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.pythons import FOLDER, prune
@@ -146,7 +146,7 @@ def _measure(
                 journal.begin()  # the rest of a range is worth continuing, even before any of it is measured
             with (
                 Session(
-                    sites, progress, header.identity, journal, pace=_pace(repository, cells, header), budget=budget
+                    sites, progress, header.identity, journal, pace=_pace(repository, cells, header.versions), budget=budget
                 ) as session,
                 kept(repository, session, outcome),
             ):
@@ -159,10 +159,10 @@ def _measure(
         header = structs.replace(header, **following)
 
 
-def _pace(repository: Repository, cells: Sequence[Cell], header: SessionHeader) -> Pace:
+def _pace(repository: Repository, cells: Sequence[Cell], versions: Sequence[State | Version]) -> Pace:
     """What a turn of each cell is expected to take, by what is stored up to HEAD."""
-    found = forecast(repository, cells, repository.project.head or header.versions[-1].commit)
-    return Pace({number: None if one is None else one * len(header.versions) for number, one in enumerate(found)})
+    found = forecast(repository, cells, repository.project.head or versions[-1].commit)
+    return Pace({number: None if one is None else one * len(versions) for number, one in enumerate(found)})
 
 
 def sites_of(repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
@@ -218,7 +218,8 @@ def settle(
 ) -> tuple[CampaignOutcome, str]:  # fmt: skip
     """Measure two revisions interleaved until every comparison is decided, looking after each of 5 to 30 pairs.
 
-    The same revision twice is an A/A measurement. A number of executions in the request means that many pairs and one look. ``delta``
+    The same revision twice is an A/A measurement. A number of executions in the request means that many pairs and one look, a budget
+    that open comparisons are measured as far as it goes, first where it settles most. ``delta``
     is the smallest effect that counts, see ``check.compare``. Returns what was stored, and the session.
     """
     from perfvcs.check.stopping import interim
@@ -228,37 +229,47 @@ def settle(
     outcome = CampaignOutcome()
     looks = schedule() if request.executions is None else (request.executions,)
     commits = [state.commit for state in pair if state.dirty is None]
+    budget = None if request.budget is None else Budget(request.budget)
     with announced(repository.home, commits, progress) as seen, repository.measuring(wait=request.wait):
-        both = versions(repository, pair)
-        sites = sites_of(repository, config, cells, both)
-        with Session(sites, seen, Identity.new(request.seed)) as session, kept(repository, session, outcome):
-            pending, done, history = set(range(len(cells))), 0, repository.history(pair[1])
-            most = dict.fromkeys(pending, looks[-1])
+        both = versions(repository, pair, committed=request.committed)
+        sites, pace = sites_of(repository, config, cells, both), _pace(repository, cells, both)
+        identity = Identity.new(request.seed)
+        with Session(sites, seen, identity, pace=pace, budget=budget) as session, kept(repository, session, outcome):
+            history = repository.history(pair[1])
+
+            def is_decided(number: int) -> bool:
+                """Whether no comparison of a job is open, by what it gave so far."""
+                sides, pairs = session.so_far(number), session.count(number)
+                return sides is None or (
+                    pairs < looks[-1]
+                    and interim(
+                        [sides[0]], [sides[1]], pairs=pairs, most=looks[-1], delta=delta, within=within, rules=config.rules,
+                        history=history,
+                    ).pairs
+                    is None
+                )  # fmt: skip
+
+            most = dict.fromkeys(range(len(cells)), looks[-1])
             session.begin(most)
             session.warm_up(most)
-            for pairs in looks:
-                session.run(dict.fromkeys(pending, pairs - done))
-                done = pairs
-                for number in list(pending) if pairs < looks[-1] else ():
-                    sides = session.so_far(number)
-                    if (
-                        sides is None
-                        or interim(
-                            [sides[0]],
-                            [sides[1]],
-                            pairs=pairs,
-                            most=looks[-1],
-                            delta=delta,
-                            within=within,
-                            rules=config.rules,
-                            history=history,
-                        ).pairs
-                        is None
-                    ):
-                        pending.discard(number)
-                if not pending:
-                    break
+            if budget is None:
+                _settle(session, looks, is_decided)
+            else:
+                session.run(dict.fromkeys(most, 1))
+                spend(session, most, is_decided)
         return outcome, session.identity.session
+
+
+def _settle(session: Session, looks: Sequence[int], is_decided: Callable[[int], bool]) -> None:
+    """Run as many blocks of each job as it takes until it is decided at one of the looks."""
+    pending, done = set(range(len(session.cells))), 0
+    for pairs in looks:
+        session.run(dict.fromkeys(pending, pairs - done))
+        done = pairs
+        if pairs < looks[-1]:
+            pending = {number for number in pending if not is_decided(number)}
+        if not pending:
+            return
 
 
 def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) -> None:

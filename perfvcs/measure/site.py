@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from perfvcs.descriptors import remove
 from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS, clean, compiler
+from perfvcs.environment.secrets import secrets
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
@@ -63,8 +64,10 @@ class Site:
     built: bool
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a job with variables of its own."""
-        return _reporting(dict(self.env) | dict(extra))
+        """The environment of a job with variables of its own; none of the others has a CI service's token in it."""
+        tokens = secrets(os.environ)
+        kept = {name: value for name, value in self.env.items() if not any(token in value for token in tokens)}
+        return _reporting(kept | dict(extra))
 
 
 def prepare(

@@ -66,7 +66,7 @@ class Check:
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
         """The report in a form."""
-        return rendered(self.report, form, self._background, verbose=verbose)
+        return rendered(self.report, form, self.background, verbose=verbose)
 
     @property
     def _pairs(self) -> int:
@@ -74,7 +74,7 @@ class Check:
         measured = self.outcome.profiles if self.outcome else ()
         return max((profile.design.executions for profile in measured), default=0)
 
-    def _background(self) -> Background:
+    def background(self) -> Background:
         """What is known of the causes, and the files that differ, where something moved; and the next step."""
         from perfvcs.reports.blame import known
         from perfvcs.reports.causes import causes, files
@@ -233,16 +233,18 @@ def measure(
 ) -> Check:
     """The check after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
 
-    A number of executions in the request measures all. HEAD is the working tree as it is now; its baseline, when none is named, is the
+    A number of executions in the request measures all. HEAD is the working tree as it is now (the commit, where the request says
+    ``committed``); its baseline, when none is named, is the
     commit below its changes, else the nearest ancestor with comparable profiles, else the parent. ``select`` leaves out what the change
     cannot touch, but for one in so many (0: all of it).
     """
     from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import settle
 
-    target = repository.current(revisions[-1] if revisions else "HEAD")
+    state_of = _committed if request.committed else Repository.current
+    target = state_of(repository, revisions[-1] if revisions else "HEAD")
     if len(revisions) == 2:
-        baseline = repository.current(revisions[0])
+        baseline = state_of(repository, revisions[0])
     elif target.dirty:
         baseline = State(target.commit)
     else:
@@ -260,10 +262,15 @@ def measure(
     outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta, within)
     if not outcome.profiles:
         outcome.raise_failures()
+        raise NothingToCompare(next(iter(outcome.warnings), f"nothing was measured of {target.name}: see `perf status`"))
     report = repository.compare(baseline, target, method=method, delta=delta, within=within, session=session, settled=settled)
     report = inheriting(repository, report, target) if select is not None else report
     repository.index.memory.remember(baseline.commit, target.commit, msgspec.json.encode(report))
     return Check(repository, baseline, target, report, outcome)
+
+
+def _committed(repository: Repository, revision: str) -> State:
+    return State(repository.project.resolve(revision))
 
 
 def _settled(

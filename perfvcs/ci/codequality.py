@@ -1,0 +1,42 @@
+"""A verdict as GitLab's Code Quality report."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from perfvcs.ci.sarif import fingerprint
+from perfvcs.rules import FILE
+from perfvcs.text.characters import escaped, shorten
+
+if TYPE_CHECKING:
+    from perfvcs.ci.verdict import Alarm, Verdict
+
+MOST = 5000  # entries
+MESSAGE = 1000  # characters
+
+
+def code_quality(verdict: Verdict) -> bytes:
+    """A list: an entry per benchmark that became worse, and one where nothing could be settled, or measured."""
+    receipt = verdict.receipt.lines()
+    entries = [_entry(alarm, receipt) for alarm in verdict.alarms[:MOST]]
+    if verdict.word in ("failed", "unsettled"):
+        name = f"performance-{verdict.word}"
+        entries.append({
+            "description": shorten(" ".join([f"{verdict.headline()}.", *receipt]), MESSAGE), "check_name": name,
+            "fingerprint": hashlib.sha256(name.encode()).hexdigest(), "severity": "info",
+            "location": {"path": FILE, "lines": {"begin": 1}},
+        })  # fmt: skip
+    return escaped(msgspec.json.format(msgspec.json.encode(entries)).decode()).encode()
+
+
+def _entry(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
+    return {
+        "description": shorten(" ".join([f"{alarm.text}.", *receipt]), MESSAGE),
+        "check_name": "performance-degradation",
+        "fingerprint": fingerprint(alarm),
+        "severity": "major" if alarm.certain else "minor",
+        "location": {"path": alarm.place.path, "lines": {"begin": alarm.place.line}},
+    }

@@ -1,0 +1,156 @@
+"""The one comment on a pull request: found again by its marker and updated in place, within bounds, whatever the service does."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from threading import Thread
+from typing import Any
+from urllib.parse import quote
+
+from perfvcs.ci.forge import LONGEST_WAIT, Forge, ForgeFailed, TryLater
+from perfvcs.ci.surroundings import Surroundings
+from perfvcs.errors import PerfError
+from perfvcs.text.characters import shorten
+
+TRIES = 4
+SECONDS = 120.0  # that all of it may take
+FIRST_PAUSE = 1.0  # seconds; doubled with each try, and by chance
+PAGES, PAGE = 20, 100  # pages of comments that are read, and comments on each
+PROJECT = re.compile(r"[\w.-]+/[\w.-]+|[0-9]+", re.ASCII)
+CURES = {
+    401: "the token is not valid there",
+    403: "let the job write (`pull-requests: write`); of a fork's pull request see docs/ci.md",
+    404: "there is no such pull request, or the token may not see it",
+}
+TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
+
+
+@dataclass(frozen=True)
+class Talk:
+    """The comments on one pull request: where they are listed and written, and how one of them is changed."""
+
+    forge: Forge
+    comments: str
+    one: str
+    update: str
+
+    def find(self, marker: str) -> dict[str, Any] | None:
+        """The comment that begins with a marker, a program's before a person's; None without one."""
+        ours = [one for one in self._all() if str(one.get("body") or "").lstrip().startswith(marker)]
+        return min(ours, key=lambda one: not _by_program(one), default=None)
+
+    def _all(self) -> Iterator[dict[str, Any]]:
+        for page in range(1, PAGES + 1):
+            found = self.forge.ask("GET", f"{self.comments}?per_page={PAGE}&page={page}")
+            if not isinstance(found, list):
+                raise ForgeFailed("its answer is not a list of comments")
+            yield from (one for one in found if isinstance(one, dict) and isinstance(one.get("id"), int))
+            if len(found) < PAGE:
+                return
+
+    def write(self, marker: str, text: str, *, new: bool) -> str:
+        """Put the text in the place of the comment with the marker, or, where there is none and it may be ``new``, below the others."""
+        known = self.find(marker)
+        if known is None and not new:
+            return "no comment: nothing changed"
+        if known is None:
+            self.forge.ask("POST", self.comments, {"body": text})
+            return "comment written"
+        if known.get("body") == text:
+            return "comment is as it was"
+        self.forge.ask(self.update, self.one.format(known["id"]), {"body": text})
+        return "comment updated"
+
+
+def publish(
+    job: Surroundings, marker: str, text: str, *, new: bool, seconds: float = SECONDS, silence: float | None = None,
+    pause: float = FIRST_PAUSE,
+) -> str:  # fmt: skip
+    """Write or update the comment; what came of it, in one sentence. Whatever happens, nothing is raised, and it takes so many seconds."""
+    said = [f"no comment: the service took longer than {seconds:.0f} s"]
+
+    def work() -> None:
+        try:
+            said[0] = _tried(job, marker, text, new=new, until=time.monotonic() + seconds, silence=silence, pause=pause)
+        except PerfError as error:
+            said[0] = f"no comment: {error}"
+        except Exception as error:  # a comment never decides how the job ends
+            said[0] = f"no comment: {type(error).__name__}: {shorten(str(error), 200)}"
+
+    # of its own, since a service that sends a byte now and then keeps a socket busy for ever
+    worker = Thread(target=work, daemon=True)
+    worker.start()
+    worker.join(seconds)
+    return said[0]
+
+
+def _tried(job: Surroundings, marker: str, text: str, *, new: bool, until: float, silence: float | None, pause: float) -> str:
+    """All of it again where it may succeed later: what was written by a try that broke off is found by the next one."""
+    if job.platform == "plain":
+        return "no comment: there is no service to write it to"
+    if not job.token:
+        return f"no comment: there is no token, set {TOKENS[job.platform]} for this step"
+    forge = _forge(job)
+    forge = forge if silence is None else replace(forge, silence=silence)
+    for attempt in range(1, TRIES + 1):
+        try:
+            talk = _talk(job, forge)
+            return "no comment: this job has no pull request" if talk is None else talk.write(marker, text, new=new)
+        except TryLater as error:
+            wait = error.after if error.after is not None else pause * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+            if attempt == TRIES or wait > LONGEST_WAIT or time.monotonic() + wait > until:
+                return f"no comment: {forge.address}: {error}, {_times(attempt)}"
+            time.sleep(wait)
+        except ForgeFailed as error:
+            cure = f": {CURES[error.status]}" if error.status in CURES else ""
+            return f"no comment: {forge.address}: {error}{cure}"
+    raise AssertionError("the last try returns")
+
+
+def _times(count: int) -> str:
+    return "and asks to wait for too long" if count == 1 else f"{count} times"
+
+
+def _forge(job: Surroundings) -> Forge:
+    if job.platform == "gitlab":
+        return Forge(job.api, {"PRIVATE-TOKEN": job.token})
+    headers = {
+        "Authorization": f"Bearer {job.token}",
+        "Accept": "application/vnd.github+json",
+        "X-GitHub-Api-Version": "2022-11-28",
+    }
+    return Forge(job.api, headers)
+
+
+def _talk(job: Surroundings, forge: Forge) -> Talk | None:
+    """Where the comments of the job's pull request are; None where it has none. Raises ForgeFailed."""
+    if not PROJECT.fullmatch(job.project):
+        raise ForgeFailed(f"`{shorten(job.project, 60)}` is not a project there: see the variables of the CI service")
+    if job.platform == "gitlab":
+        where = f"projects/{quote(job.project, safe='')}/merge_requests/{job.number}/notes"
+        return Talk(forge, where, f"{where}/{{}}", "PUT") if job.number else None
+    number = job.number or _number(job, forge)
+    where = f"repos/{job.project}/issues"
+    return Talk(forge, f"{where}/{number}/comments", f"{where}/comments/{{}}", "PATCH") if number else None
+
+
+def _number(job: Surroundings, forge: Forge) -> int | None:
+    """The open pull request whose newest commit is the job's; that of a fork is not named in the event of a `workflow_run`."""
+    if not job.head:
+        return None
+    found = forge.ask("GET", f"repos/{job.project}/commits/{job.head}/pulls?per_page={PAGE}")
+    for one in found if isinstance(found, list) else ():
+        head = one.get("head") if isinstance(one, dict) else None
+        number = one.get("number") if isinstance(one, dict) else None
+        if isinstance(head, dict) and head.get("sha") == job.head and one.get("state") == "open" and isinstance(number, int):
+            return number
+    return None
+
+
+def _by_program(one: dict[str, Any]) -> bool:
+    user = one.get("user")
+    return isinstance(user, dict) and user.get("type") == "Bot"

@@ -1,0 +1,191 @@
+"""The loop itself: baselines are pulled, what the change can touch is measured in turns with its baseline, and judged."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check.change import NothingToCompare, Report
+from perfvcs.check.importance import entries
+from perfvcs.check.text import benchmark
+from perfvcs.check.text import measure as measured
+from perfvcs.ci.receipt import receipt
+from perfvcs.ci.verdict import Alarm, Verdict, word_of
+from perfvcs.environment.secrets import hidden
+from perfvcs.errors import PerfError
+from perfvcs.measure.session import CollectFailed
+from perfvcs.reports.check import Check, measure
+from perfvcs.repository import Repository, State
+from perfvcs.rules import FILE
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted, metric_name
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Change
+    from perfvcs.jobs.config import Config
+    from perfvcs.measure.progress import Progress
+    from perfvcs.measure.request import Request
+
+NOTE = 300  # characters of a note
+FILES = 3  # changed files that a reason names
+
+
+@dataclass
+class Heard:
+    """A progress that remembers what failed, for the reports."""
+
+    inner: Progress
+    failed: list[str] = field(default_factory=list)
+
+    def begin(self, total: int) -> None:
+        """Handed on."""
+        self.inner.begin(total)
+
+    def step(self, what: str) -> None:
+        """Handed on."""
+        self.inner.step(what)
+
+    def drop(self, steps: int) -> None:
+        """Handed on."""
+        self.inner.drop(steps)
+
+    def say(self, line: str) -> None:
+        """Handed on, without tokens."""
+        self.inner.say(hidden(line, os.environ))
+
+    def fail(self, failure: str) -> None:
+        """Remembered and handed on, without tokens."""
+        said = hidden(failure, os.environ)
+        self.failed.append(shorten(said, NOTE))
+        self.inner.fail(said)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller asks: the commits, what to measure, what counts, and how many commits' baselines to ``pull`` (0: none).
+
+    ``select``: what the change cannot touch is left out, but for one in so many (0: all of it); None: nothing is left out.
+    """
+
+    baseline: str
+    target: str
+    request: Request
+    select: int | None = 0
+    pull: int = 0
+    delta: float | None = None
+    within: float | None = None
+
+
+def judge(repository: Repository, wanted: Wanted, progress: Progress) -> tuple[Verdict, Check]:
+    """Measure and judge one change; raises UsageError for what is wrong in perf.toml, and Locked."""
+    from perfvcs.jobs.config import load
+
+    began, heard = time.monotonic(), Heard(progress)
+    config = load(repository.project.root / FILE)
+    ends = State(wanted.baseline), State(wanted.target)
+    notes = [said] if wanted.pull and (said := _pull(repository, wanted.pull)) else []
+    check, why = _measured(repository, wanted, ends, heard)
+    outcome, report = check.outcome, check.report
+    pairs = [profile.design.executions for profile in outcome.profiles] if outcome else []
+    errors = receipt(repository, report, pairs)
+    word = "untouched" if wanted.baseline == wanted.target else word_of(report, errors, bool(heard.failed))
+    if word == "untouched":
+        why = [_why(repository, wanted)]
+    elif word == "failed":
+        why = heard.failed
+    elif errors.alarms and errors.alarms.refused:
+        why = ["HEAD against itself is called changed too often on this machine (see below)"]
+    warnings = outcome.warnings if outcome else []
+    causes, following = _background(check)
+    verdict = Verdict(
+        word=word, report=report, receipt=errors, why=why, alarms=_alarms(repository, config, ends, report),
+        notes=[*notes, *(shorten(hidden(warning, os.environ), NOTE) for warning in warnings)],
+        causes=causes, following=following, seconds=time.monotonic() - began,
+    )  # fmt: skip
+    return _hidden(verdict), check
+
+
+def _measured(repository: Repository, wanted: Wanted, ends: tuple[State, State], progress: Progress) -> tuple[Check, list[str]]:
+    """The check, and why there is nothing in it, where that is so."""
+    nothing = Report(baseline=ends[0].name, target=ends[1].name, method="auto", changes=[])
+    if wanted.baseline == wanted.target:
+        return Check(repository, *ends, nothing), []
+    try:
+        names = wanted.baseline, wanted.target
+        return measure(
+            repository, names, wanted.request, progress, delta=wanted.delta, within=wanted.within, select=wanted.select
+        ), []
+    except (NothingToCompare, CollectFailed) as error:
+        return Check(repository, *ends, nothing), [shorten(hidden(str(error), os.environ), NOTE)]
+
+
+def _hidden(verdict: Verdict) -> Verdict:
+    """The verdict without tokens, before any format writes them in its own way."""
+    document = msgspec.json.encode(verdict)
+    return msgspec.json.decode(hidden(document.decode(), os.environ), type=Verdict)
+
+
+def _pull(repository: Repository, last: int) -> str:
+    """Take over the newest baselines that a remote has; what went wrong, in a sentence."""
+    from perfvcs.exchange.sharing import pull_if_any
+
+    try:
+        pulled = pull_if_any(repository, last)
+        if pulled is not None:
+            pulled.raise_refused()
+        repository.refresh()
+    except PerfError as error:
+        return shorten(hidden(f"no baselines were pulled: {error}", os.environ), NOTE)
+    return ""
+
+
+def _why(repository: Repository, wanted: Wanted) -> str:
+    """Why nothing was measured, in words."""
+    from perfvcs.reports.select import select
+
+    if wanted.baseline == wanted.target:
+        return "there is no change, HEAD is its own baseline"
+    choices = select(repository, (wanted.baseline, wanted.target), wanted.request.jobs).choices
+    reasons = list(dict.fromkeys(choice.reason for choice in choices if not choice.run))
+    listed = repository.project.git("diff", "--name-only", "-z", wanted.baseline, wanted.target).split("\0")
+    names = [shorten(name, NOTE // FILES) for name in islice(filter(None, listed), FILES)]
+    more = f" and {counted(len(listed) - 1 - len(names), 'more file')}" if len(listed) - 1 > len(names) else ""
+    several = counted(len(choices), "benchmark")
+    return f"{reasons[0] if len(reasons) == 1 else f'the change cannot touch any of the {several}'} ({', '.join(names)}{more})"
+
+
+def _background(check: Check) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
+    """What is known of the causes, and what to do next."""
+    from perfvcs.reports.causes import changed_files
+
+    known = check.background()
+    after = [changed_files(known.files), known.blamed, known.following]
+    return [(*unit, list(said)) for unit, said in known.causes.items()], list(filter(None, after))
+
+
+def _alarms(repository: Repository, config: Config, ends: tuple[State, State], report: Report) -> list[Alarm]:
+    """The benchmarks that became worse, those that matter most first."""
+    from perfvcs.check.acceptance import is_open
+    from perfvcs.ci.places import Places
+
+    worse = [(entry, [change for change in entry.changes if is_open(change)]) for entry in entries(report)]
+    worse = [(entry, changes) for entry, changes in worse if changes]
+    if not worse:
+        return []
+    places = Places(repository, config, *ends)
+    return [
+        Alarm(changes[0], changes, places.of(changes[0]), any(change.gate for change in changes), _text(changes))
+        for _, changes in worse
+    ]
+
+
+def _text(changes: list[Change]) -> str:
+    """All that became worse of one benchmark, in a sentence."""
+    seen = {(change.metric, change.size): change for change in reversed(changes)}
+    parts = [f"{metric_name(change.metric)} {measured(change)}".rstrip() for change in reversed(seen.values())]
+    return shorten(f"{benchmark(changes[0])} became worse: {', '.join(parts)}", NOTE)

@@ -1,0 +1,131 @@
+"""The error receipt of a report: what the measurement could have missed, and how often such a one raises a false alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, log1p, sqrt
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.statistics.power import detectable
+from perfvcs.statistics.student import quantile
+from perfvcs.text.quantity import percent
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Change, Report
+    from perfvcs.repository import Repository
+
+USUAL = 0.01  # of a comparison without a delta
+MOST = 60  # comparisons of which the smallest change is computed
+
+
+class Alarms(msgspec.Struct, frozen=True):
+    """What A/A measurements of this set-up show: comparisons, how many were called changed, the rate and its upper 95 % bound."""
+
+    comparisons: int
+    called: int
+    rate: float
+    high: float
+    refused: bool = False
+
+
+class Detectable(msgspec.Struct, frozen=True):
+    """The smallest changes, as shares, that would have been found four times of five: of the best, the middle, and the worst comparison."""
+
+    least: float
+    middle: float
+    most: float
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be known of a verdict's errors. ``pairs`` is the least and most that a job was measured in turns; empty: none."""
+
+    comparisons: int
+    settled: int
+    pairs: list[int] = []
+    detectable: Detectable | None = None
+    alarms: Alarms | None = None
+
+    def lines(self) -> list[str]:
+        """In sentences; none where nothing was compared."""
+        if not self.comparisons:
+            return []
+        said = [f"Settled: {self.settled:,} of {counted(self.comparisons, 'comparison')}{self._pairs()}."]
+        if self.detectable is None:
+            said.append("Smallest change that would have been found: not known, too few executions have an interval.")
+        elif self.comparisons == 1:
+            said.append(f"Smallest change that would have been found 4 times of 5: {_share(self.detectable.most)}.")
+        else:
+            spread = self.detectable
+            said.append(
+                f"Smallest change that would have been found 4 times of 5: {_share(spread.middle)} in half of the comparisons, "
+                f"{_share(spread.least)} in the best and {_share(spread.most)} in the worst."
+            )
+        if self.alarms is None:
+            said.append("False alarms of this set-up: not known; `perf check --audit`, then `perf push`, measures them.")
+        else:
+            known = self.alarms
+            said.append(
+                f"False alarms of this set-up: {known.called:,} of {counted(known.comparisons, 'A/A comparison')} "
+                f"({100 * known.rate:.1f} % by resampling, at most {100 * known.high:.2g} %)."
+            )
+        return said
+
+    def _pairs(self) -> str:
+        return f", in {'-'.join(f'{count}' for count in dict.fromkeys(self.pairs))} pairs each" if self.pairs else ""
+
+
+def receipt(repository: Repository, report: Report, pairs: Sequence[int]) -> Receipt:
+    """The receipt of a report on the jobs that took so many ``pairs``."""
+    compared = [change for change in report.comparisons if change.word != "not comparable"]
+    return Receipt(
+        comparisons=len(report.comparisons), settled=sum(change.settled for change in report.comparisons),
+        pairs=[min(pairs), max(pairs)] if pairs else [], detectable=_detectable(compared),
+        alarms=_alarms(repository, report) if compared else None,
+    )  # fmt: skip
+
+
+def _detectable(changes: Sequence[Change]) -> Detectable | None:
+    """By the intervals of the effects; of very many comparisons by some, from the narrowest interval to the widest."""
+    known = sorted(spread for change in changes if (spread := _spread(change)) is not None)
+    if not known:
+        return None
+    chosen = known if len(known) <= MOST else [known[place * (len(known) - 1) // (MOST - 1)] for place in range(MOST)]
+    found = sorted(_smallest(*one[1:]) for one in chosen)
+    return Detectable(found[0], found[(len(found) - 1) // 2], found[-1])
+
+
+def _spread(change: Change) -> tuple[float, float, int, float, float] | None:
+    """The half-width of an interval in logarithms, the deviation of a pair's difference behind it, the pairs, alpha and the bar."""
+    count = min(change.builds or change.executions)
+    if change.low is None or change.high is None or change.low <= -1 or count < 2 or change.high <= change.low:
+        return None
+    half = (log1p(change.high) - log1p(change.low)) / 2
+    alpha = 1 - change.confidence
+    deviation = half * sqrt(count) / float(quantile(1 - alpha / 2, count - 1))
+    return half, deviation, count, alpha, log1p(USUAL if change.delta is None else change.delta)
+
+
+def _smallest(deviation: float, pairs: int, alpha: float, bar: float) -> float:
+    found = detectable(deviation, pairs, alpha, bar)
+    assert found is not None, "there are two pairs or more"
+    return exp(found) - 1
+
+
+def _alarms(repository: Repository, report: Report) -> Alarms | None:
+    """What stored audits say; None where there is none."""
+    from perfvcs.reports.audit import audit
+
+    try:
+        found = audit(repository, "HEAD", series={change.series for change in report.changes})
+    except NothingToCompare:
+        return None
+    whole = found.tallies[-1]
+    return Alarms(whole.comparisons, whole.called, found.rate, found.high, found.refused)
+
+
+def _share(share: float) -> str:
+    return percent(share).removeprefix("+")

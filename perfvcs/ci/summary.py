@@ -1,0 +1,63 @@
+"""A verdict as Markdown: for a comment on a pull request, and for the summary of a step."""
+
+from __future__ import annotations
+
+import re
+
+from perfvcs.check.markdown import escape, markdown
+from perfvcs.check.text import revision
+from perfvcs.ci.verdict import Verdict, Word
+from perfvcs.text.duration import duration
+
+COMMENT = 65_536  # characters that GitHub takes; no text has more of them than bytes
+SUMMARY = 1 << 20  # bytes of a step
+NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
+BANNERS: dict[Word, str] = {
+    "degraded": "CAUTION", "failed": "CAUTION", "unsettled": "WARNING", "untouched": "NOTE", "fine": "TIP",
+}  # fmt: skip
+PARTLY = "IMPORTANT"  # nothing changed as far as it is settled
+CUT = "\n\nThe rest does not fit here: the page and `report.json` have it.\n"
+
+
+def marker(name: str) -> str:
+    """What a comment begins with, seen by nobody, by which it is found again; ``name`` tells several on one pull request apart."""
+    return f"<!-- perfvcs-ci {name} -->"
+
+
+def comment(verdict: Verdict, name: str) -> str:
+    """The comment, at most ``COMMENT`` bytes."""
+    return _joined(verdict, f"{marker(name)}\n", COMMENT, verbose=False)
+
+
+def summary(verdict: Verdict, most: int = SUMMARY) -> str:
+    """The same with a table of every comparison, at most so many bytes."""
+    return _joined(verdict, "", most, verbose=True)
+
+
+def _joined(verdict: Verdict, top: str, most: int, *, verbose: bool) -> str:
+    """Banner, report, receipt and notes, the report cut where all of it does not fit."""
+    partly = verdict.word == "fine" and verdict.receipt.settled < verdict.receipt.comparisons
+    pair = " → ".join(escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target))
+    head = f"{top}> [!{PARTLY if partly else BANNERS[verdict.word]}]\n> **perf ci** {pair}: {escape(verdict.headline())}.\n\n"
+    causes = {(job, uid): said for job, uid, said in verdict.causes}
+    empty = not verdict.report.changes
+    whole = "" if empty else markdown(verdict.report, causes=causes, following=verdict.following, verbose=verbose)
+    body = whole.partition("\n\n")[2]  # its first paragraph is the sentence
+    receipt = "".join(f"- {line}\n" for line in verdict.receipt.lines())
+    notes = "".join(
+        f"\nNote: {escape(note)}\n" for note in (*(() if verdict.word == "failed" else verdict.why[1:]), *verdict.notes)
+    )
+    took = f"\n<sub>took {duration(verdict.seconds)}</sub>\n"
+    end = f"\n\n{receipt}{notes}{took}"
+    room = most - len((head + CUT + took).encode())
+    end = end if len(end.encode()) <= room // 2 else f"{_cut(end, room // 2)}{took}"
+    body = _cut(body, room - len(end.encode()))
+    return f"{head}{body}{end}"
+
+
+def _cut(text: str, room: int) -> str:
+    """The first lines of a text, in so many bytes."""
+    whole = text.encode()
+    if len(whole) <= room:
+        return text
+    return whole[: max(0, room)].rpartition(b"\n")[0].decode() + CUT

@@ -1,0 +1,126 @@
+"""What a CI service says of its job in the environment: which change it is about, and where results go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from perfvcs.errors import UsageError
+from perfvcs.foreign import UNDECODABLE, content
+
+Platform = Literal["github", "gitlab", "plain"]
+PLATFORMS: tuple[Platform, ...] = ("github", "gitlab", "plain")
+LARGEST_EVENT = 1 << 26  # bytes
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,500}")
+GITHUB_API, GITLAB_API = "https://api.github.com", "https://gitlab.com/api/v4"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """One job of a CI service.
+
+    ``base`` is the commit that the change is to be merged into, or came after, ``branch`` that commit's branch, ``head`` the newest
+    commit of the change itself; HEAD may be a merge of both. ``number`` is the pull request's; None where there is none. ``api`` is the
+    address to which ``token`` goes, ``project`` the project's name or number there. ``summary`` is the file of the step's summary.
+    """
+
+    platform: Platform
+    base: str = ""
+    branch: str = ""
+    head: str = ""
+    number: int | None = None
+    api: str = ""
+    project: str = ""
+    token: str = field(default="", repr=False)
+    summary: Path | None = None
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str], platform: Platform | None = None) -> Surroundings:
+        """What an environment says; without a ``platform`` that of the service that runs here. Raises UsageError."""
+        if platform is None:
+            on_gitlab: Platform = "gitlab" if environ.get("GITLAB_CI") == "true" else "plain"
+            platform = "github" if environ.get("GITHUB_ACTIONS") == "true" else on_gitlab
+        return {"github": _github, "gitlab": _gitlab, "plain": _plain}[platform](environ)
+
+    @property
+    def deepening(self) -> str:
+        """How the history of a checkout is made whole here."""
+        cures = {"github": "set `fetch-depth: 0` for actions/checkout", "gitlab": 'set GIT_DEPTH: "0" for the job'}
+        return cures.get(self.platform, "run `git fetch --unshallow`")
+
+
+def _plain(environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG001
+    return Surroundings("plain")
+
+
+def _github(environ: Mapping[str, str]) -> Surroundings:
+    event = _event(environ.get("GITHUB_EVENT_PATH", ""))
+    change = _table(event, "pull_request")
+    run = _table(event, "workflow_run")
+    base, head = _table(change, "base"), _table(change, "head")
+    return Surroundings(
+        "github",
+        base=_commit(base.get("sha") or _table(event, "merge_group").get("base_sha") or event.get("before")),
+        branch=_branch(base.get("ref") or environ.get("GITHUB_BASE_REF")),
+        head=_commit(head.get("sha") or run.get("head_sha")),
+        number=_number(change.get("number")),
+        api=environ.get("GITHUB_API_URL") or GITHUB_API,
+        project=environ.get("GITHUB_REPOSITORY", ""),
+        token=environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN", ""),
+        summary=Path(environ["GITHUB_STEP_SUMMARY"]) if environ.get("GITHUB_STEP_SUMMARY") else None,
+    )
+
+
+def _gitlab(environ: Mapping[str, str]) -> Surroundings:
+    merging = "CI_MERGE_REQUEST_IID" in environ
+    return Surroundings(
+        "gitlab",
+        base=_commit(environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA" if merging else "CI_COMMIT_BEFORE_SHA")),
+        branch=_branch(environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")),
+        head=_commit(environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA")),
+        number=_number(environ.get("CI_MERGE_REQUEST_IID")),
+        api=environ.get("CI_API_V4_URL") or GITLAB_API,
+        project=environ.get("CI_PROJECT_ID", ""),
+        token=environ.get("GITLAB_TOKEN", ""),
+    )
+
+
+def _event(name: str) -> dict[str, Any]:
+    """The document of what has happened; raises UsageError."""
+    if not name:
+        raise UsageError("GITHUB_EVENT_PATH is not set: outside of a GitHub job use `perf ci --platform plain --base REVISION`")
+    try:
+        found = msgspec.json.decode(content(Path(name), LARGEST_EVENT))
+    except OSError as error:
+        raise UsageError(
+            f"GITHUB_EVENT_PATH: {name} cannot be read ({error.strerror}): use --platform plain --base REVISION"
+        ) from None
+    except UNDECODABLE:
+        found = None
+    if not isinstance(found, dict):
+        raise UsageError(f"GITHUB_EVENT_PATH: {name} is not an event of GitHub: use --platform plain --base REVISION")
+    return found
+
+
+def _table(event: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = event.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _commit(text: object) -> str:
+    """A commit's id; empty for what is not one, and for the id of nothing."""
+    return text if isinstance(text, str) and COMMIT.fullmatch(text) and text.strip("0") else ""
+
+
+def _branch(text: object) -> str:
+    return text if isinstance(text, str) and BRANCH.fullmatch(text) else ""
+
+
+def _number(text: object) -> int | None:
+    return int(text) if isinstance(text, int | str) and re.fullmatch(r"[1-9][0-9]{0,11}", str(text)) else None

@@ -1,0 +1,111 @@
+"""What a job found: the document that is written into report.json, and from which every other report is made."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from perfvcs.check.acceptance import is_open
+from perfvcs.check.change import Change, Report
+from perfvcs.check.importance import entries
+from perfvcs.check.sentence import sentence
+from perfvcs.ci.receipt import Receipt
+from perfvcs.foreign import UNDECODABLE
+from perfvcs.profile import Malformed
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted, plural
+
+FORMAT = "perfvcs-ci/1"
+DEGRADED, OPEN, FAILED = 3, 4, 5  # exit statuses, as of `perf check`
+FEW = 3  # names in a sentence
+NAME = 60  # characters of a name
+
+Word = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
+STATUS: dict[Word, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where something is shown: a path relative to the top of the repository, and the first and last line."""
+
+    path: str
+    line: int = 1
+    end: int = 1
+
+
+class Alarm(msgspec.Struct, frozen=True):
+    """A benchmark that became worse, and is not accepted: the change that matters most, all of its changes, and where to show it.
+
+    ``certain``: it fails the job.
+    """
+
+    first: Change
+    changes: list[Change]
+    place: Place
+    certain: bool
+    text: str
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it. ``why`` says in words why nothing was measured or settled, or what failed.
+
+    ``causes`` is what is known of why a unit of a job moved, ``following`` what to do next,
+    ``notes`` what else is to be known. ``seconds`` is what it took.
+    """
+
+    format: str = FORMAT
+    word: Word
+    report: Report
+    receipt: Receipt
+    why: list[str] = []
+    alarms: list[Alarm] = []
+    notes: list[str] = []
+    causes: list[tuple[str, str, list[str]]] = []
+    following: list[str] = []
+    seconds: float = 0.0
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        return STATUS[self.word]
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is worth a comment that nobody asked for."""
+        return self.word in ("degraded", "failed", "unsettled") or bool(entries(self.report))
+
+    def headline(self) -> str:
+        """All of it in a sentence, without a full stop."""
+        if self.word == "untouched":
+            return f"Nothing was measured: {'; '.join(self.why[:FEW])}"
+        if self.word == "failed":
+            return f"Measuring failed: {'; '.join(self.why[:FEW])}"
+        if self.word == "unsettled":
+            count = self.receipt.comparisons
+            why = "; ".join(self.why[:FEW]) or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} open"
+            return f"Nothing could be settled: {why}"
+        said = sentence(self.report)
+        return said[:1].upper() + said[1:]
+
+
+def word_of(report: Report, receipt: Receipt, failures: bool) -> Word:  # noqa: FBT001
+    """The word for a report, by the rules of `perf check --gate`."""
+    if any(is_open(change) and change.gate for change in report.changes):
+        return "unsettled" if receipt.alarms and receipt.alarms.refused else "degraded"
+    if failures:
+        return "failed"
+    compared = [change for change in report.comparisons if change.word != "not comparable"]
+    if not compared and report.untouched:
+        return "untouched"
+    return "fine" if any(change.settled for change in compared) else "unsettled"
+
+
+def decode(document: bytes) -> Verdict:
+    """The verdict in a document, which anybody may have written; raises Malformed."""
+    try:
+        found = msgspec.json.decode(document, type=Verdict)
+    except UNDECODABLE as error:
+        raise Malformed(f"it is not a report of `perf ci`: {shorten(str(error), 200)}") from None
+    if found.format != FORMAT:
+        raise Malformed(f"its format is {shorten(found.format, 40)}, not {FORMAT}: read it with the perfvcs that wrote it")
+    return found

@@ -1,0 +1,122 @@
+"""``perf ci``."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perfvcs.commands._completion import jobs, revisions
+from perfvcs.commands._output import echo
+
+if TYPE_CHECKING:
+    from perfvcs.ci.surroundings import Surroundings
+    from perfvcs.ci.verdict import Verdict
+
+
+def _seconds(ctx: click.Context, parameter: click.Parameter, text: str) -> float:  # noqa: ARG001
+    from perfvcs.jobs.config import seconds
+
+    return seconds(text, "--budget")
+
+
+def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # noqa: ARG001
+    from perfvcs.ci.summary import NAME
+
+    if not NAME.fullmatch(text):
+        raise click.UsageError(f"--name {text!a:.40} is not a name: take up to 60 letters, digits and . _ -")
+    return text
+
+
+@click.command()
+@click.option("--platform", type=click.Choice(["github", "gitlab", "plain"]), show_default="the service that runs here",
+              help="Whose variables to read, and whose reports to show.")  # fmt: skip
+@click.option("--base", metavar="REVISION", default="", show_default="what the service says",
+              help="Compare with the merge base of HEAD and this.", shell_complete=revisions)  # fmt: skip
+@click.option(
+    "--budget", metavar="TIME", default="10min", show_default=True, callback=_seconds, help="Measure for at most so long."
+)
+@click.option("-j", "--job", "chosen", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.",
+              shell_complete=jobs)  # fmt: skip
+@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
+              help="Smallest change that counts.")  # fmt: skip
+@click.option("--within", metavar="PERCENT", type=click.FloatRange(0, 1000),
+              help="Count comparisons as settled whose interval lies within this.")  # fmt: skip
+@click.option("--all", "everything", is_flag=True, help="Measure also what the change cannot touch.")
+@click.option("--sample", metavar="N", type=click.IntRange(0), default=0, show_default=True,
+              help="Measure one in N of what the change cannot touch (0: none).")  # fmt: skip
+@click.option("--last", metavar="N", type=click.IntRange(0), default=30, show_default=True,
+              help="Pull the profiles of the N newest commits that have any (0: none).")  # fmt: skip
+@click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
+@click.option("--out", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default="perf-ci", show_default=True,
+              help="Where to write the reports.")  # fmt: skip
+@click.option("--bundle", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+              help="Write the profiles for a job that may push; `perf import` reads the file.")  # fmt: skip
+@click.option("--post", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
+              help="Only comment on the pull request, with the report in DIR of another step or job.")  # fmt: skip
+@click.option("--always", is_flag=True, help="Comment even if nothing changed.")
+@click.option("--no-comment", is_flag=True, help="Do not comment.")
+@click.option("--name", metavar="NAME", default="main", show_default=True, callback=_name,
+              help="Tells several comments on one pull request apart.")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+def command(
+    platform: str | None, base: str, budget: float, chosen: tuple[str, ...], delta: float | None, within: float | None,
+    sample: int, last: int, seed: int | None, folder: Path, bundle: Path | None, post: Path | None, name: str, *,
+    everything: bool, always: bool, no_comment: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Measure and judge a pull request, and write the reports that the CI service shows.
+
+    Compares HEAD with where the change began: what the change can touch is measured in turns until it is settled or the budget is spent.
+    Comments on the pull request if something changed. Exits with 3 if something became worse for certain, with 4 if nothing could be
+    settled, and with 5 if measuring failed.
+    """
+    from perfvcs.ci.annotations import obeying_nothing, workflow_commands
+    from perfvcs.ci.artifacts import append, read, write
+    from perfvcs.ci.artifacts import bundle as write_bundle
+    from perfvcs.ci.ends import ends
+    from perfvcs.ci.loop import Wanted, judge
+    from perfvcs.ci.surroundings import Surroundings
+    from perfvcs.ci.terminal import lines
+    from perfvcs.measure.progress import shown
+    from perfvcs.measure.request import Request
+    from perfvcs.repository import Repository
+
+    job = Surroundings.of(os.environ, platform)  # type: ignore[arg-type]
+    if post is not None:
+        echo(_comment(job, read(post), name, always=always))
+        return
+    with obeying_nothing(echo) if job.platform == "github" else nullcontext():
+        baseline, target = ends(job, base)
+        repository = Repository.find(create=True)
+        request = Request(jobs=chosen, seed=seed, wait=True, committed=True, budget=budget)
+        share, bound = (None if value is None else value / 100 for value in (delta, within))
+        wanted = Wanted(baseline, target, request, None if everything else sample, last, share, bound)
+        with shown(quiet=quiet) as progress:
+            verdict, check = judge(repository, wanted, progress)
+        write(folder, verdict, check)
+        for line in lines(verdict):
+            echo(line)
+        notes = [append(job.summary, verdict)] if job.summary else []
+        notes += [write_bundle(bundle, check)] if bundle else []
+        if job.number and not no_comment:
+            notes.append(_comment(job, verdict, name, always=always))
+        for note in filter(None, notes):
+            echo(note)
+        echo(f"reports: {folder}")
+    if job.platform == "github":
+        for line in workflow_commands(verdict):
+            echo(line)
+    click.get_current_context().exit(verdict.status)
+
+
+def _comment(job: Surroundings, verdict: Verdict, name: str, *, always: bool) -> str:
+    """Write or update the comment on the pull request; what came of it."""
+    from perfvcs.ci.comment import publish
+    from perfvcs.ci.summary import comment, marker
+    from perfvcs.environment.secrets import hidden
+
+    text = hidden(comment(verdict, name), os.environ)
+    return hidden(publish(job, marker(name), text, new=always or verdict.speaks), os.environ)
