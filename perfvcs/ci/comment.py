@@ -20,7 +20,7 @@ TRIES = 4
 SECONDS = 120.0  # that all of it may take
 FIRST_PAUSE = 1.0  # seconds; doubled with each try, and by chance
 PAGES, PAGE = 20, 100  # pages of comments that are read, and comments on each
-PROJECT = re.compile(r"[\w.-]+/[\w.-]+|[0-9]+", re.ASCII)
+PROJECT = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+|[0-9]+", re.ASCII)
 CURES = {
     401: "the token is not valid there",
     403: "let the job write (`pull-requests: write`); of a fork's pull request see docs/ci.md",

@@ -99,7 +99,7 @@ def _opener() -> Any:
     return build_opener(Staying)
 
 
-def _read(answer: HTTPResponse | HTTPError) -> bytes:
+def _read(answer: HTTPResponse) -> bytes:
     """An answer, no more than so many bytes of it."""
     parts: list[bytes] = []
     size = 0
@@ -108,6 +108,8 @@ def _read(answer: HTTPResponse | HTTPError) -> bytes:
         size += len(part)
         if size > LARGEST:
             raise ForgeFailed(f"its answer is larger than {LARGEST >> 20} MiB")
+    if answer.length:  # http.client says nothing of it where it reads in parts
+        raise TryLater("the connection broke off in its answer")
     return b"".join(parts)
 
 
