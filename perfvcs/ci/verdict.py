@@ -6,18 +6,18 @@ from typing import Literal
 
 import msgspec
 
-from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import Change, Report
 from perfvcs.check.importance import entries
 from perfvcs.check.sentence import sentence
 from perfvcs.ci.receipt import Receipt
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.profile import Malformed
+from perfvcs.reports.check import DEGRADED, OPEN, exit_status
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, plural
 
 FORMAT = "perfvcs-ci/1"
-DEGRADED, OPEN, FAILED = 3, 4, 5  # exit statuses, as of `perf check`
+FAILED = 5  # exit status, as of `perf collect`
 FEW = 3  # names in a sentence
 NAME = 60  # characters of a name
 
@@ -90,14 +90,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def word_of(report: Report, receipt: Receipt, failures: bool) -> Word:  # noqa: FBT001
     """The word for a report, by the rules of `perf check --gate`."""
-    if any(is_open(change) and change.gate for change in report.changes):
+    status = exit_status(report, gate=True)
+    if status == DEGRADED:
         return "unsettled" if receipt.alarms and receipt.alarms.refused else "degraded"
     if failures:
         return "failed"
-    compared = [change for change in report.comparisons if change.word != "not comparable"]
-    if not compared and report.untouched:
-        return "untouched"
-    return "fine" if any(change.settled for change in compared) else "unsettled"
+    if status == OPEN:
+        return "unsettled"
+    return "fine" if any(change.settled for change in report.comparisons) else "untouched"
 
 
 def decode(document: bytes) -> Verdict:

@@ -113,7 +113,11 @@ def test_a_pull_request_of_a_fork_is_found_by_its_newest_commit(service: Service
     ("status", "said", "cure"),
     [
         (401, "Bad credentials", "the token is not valid there"),
-        (403, "Resource not accessible by integration", "let the job write (`pull-requests: write`); of a fork's pull request see docs/ci.md"),
+        (
+            403,
+            "Resource not accessible by integration",
+            "let the job write (`pull-requests: write`); of a fork's pull request see docs/ci.md",
+        ),
         (404, "Not Found", "there is no such pull request, or the token may not see it"),
         (422, "Validation Failed", ""),
     ],
@@ -127,12 +131,15 @@ def test_what_cannot_succeed_is_said_once(service: Service, job: Surroundings, s
 @pytest.mark.parametrize(
     "fault",
     [
-        failing(429, Retry_After="0"), failing(429, Retry_After=formatdate(usegmt=True)), failing(500), failing(502), failing(503, Retry_After="0"),
-        failing(403, "secondary rate limit", Retry_After="0"), failing(403, X_RateLimit_Remaining="0"), failing(429, Retry_After="soon"), cut,
+        failing(429, Retry_After="0"), failing(429, Retry_After=formatdate(usegmt=True)), failing(429, Retry_After="soon"),
+        failing(500), failing(502), failing(503, Retry_After="0"), failing(403, "secondary rate limit", Retry_After="0"),
+        failing(403, X_RateLimit_Remaining="0"), cut,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("at", [0, 1])
-def test_what_may_succeed_later_is_tried_again_and_never_written_twice(service: Service, job: Surroundings, fault: Any, at: int) -> None:
+def test_what_may_succeed_later_is_tried_again_and_never_written_twice(
+    service: Service, job: Surroundings, fault: Any, at: int
+) -> None:
     def unharmed(handler: BaseHTTPRequestHandler) -> None:
         handler._answer(200, {}, b"[]")  # type: ignore[attr-defined]
 

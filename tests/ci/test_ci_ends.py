@@ -98,12 +98,16 @@ def test_without_a_service_it_is_the_default_branch_and_on_that_the_commit_befor
 
 
 def test_a_shallow_checkout_that_cannot_be_deepened_names_the_cure(
-    forge: Forge, github: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = forge.checkout(tmp_path / "job", forge.merged, 1)
     made.git("remote", "set-url", "origin", "https://ada:s3cret-s3cret@127.0.0.1:9/none.git")
     monkeypatch.chdir(made.root)
-    cures = {"github": "set `fetch-depth: 0` for actions/checkout", "gitlab": 'set GIT_DEPTH: "0" for the job', "plain": "run `git fetch --unshallow`"}
+    cures = {
+        "github": "set `fetch-depth: 0` for actions/checkout",
+        "gitlab": 'set GIT_DEPTH: "0" for the job',
+        "plain": "run `git fetch --unshallow`",
+    }
     for platform, cure in cures.items():
         with pytest.raises(NoBaseline) as raised:
             ends(Surroundings(platform, base=forge.base, head=forge.head))  # type: ignore[arg-type]
@@ -128,7 +132,12 @@ def test_what_has_nothing_in_common_is_said(project: Project) -> None:
 def event(folder: Path, document: object) -> dict[str, str]:
     path = folder / "event.json"
     path.write_bytes(document if isinstance(document, bytes) else json.dumps(document).encode())
-    return {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": str(path), "GITHUB_REPOSITORY": "ada/project", "GITHUB_TOKEN": "ghs_secret"}
+    return {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_PATH": str(path),
+        "GITHUB_REPOSITORY": "ada/project",
+        "GITHUB_TOKEN": "ghs_secret",
+    }
 
 
 A, B, NOTHING = "a" * 40, "b" * 40, "0" * 40
@@ -168,9 +177,9 @@ def test_a_github_job_without_an_event_names_the_way_out(tmp_path: Path) -> None
 
 def test_gitlab_s_variables_are_read() -> None:
     said = {
-        "GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "7", "CI_MERGE_REQUEST_DIFF_BASE_SHA": A, "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
-        "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": B, "CI_API_V4_URL": "https://example.org/api/v4", "CI_PROJECT_ID": "12", "GITLAB_TOKEN": "glpat",
-        "CI_JOB_TOKEN": "job",
+        "GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "7", "CI_MERGE_REQUEST_DIFF_BASE_SHA": A,
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main", "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": B,
+        "CI_API_V4_URL": "https://example.org/api/v4", "CI_PROJECT_ID": "12", "GITLAB_TOKEN": "glpat", "CI_JOB_TOKEN": "job",
     }  # fmt: skip
     job = Surroundings.of(said)
     assert job == Surroundings("gitlab", A, "main", B, 7, "https://example.org/api/v4", "12", "glpat")
@@ -181,5 +190,3 @@ def test_gitlab_s_variables_are_read() -> None:
 def test_a_job_s_variables_are_not_read_where_another_service_is_asked_for() -> None:
     assert Surroundings.of({"GITLAB_CI": "true", "CI_COMMIT_BEFORE_SHA": A}, "plain") == PLAIN
     assert Surroundings.of({}) == PLAIN
-
-

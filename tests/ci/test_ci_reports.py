@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
@@ -39,7 +40,9 @@ def report(factor: float = 1.0, units: tuple[str, ...] = ("sort",), **more: obje
 
 def verdict(word: str, found: Report, **more: object) -> Verdict:
     worse = [change for change in found.changes if change.word == "degradation"]
-    alarms = [Alarm(one, [one], Place("bench/so rt.py", 3, 7), one.gate, f"{one.uid} became worse: wall time +50 %") for one in worse]
+    alarms = [
+        Alarm(one, [one], Place("bench/so rt.py", 3, 7), one.gate, f"{one.uid} became worse: wall time +50 %") for one in worse
+    ]
     errors = Receipt(
         comparisons=len(found.comparisons), settled=sum(change.settled for change in found.comparisons), pairs=[5, 30],
         detectable=Detectable(0.011, 0.02, 0.15), alarms=Alarms(300, 2, 0.004, 0.02),
@@ -71,7 +74,9 @@ FAILED = verdict("failed", Report(baseline="1", target="2", method="auto", chang
 @pytest.fixture(params=["degraded", "many", "unsettled", "untouched", "failed", "fine"])
 def every(request: pytest.FixtureRequest, degraded: Verdict, many: Verdict) -> Verdict:
     fine = verdict("fine", report(1.0))
-    return {"degraded": degraded, "many": many, "unsettled": UNSETTLED, "untouched": UNTOUCHED, "failed": FAILED, "fine": fine}[request.param]
+    return {"degraded": degraded, "many": many, "unsettled": UNSETTLED, "untouched": UNTOUCHED, "failed": FAILED, "fine": fine}[
+        request.param
+    ]
 
 
 def test_sarif_is_what_its_schema_says(every: Verdict) -> None:
@@ -191,14 +196,21 @@ def test_the_runner_obeys_nothing_until_the_end_whatever_happens() -> None:
     assert end == f"::{begin.removeprefix('::stop-commands::')}::"
 
 
-RENDERED: dict[str, Callable[[Verdict], bytes]] = {**REPORTS, "annotations": lambda found: "\n".join(workflow_commands(found)).encode()}
+RENDERED: dict[str, Callable[[Verdict], bytes]] = {
+    **REPORTS,
+    "annotations": lambda found: "\n".join(workflow_commands(found)).encode(),
+}
 
 
 @pytest.mark.parametrize("name", RENDERED)
 def test_every_report_has_the_error_receipt(name: str, degraded: Verdict) -> None:
     text = RENDERED[name](degraded).decode().replace("%25", "%")
     if name == "metrics.txt":
-        assert "perf_detectable_ratio 0.02\n" in text and "perf_false_alarms_ratio 0.004\n" in text and "perf_comparisons_settled 3.0\n" in text
+        assert (
+            "perf_detectable_ratio 0.02\n" in text
+            and "perf_false_alarms_ratio 0.004\n" in text
+            and "perf_comparisons_settled 3.0\n" in text
+        )
         return
     assert "Settled: 3 of 3 comparisons, in 5-30 pairs each." in text
     assert "4 times of 5: 2.0 % in half of the comparisons, 1.1 % in the best and 15.0 % in the worst." in text
@@ -208,12 +220,16 @@ def test_every_report_has_the_error_receipt(name: str, degraded: Verdict) -> Non
 @pytest.mark.parametrize("name", RENDERED)
 def test_nothing_settled_is_never_silent(name: str) -> None:
     text = RENDERED[name](UNSETTLED).decode()
-    assert ('perf_verdict{word="unsettled"} 1' if name == "metrics.txt" else "Nothing could be settled: 1 comparison stays open") in text
+    assert (
+        'perf_verdict{word="unsettled"} 1' if name == "metrics.txt" else "Nothing could be settled: 1 comparison stays open"
+    ) in text
     assert UNSETTLED.status == 4 and UNSETTLED.speaks
 
 
 def test_each_verdict_has_a_colour_of_its_own(degraded: Verdict) -> None:
-    colours = [re.search(r"\[!(\w+)\]", summary.summary(one))[1] for one in (degraded, UNSETTLED, UNTOUCHED, verdict("fine", report()))]  # type: ignore[index]
+    colours = [
+        re.search(r"\[!(\w+)\]", summary.summary(one))[1] for one in (degraded, UNSETTLED, UNTOUCHED, verdict("fine", report()))
+    ]  # type: ignore[index]
     assert colours[:3] == ["CAUTION", "WARNING", "NOTE"]
     assert len(set(colours)) == 4
 
@@ -243,13 +259,14 @@ def test_a_receipt_without_a_measurement_says_nothing() -> None:
     assert Receipt(comparisons=0, settled=0).lines() == []
 
 
-def test_the_summary_of_a_step_keeps_what_others_wrote_and_its_limit(tmp_path, monkeypatch, many: Verdict) -> None:
+def test_the_summary_of_a_step_keeps_what_others_wrote_and_its_limit(tmp_path: Path, many: Verdict) -> None:
     path = tmp_path / "summary.md"
     path.write_text("x" * ((1 << 20) - 5000))
     assert artifacts.append(path, many) == ""
     text = path.read_text()
     assert text.startswith("xxx") and "perf ci" in text
     assert path.stat().st_size <= 1 << 20
-    assert artifacts.append(tmp_path / "none" / "summary.md", many) == "the summary of this step was not written: No such file or directory"
-
-
+    assert (
+        artifacts.append(tmp_path / "none" / "summary.md", many)
+        == "the summary of this step was not written: No such file or directory"
+    )

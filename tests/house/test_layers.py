@@ -48,6 +48,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"reports", "exchange"},
     {"site"},
     {"watch"},
+    {"ci"},
     {"commands", "pytestplugin"},
     {"cli"},
     {"entry"},
