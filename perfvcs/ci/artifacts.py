@@ -20,8 +20,8 @@ from perfvcs.ci.verdict import Verdict, decode
 from perfvcs.environment.secrets import hidden
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
 from perfvcs.foreign import content
-from perfvcs.profile import Malformed
 from perfvcs.text.characters import escaped
+from perfvcs.validity import Malformed
 
 if TYPE_CHECKING:
     from perfvcs.reports.check import Check

@@ -11,10 +11,10 @@ from perfvcs.check.importance import entries
 from perfvcs.check.sentence import sentence
 from perfvcs.ci.receipt import Receipt
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.profile import Malformed
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, plural
+from perfvcs.validity import Malformed
 
 FORMAT = "perfvcs-ci/1"
 FAILED = 5  # exit status, as of `perf collect`

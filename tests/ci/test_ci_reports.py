@@ -26,7 +26,7 @@ from perfvcs.ci.receipt import Alarms, Detectable, Receipt
 from perfvcs.ci.sarif import sarif
 from perfvcs.ci.verdict import Alarm, Place, Verdict, decode
 from perfvcs.errors import UsageError
-from perfvcs.profile import Malformed
+from perfvcs.validity import Malformed
 
 HOSTILE = "a\n::error::b\x1b[31m %0A </script> ]]> \"'` | <!-- & \u202e @team __init__ \\"
 MARKER = summary.marker("main")
