@@ -241,7 +241,9 @@ def packing(folder: Path, count: int, profiles: int, chance: random.Random) -> i
         after += subprocess.run(look, cwd=place, capture_output=True, check=False).returncode != 0 or there(place) != expected
         shutil.rmtree(place)
     statuses = {code: sum(one == code for one, _ in beside) for code, _ in sorted(beside)}
-    print(f"{packs[0]} packs, {packs[1]} after `git gc --auto` ({usual:.1f} s); {count} times fsck beside it, by exit status: {statuses}")
+    print(
+        f"{packs[0]} packs, {packs[1]} after `git gc --auto` ({usual:.1f} s); {count} times fsck beside it, by exit status: {statuses}"
+    )
     print(*sorted({said for code, said in beside if code})[:3], sep="\n")
     print(f"afterwards broken, or without a profile: {after} of {count}")
     return int(bool(after))

@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     shell_complete=complete.units,
 )
 @click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.", shell_complete=complete.metrics)
-@click.option("--improvement", is_flag=True, help="Look for the commit that made it better.")
+@click.option("--improvement", is_flag=True, help="Find the commit that made it faster.")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1",
-              help="The smallest difference of the ends that counts.")  # fmt: skip
-@click.option("--budget", metavar="TIME", default="", help="Stop after this time, such as 30min, with what is known by then.")
-@click.option("--merged", is_flag=True, help="Where a merge is the cause, look for it in what was merged.")
-@click.option("--blame", "blames", is_flag=True, help="Then find the function in the commit that is named, as perf blame does.")
+              help="Smallest difference between the ends that counts.")  # fmt: skip
+@click.option("--budget", metavar="TIME", default="", help="Stop after this time, such as 30min, and report what is known.")
+@click.option("--merged", is_flag=True, help="If a merge is the cause, search the merged commits.")
+@click.option("--blame", "blames", is_flag=True, help="Then name the function in the commit found, as perf blame does.")
 @click.option("--dry-run", is_flag=True, help="Measure nothing: list the commits by what they change.")
-@click.option("--fresh", is_flag=True, help="Begin anew, whatever was measured for the same ends before.")
-@click.option("--seed", type=int, help="Fixes the random order of the executions, and the seeds of blocks.")
+@click.option("--fresh", is_flag=True, help="Start over, ignoring earlier measurements of the same ends.")
+@click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
-@click.option("-q", "--quiet", is_flag=True, help="Print the commits that are named, and nothing else.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the commits found.")
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write a page with every commit drawn, too."
+    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Also write a page that draws every commit."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -57,10 +57,10 @@ def command(
 ) -> None:  # fmt: skip
     """Find the commit after GOOD that made BAD (HEAD) slower.
 
-    Measures GOOD, a commit between and BAD in turns, until one commit explains their difference. Without GOOD it begins before the newest
-    step of `perf history`, else at the newest ancestor that is known to be better. What was begun goes on where it ended.
+    Measures GOOD, a commit between them and BAD in turns, until one commit explains the difference. GOOD defaults to the commit before
+    the newest step of `perf history`, or else to the newest ancestor that is known to be faster. An interrupted search continues.
 
-    Exit status 4: the ends do not differ, or several commits remain in question.
+    Exits with 4 if the ends do not differ or several commits remain possible.
     """
     from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.bisection import Asked, bisect, prepare

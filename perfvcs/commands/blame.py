@@ -16,33 +16,32 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("names", nargs=-1, metavar="[A] [B] [BENCHMARK]", shell_complete=blamable)
 @click.option("-m", "--metric", type=click.Choice(["auto", "instructions", "bytecodes", "allocated", "cpu"]), default="auto",
-              show_default=True, help="What the difference is shown and proved by.")  # fmt: skip
+              show_default=True, help="Metric that shows and proves the difference.")  # fmt: skip
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
-              help="The smallest difference that counts, and how near a proof must come.")  # fmt: skip
-@click.option("--budget", metavar="MINUTES", type=click.FloatRange(0), default=30.0, show_default=True,
-              help="Try no further suspect after that long.")  # fmt: skip
+              help="Smallest difference that counts; a proof must come this close.")  # fmt: skip
+@click.option("--budget", metavar="TIME", default="30min", show_default=True, help="Try no further suspects after this time.")
 @click.option("--no-proof", is_flag=True, help="Only rank the suspects.")
 @click.option("--stored", is_flag=True, help="Show the newest result for this pair, without measuring.")
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the hunks, other suspects, and all trials.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the hunks, the other suspects and all trials.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Write a page with the diff and both flame graphs, too.",
+    help="Also write a page with the diff and both flame graphs.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print it as SARIF.")
 def command(
-    names: tuple[str, ...], metric: str, delta: float, budget: float, *, no_proof: bool, stored: bool, wait: bool, verbose: bool,
+    names: tuple[str, ...], metric: str, delta: float, budget: str, *, no_proof: bool, stored: bool, wait: bool, verbose: bool,
     quiet: bool, output: str | None, as_json: bool, as_sarif: bool,
 ) -> None:  # fmt: skip
     """Name the function and the hunk that made a benchmark slower or faster from A to B, and prove it.
 
-    A is B's parent and B is HEAD unless named, BENCHMARK the job that changed most. Both versions are counted, function by function;
-    then the change of the most suspect function is taken back, and that version is measured, too.
+    By default, B is HEAD, A is its parent, and BENCHMARK is the job that changed most. Counts both versions function by function,
+    reverts the change of the most suspect function, and measures that version too.
     """
     from perfvcs.locate.blame import BlameRequest, blame
     from perfvcs.locate.blames import asked, load, store
@@ -58,9 +57,10 @@ def command(
         found = load(repository, a, b, benchmark)
     else:
         from perfvcs.jobs.config import load as configuration
+        from perfvcs.jobs.config import seconds
         from perfvcs.rules import FILE
 
-        request = BlameRequest(a, b, benchmark, metric, delta / 100, budget * 60, prove=not no_proof, wait=wait)  # type: ignore[arg-type]
+        request = BlameRequest(a, b, benchmark, metric, delta / 100, seconds(budget, "--budget"), prove=not no_proof, wait=wait)  # type: ignore[arg-type]
         with shown(quiet=quiet or as_json or as_sarif) as progress:
             found = blame(repository, configuration(repository.project.root / FILE), request, progress)
         store(repository, found)

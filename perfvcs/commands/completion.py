@@ -11,7 +11,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands, options, and names of revisions, jobs and benchmarks.
+    """Print a script that completes commands, options, revisions, jobs and benchmarks in a shell.
 
     bash: add `eval "$(perfvcs completion bash)"` to ~/.bashrc. zsh: the same with zsh, to ~/.zshrc. fish: save the output as
     ~/.config/fish/completions/perf.fish.

@@ -14,30 +14,23 @@ from perfvcs.commands._output import echo
     "-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.", shell_complete=jobs
 )
 @click.option(
-    "-n", "--number", "count", type=click.IntRange(1), default=20, show_default=True, help="How many slowdowns to plant."
+    "-n", "--number", "count", type=click.IntRange(1), default=20, show_default=True, help="Number of slowdowns to plant."
 )
 @click.option("-m", "--metric", type=click.Choice(["bytecodes", "instructions"]), default="bytecodes", show_default=True,
-              help="What notices them; instructions know what functions of C do.")  # fmt: skip
+              help="What detects them; only instructions see C functions.")  # fmt: skip
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
-              help="The smallest slowdown that counts as noticed.")  # fmt: skip
-@click.option(
-    "--budget",
-    metavar="MINUTES",
-    type=click.FloatRange(0),
-    default=30.0,
-    show_default=True,
-    help="Plant no more after that long.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Fixes which slowdowns are planted.")
+              help="Smallest slowdown that counts as detected.")  # fmt: skip
+@click.option("--budget", metavar="TIME", default="30min", show_default=True, help="Plant nothing more after this time.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the choice of slowdowns.")
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(*, delta: float, budget: float, quiet: bool, as_json: bool, **asked: object) -> None:
-    """Plant known slowdowns into Python functions and say which of them the benchmarks notice.
+def command(*, delta: float, budget: str, quiet: bool, as_json: bool, **asked: object) -> None:
+    """Plant known slowdowns in Python functions and list those that the benchmarks miss.
 
-    Each is planted by itself, in a version beside the working tree, into a function that a benchmark runs, costly functions first.
+    Plants one slowdown at a time, in a checkout beside the working tree, in functions that a benchmark runs, costly functions first.
     """
-    from perfvcs.jobs.config import load
+    from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.guard import GuardRequest, guard
     from perfvcs.measure.progress import shown
     from perfvcs.reports.mutate import json, lines
@@ -45,7 +38,7 @@ def command(*, delta: float, budget: float, quiet: bool, as_json: bool, **asked:
     from perfvcs.rules import FILE
 
     repository = Repository.find(create=True)
-    request = GuardRequest(delta=delta / 100, budget=budget * 60, **asked)  # type: ignore[arg-type]
+    request = GuardRequest(delta=delta / 100, budget=seconds(budget, "--budget"), **asked)  # type: ignore[arg-type]
     with shown(quiet=quiet or as_json) as progress:
         found = guard(repository, load(repository.project.root / FILE), request, progress)
     echo(json(found) if as_json else "\n".join(lines(found)))

@@ -12,17 +12,17 @@ from perfvcs.commands._output import echo
 
 @click.command()
 @click.argument("revisions", nargs=-1, metavar="[A..B | [BASELINE] TARGET]", shell_complete=complete_revisions)
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Choose only among this job's benchmarks; may be repeated.",
+@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only benchmarks of this job; may be repeated.",
               shell_complete=complete_jobs)  # fmt: skip
-@click.option("--explain", metavar="BENCHMARK", help="Say why this benchmark is chosen or left out.",
+@click.option("--explain", metavar="BENCHMARK", help="Say why this benchmark is kept or left out.",
               shell_complete=chosen)  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List all benchmarks, however many have the same reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(revisions: tuple[str, ...], jobs: tuple[str, ...], explain: str | None, *, verbose: bool, as_json: bool) -> None:
     """List the benchmarks that a change can touch, and say why the others are left out.
 
-    The change is A..B; without revisions, what came since the nearest measured ancestor of HEAD, or what the working tree changes. What
-    the analysis cannot see keeps all benchmarks.
+    The change is A..B. Without revisions, it is everything since the nearest measured ancestor of HEAD, or the changes of the working
+    tree. If the analysis cannot read a changed file, it keeps all benchmarks.
     """
     from perfvcs.reports.select import select
     from perfvcs.repository import Repository

@@ -27,10 +27,10 @@ def command(
     remote: str | None, branch: str | None, *, interval: str, once: bool, last: int, budget: str, folder: Path | None,
     base_url: str, webhook: str | None, mail: str | None, quiet: bool,
 ) -> None:  # fmt: skip
-    """Measure what comes to BRANCH of REMOTE, push the profiles, and publish.
+    """Measure new commits on BRANCH of REMOTE, push the profiles, and publish.
 
     Each cycle fetches, measures one commit in turns with its nearest measured neighbours, and prints one line. The newest commits come
-    first, then those that say most about where a change is. An interrupted session is finished first.
+    first, then those that best locate a change. An interrupted session is finished first.
     """
     import os
 
