@@ -77,7 +77,7 @@ class Project:
         for name, text in files.items():
             self.write(name, text)
         self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        self.git("-c", "maintenance.auto=false", "commit", "--quiet", "--allow-empty", "--message", message)
         return self.git("rev-parse", "HEAD")
 
 

@@ -13,16 +13,12 @@ from perfvcs.jobs import former_names, matrix
 from perfvcs.jobs.config import BadConfig, read
 from perfvcs.repository import Repository
 
-WORK = """
-import json, os
-with open(os.environ["PERFVCS_SAMPLES"], "a") as samples:
-    print(json.dumps({"uid": "inner", "wall": SECONDS}), file=samples)
-"""
+WORK = """echo '{"uid": "inner", "wall": SECONDS}' >> "$PERFVCS_SAMPLES"\n"""
 CONFIGURATION = """
 [[job]]
 name = "NAME"
 MORE
-cmd = "python3 work.py"
+cmd = "sh work.sh"
 executions = 5
 warmup = 0
 """
@@ -33,7 +29,7 @@ def configure(project: Project, name: str, more: str = "") -> None:
 
 
 def measure(project: Project, perf, seconds: str = "1.013") -> str:
-    commit = project.commit(**{"work.py": WORK.replace("SECONDS", seconds)})
+    commit = project.commit(**{"work.sh": WORK.replace("SECONDS", seconds)})
     perf("collect", "--quiet", "--committed", "HEAD")
     return commit
 
@@ -100,8 +96,8 @@ def test_what_was_verdict_of_neighbours_before_is_not_taken_for_one_after(rename
 
 def test_an_acceptance_goes_on(project: Project, perf) -> None:
     configure(project, "old name")
-    project.commit(**{"work.py": WORK.replace("SECONDS", "1.013")})
-    project.commit(**{"work.py": WORK.replace("SECONDS", "2.027")})
+    project.commit(**{"work.sh": WORK.replace("SECONDS", "1.013")})
+    project.commit(**{"work.sh": WORK.replace("SECONDS", "2.027")})
     perf("collect", "--quiet", "--committed", "HEAD~1", "HEAD")
     found = json.loads(perf("check", "--json", "HEAD~1", "HEAD", code=3).out)
     perf("accept", next(row["id"] for row in found["changes"] if row["uid"] == "inner"), "--reason", "wanted")

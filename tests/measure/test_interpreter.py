@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import lack
+from conftest import Once, lack
 
 from perfvcs.environment import clean
 from perfvcs.errors import UsageError
@@ -308,8 +309,24 @@ def without_uv() -> dict[str, str]:
     return {**ENV, "PATH": os.pathsep.join(place for place in ENV["PATH"].split(os.pathsep) if not Path(place, "uv").exists())}
 
 
-def test_revisions_that_install_the_same_share_an_environment(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
-    envs, env = tmp_path / "envs", without_uv()
+@pytest.fixture
+def envs(tmp_path: Path, interpreter: Interpreter, once: Once) -> Path:
+    """A folder of environments that has the one with pip already, as after its first use."""
+
+    def use(folder: Path) -> None:
+        make(folder / "envs", interpreter, package(folder / "work", "0.1"), env=without_uv())
+
+    found = tmp_path / "envs"
+    for used in (once("environments", use) / "envs").glob("pip*"):
+        if used.is_dir():
+            shutil.copytree(used, found / used.name, symlinks=True, copy_function=os.link)
+    return found
+
+
+def test_revisions_that_install_the_same_share_an_environment(
+    envs: Path, tmp_path: Path, interpreter: Interpreter, work: Path
+) -> None:
+    env = without_uv()
     first = make(envs, interpreter, work, env=env, content="one")
     second = make(envs, interpreter, work, env=env, content="two: its documents changed")
     assert second == first
@@ -329,8 +346,8 @@ def test_revisions_that_install_the_same_share_an_environment(tmp_path: Path, in
     assert installed_version(again) == "1.0"
 
 
-def test_what_a_dirty_worktree_installed_is_shared_with_nobody(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
-    envs, env = tmp_path / "envs", without_uv()
+def test_what_a_dirty_worktree_installed_is_shared_with_nobody(envs: Path, interpreter: Interpreter, work: Path) -> None:
+    env = without_uv()
     dirty = make(envs, interpreter, work, env=env, content=None)
     clean = make(envs, interpreter, work, env=env, content="tree")
     assert clean.folder != dirty.folder
@@ -338,8 +355,8 @@ def test_what_a_dirty_worktree_installed_is_shared_with_nobody(tmp_path: Path, i
     assert installed_version(clean) == "1.0"
 
 
-def test_a_link_to_somewhere_else_is_not_followed(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
-    envs, env = tmp_path / "envs", without_uv()
+def test_a_link_to_somewhere_else_is_not_followed(envs: Path, interpreter: Interpreter, work: Path) -> None:
+    env = without_uv()
     first = make(envs, interpreter, work, env=env, content="one")
     shared = make(envs, interpreter, work, env=env, content="two")
     assert shared == first
