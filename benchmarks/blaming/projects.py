@@ -77,6 +77,9 @@ class Project:
         git(place, "clone", "-q", "--no-checkout", f"https://github.com/{self.repository}", ".")
         git(place, "checkout", "-q", self.revision)
         shutil.rmtree(place / ".git")
+        for path in (place / name for name in ("tinyxml2.cpp", "tinyxml2.h")):  # whose lines end with CR LF
+            if path.exists():
+                path.write_text(path.read_text())
         if self.name == "jansson":  # what its configure script writes
             (place / "android" / "jansson_private_config.h").write_text("#define HAVE_STDINT_H 1\n#define HAVE_UNISTD_H 1\n")
 

@@ -138,7 +138,7 @@ class _Investigation:
             a=sum(levels.a) / len(levels.a), b=sum(levels.b) / len(levels.b), effect=effect.value, low=effect.low, high=effect.high,
             delta=self.request.delta, verdict=verdict, trials=list(trials), notes=self.comparison.notes, elsewhere=elsewhere,
             suspects=[_function(suspect, changed) for suspect in suspects[:SUSPECTS]] if changed else [], measure=measured.measure,
-            tree=_nodes(tree) if tree else [], changed=len(changed.units) if changed else 0, executions=self.laboratory.executions,
+            tree=_nodes(tree) if tree else [], changed=len(changed.meaning) if changed else 0, executions=self.laboratory.executions,
             seconds=round(time.monotonic() - self.began, 1), made=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
 

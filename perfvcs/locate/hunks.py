@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import NamedTuple
 
@@ -175,6 +176,7 @@ def _file(project: Project, entry: _Entry, old: str, new: str) -> FileChange:
             "--no-ext-diff",
             "--no-textconv",
             "--inter-hunk-context=0",
+            "--ignore-cr-at-eol",
             "--diff-algorithm=histogram",
         )
         hunks = tuple(_hunks(project.git("diff", *options, entry.old, entry.new)))
@@ -206,8 +208,10 @@ def _hunks(said: str) -> Iterator[Hunk]:
 
 
 def _parts(change: FileChange, hunk: Hunk) -> list[Hunk]:
-    """A hunk that only adds lines, cut where functions begin and end; any other one as it is."""
-    after = change.outlines[1]
+    """A hunk cut where functions begin and end, as far as both sides have them in the same order."""
+    before, after = change.outlines
+    if hunk.old[1] and hunk.new[1] and before and after:
+        return _paired(hunk, before, after) if change.old and change.new else [hunk]
     if hunk.old[1] or after is None or hunk.new[1] < 2:
         return [hunk]
     first, count = hunk.new
@@ -219,6 +223,31 @@ def _parts(change: FileChange, hunk: Hunk) -> list[Hunk]:
         else:
             found.append((name, line, line))
     return [Hunk(hunk.old, (start, end - start + 1)) for _, start, end in found]
+
+
+def _paired(hunk: Hunk, before: Outline, after: Outline) -> list[Hunk]:
+    """A hunk cut at the functions that lie inside it on both sides; as it is where none does."""
+    sides = [
+        [one for one in outline.definitions if first <= one.first and one.last < first + count]
+        for outline, (first, count) in ((before, hunk.old), (after, hunk.new))
+    ]
+    if not all(sides) or len(sides[0]) + len(sides[1]) == 2:
+        return [hunk]
+    names = [[one.name for one in side] for side in sides]
+    at, found = (hunk.old[0], hunk.new[0]), []
+    for block in SequenceMatcher(None, *names, autojunk=False).get_matching_blocks()[:-1]:
+        for number in range(block.size):
+            old, new = sides[0][block.a + number], sides[1][block.b + number]
+            found += [_between(at, (old.first, new.first)), _between((old.first, new.first), (old.last + 1, new.last + 1))]
+            at = old.last + 1, new.last + 1
+    found.append(_between(at, (sum(hunk.old), sum(hunk.new))))
+    return [part for part in found if part.old[1] or part.new[1]]
+
+
+def _between(starts: tuple[int, int], ends: tuple[int, int]) -> Hunk:
+    """The hunk of the lines from ``starts`` to before ``ends``, old and new; an empty side names the line before it."""
+    old, new = ((start, end - start) if end > start else (start - 1, 0) for start, end in zip(starts, ends, strict=True))
+    return Hunk(old, new)
 
 
 def _units(change: FileChange) -> Iterator[Unit]:

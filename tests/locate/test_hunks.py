@@ -210,3 +210,22 @@ def test_macros_in_a_declaration_are_not_the_function(head, name):
 def test_templates_and_macros_before_a_class_are_not_its_name(head, scope):
     found = outline("a.h", f"{head} {{\n    int size() const {{ return [](int x) {{ return x; }}(1); }}\n}};\n")
     assert [one.name for one in found.definitions] == [f"{scope}::size"]
+
+
+def test_a_hunk_over_several_functions_is_cut_between_them(before):
+    """All lines differ, since they are indented anew: one hunk of git."""
+    inside = "".join(
+        f"    {line}" if line.strip() else line for line in BEFORE.replace("a + 1", "a + 2").splitlines(keepends=True)
+    )
+    git, found = compared(before, a_py="if True:\n" + inside)
+    assert sorted(one.name for one in found.meaning) == ["<module>", "first"]
+    change = found.files["a.py"]
+    assert change.without([hunk for unit in found.units.values() for hunk in unit.hunks]) == BEFORE
+
+
+def test_other_ends_of_lines_are_no_change(before):
+    text = BEFORE.replace("a + 1", "a + 2").replace("\n", "\r\n")
+    (before.root / "a.py").write_bytes(text.encode())
+    _, found = compared(before)
+    assert [one.name for one in found.units.values()] == ["first"]
+    assert "a + 1\n" in found.files["a.py"].without(found.units["a.py:first"].hunks)
