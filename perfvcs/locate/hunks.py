@@ -235,7 +235,7 @@ def _paired(hunk: Hunk, before: Outline, after: Outline) -> list[Hunk]:
         return [hunk]
     names = [[one.name for one in side] for side in sides]
     at, found = (hunk.old[0], hunk.new[0]), []
-    for block in SequenceMatcher(None, *names, autojunk=False).get_matching_blocks()[:-1]:
+    for block in SequenceMatcher(None, names[0], names[1], autojunk=False).get_matching_blocks()[:-1]:
         for number in range(block.size):
             old, new = sides[0][block.a + number], sides[1][block.b + number]
             found += [_between(at, (old.first, new.first)), _between((old.first, new.first), (old.last + 1, new.last + 1))]

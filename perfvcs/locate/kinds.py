@@ -6,63 +6,32 @@ handling, synchronisation, library), divided further where a syntax tree tells m
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+from perfvcs.locate.features import Features, python
 from perfvcs.locate.finding import ChangeKind
 from perfvcs.locate.hunks import FileChange, Hunk
 from perfvcs.locate.outline import MODULE
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-CONTAINERS = {
-    "list": "list", "set": "set", "frozenset": "set", "dict": "dict", "tuple": "tuple", "deque": "deque", "defaultdict": "dict",
-    "OrderedDict": "dict", "Counter": "dict", "array": "array", "heapq": "heap", "bytearray": "bytearray",
-}  # fmt: skip
-DISPLAYS = {
-    ast.List: "list", ast.ListComp: "list", ast.Set: "set", ast.SetComp: "set", ast.Dict: "dict", ast.DictComp: "dict",
-}  # fmt: skip
-COPIES = frozenset({"copy", "deepcopy", "list", "tuple", "dict", "set", "sorted", "reversed"})
+COPIES = frozenset({
+    "copy", "deepcopy", "list", "tuple", "dict", "set", "sorted", "reversed", "memcpy", "memmove", "strcpy", "strncpy", "strdup", "strndup",
+})  # fmt: skip
 ALGORITHMS = frozenset({
     "sorted", "sort", "bisect", "bisect_left", "bisect_right", "insort", "heappush", "heappop", "heapify", "nsmallest", "nlargest",
     "min", "max", "index", "count", "search", "match", "compile", "findall", "finditer", "join", "any", "all", "sum", "qsort", "bsearch",
-    "memcpy", "memmove", "strlen", "strcmp", "binary_search", "lower_bound",
+    "strlen", "strcmp", "binary_search", "lower_bound", "upper_bound", "find", "find_if", "stable_sort", "accumulate", "transform",
 })  # fmt: skip
-CACHES = frozenset({"lru_cache", "cache", "cached_property", "memoize", "memoized", "cached"})
-LOCKS = re.compile(
-    r"(?i)^(?:r?lock|semaphore|mutex|acquire|release|condition|barrier|synchroni[sz]ed|lock_guard|unique_lock|pthread_mutex_\w+)$"
-)
-TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|_test\.\w+$|(?:^|/)conftest\.py$")
-# of C and C++, read by their words
-WORDS = re.compile(r"[A-Za-z_]\w*|[{}();]|&&|\|\||[^\s\w]")
-STANDARD = frozenset({"vector", "list", "map", "set", "unordered_map", "unordered_set", "deque", "array"})
-FLOW = frozenset({"if", "for", "while", "switch", "do", "return", "sizeof", "else", "case", "goto", "break", "continue"})
-
-
-@dataclass
-class Features:
-    """What counts of one side of a function, each with the lines that it is in."""
-
-    loops: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # by their depth
-    calls: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))  # by name: depth and line
-    conditions: list[int] = field(default_factory=list)
-    exceptions: list[int] = field(default_factory=list)
-    locks: list[int] = field(default_factory=list)
-    containers: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    caches: list[int] = field(default_factory=list)
-    imports: dict[str, int] = field(default_factory=dict)
-    slices: list[int] = field(default_factory=list)
+TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|(?:^|/)\w*tests?\.\w+$|(?:^|/)conftest\.py$")
 
 
 def kinds(change: FileChange, name: str, hunks: Sequence[Hunk]) -> list[ChangeKind]:
-    """The kinds of change of a function (or of ``<module>``), what is most telling first; never empty."""
+    """The kinds of change of a function (or of ``<module>``), what is most telling first; empty where nothing here can read it."""
     if TEST.search(change.path):
         return [ChangeKind("test", [hunk.lines[0] for hunk in hunks], "a test changed")]
     sides = [_features(change, name, new=new) for new in (False, True)]
+    if sides == [None, None]:
+        return []
     touched = {line for hunk in hunks for line in range(hunk.lines[0], hunk.lines[1] + 1)}
     found = list(_compared(sides[0] or Features(), sides[1] or Features(), touched))
     return found or [ChangeKind("functionality", sorted(touched)[:1], "it does something else")]
@@ -149,142 +118,18 @@ def _near(lines: Sequence[int], touched: set[int]) -> list[int]:
 
 
 def _features(change: FileChange, name: str, *, new: bool) -> Features | None:
-    """The features of one side; None where it does not have the function."""
+    """The features of one side; None where it does not have the function, or nothing here can read it."""
     outline, text = change.outlines[new], change.new if new else change.old
     if outline is None:
         return None
     if outline.language == "python":
-        return _python(text, name)
-    lines = text.splitlines(keepends=True)
-    parts = outline.named(name)
+        return python(text, name)
+    from perfvcs.locate import csyntax
+
+    if not csyntax.available():
+        return None
+    lines = {line for one in outline.named(name) for line in range(one.first, one.last + 1)}
     if name == MODULE:
         inside = {line for one in outline.definitions for line in range(one.first, one.last + 1)}
-        return _words([(number, line) for number, line in enumerate(lines, 1) if number not in inside])
-    return _words([(number, lines[number - 1]) for one in parts for number in range(one.first, one.last + 1)]) if parts else None
-
-
-def _python(text: str, name: str) -> Features | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    found, nodes = Features(), _named(tree.body, name.split(".")) if name != MODULE else [tree]
-    for node in nodes:
-        _walk(node, 0, found, whole=name == MODULE)
-    return found if nodes else None
-
-
-def _named(body: Sequence[ast.AST], parts: Sequence[str]) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if node.name == parts[0]:
-                found += _named(node.body, parts[1:]) if len(parts) > 1 else [node]
-        else:
-            found += _named([one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.stmt, ast.excepthandler))], parts)
-    return found
-
-
-def _walk(node: ast.AST, depth: int, found: Features, *, whole: bool) -> None:
-    line = getattr(node, "lineno", 0)
-    if whole and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return  # what stands outside of functions
-    inner = depth
-    if isinstance(node, (*LOOPS, *COMPREHENSIONS)):
-        inner += len(node.generators) if isinstance(node, COMPREHENSIONS) else 1
-        found.loops[inner].append(line)
-    elif isinstance(node, ast.Call):
-        _call(node, depth, found)
-    elif isinstance(node, (ast.If, ast.IfExp, ast.Match)):
-        found.conditions.append(line)
-    elif isinstance(node, (ast.Try, ast.Raise, ast.Assert)):
-        found.exceptions.append(line)
-    elif isinstance(node, (ast.With, ast.AsyncWith)):
-        found.locks += [
-            line for item in node.items if LOCKS.match(_last(item.context_expr)) or "lock" in _last(item.context_expr).lower()
-        ]
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        found.imports.update({alias.name: line for alias in node.names})
-    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is node.slice.upper is None:
-        found.slices.append(line)
-    if kind := DISPLAYS.get(type(node)):
-        found.containers[kind].append(line)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        found.caches += [
-            one.lineno for one in node.decorator_list if _last(one.func if isinstance(one, ast.Call) else one) in CACHES
-        ]
-    first = (
-        [node.iter]
-        if isinstance(node, (ast.For, ast.AsyncFor))
-        else [node.generators[0].iter]
-        if isinstance(node, COMPREHENSIONS)
-        else []
-    )
-    for child in ast.iter_child_nodes(node):
-        _walk(child, depth if child in first else inner, found, whole=whole)
-
-
-def _call(node: ast.Call, depth: int, found: Features) -> None:
-    name = _last(node.func)
-    if not name:
-        return
-    if name == "range" and depth == 0:
-        return  # a loop's own
-    found.calls[name].append((depth, node.lineno))
-    if kind := CONTAINERS.get(name):
-        found.containers[kind].append(node.lineno)
-    if LOCKS.match(name):
-        found.locks.append(node.lineno)
-
-
-def _last(node: ast.AST) -> str:
-    if isinstance(node, ast.Call):
-        return _last(node.func)
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _words(lines: Sequence[tuple[int, str]]) -> Features:
-    """The features of C and C++ by words and braces: a loop's depth ends with its block or its statement."""
-    found = Features()
-    open_loops: list[int] = []  # the braces that were open where each began
-    braces = parentheses = 0
-    before = ""
-    waiting: list[int] = []  # loops whose block or statement has not begun
-    for number, line in lines:
-        text = re.sub(r'"(?:[^"\\]|\\.)*"|//.*|/\*.*?\*/', " ", line)
-        if included := re.match(r"\s*#\s*include\s*[<\"]([^>\"]+)", line):
-            found.imports[included[1]] = number
-            continue
-        words = WORDS.findall(text)
-        for place, word in enumerate(words):
-            following = words[place + 1] if place + 1 < len(words) else ""
-            if word in ("for", "while"):
-                waiting.append(parentheses)
-                open_loops.append(braces)
-                found.loops[len(open_loops)].append(number)
-            elif word in ("if", "switch", "?"):
-                found.conditions.append(number)
-            elif word in ("try", "throw", "catch", "goto", "assert"):
-                found.exceptions.append(number)
-            elif following == "(" and word not in FLOW and (word[0].isalpha() or word[0] == "_"):
-                found.calls[word].append((len(open_loops), number))
-            if LOCKS.match(word):
-                found.locks.append(number)
-            if word in STANDARD and before == ":":
-                found.containers[word].append(number)
-            parentheses += (word == "(") - (word == ")")
-            if word == "{":
-                if waiting and parentheses == waiting[-1]:
-                    waiting.pop()
-                braces += 1
-            elif word == "}":
-                braces -= 1
-                while open_loops and open_loops[-1] >= braces and not waiting:
-                    open_loops.pop()
-            elif word == ";" and waiting and parentheses == waiting[-1]:
-                waiting.pop()
-                open_loops.pop()
-            before = word
-    return found
+        lines = set(range(1, text.count("\n") + 2)) - inside
+    return csyntax.features(change.path, text, lines) if lines else None

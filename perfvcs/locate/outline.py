@@ -22,6 +22,7 @@ _NOISE = re.compile(
     r"|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*",
     re.DOTALL | re.MULTILINE,
 )
+_WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\w+|\S')
 _NAME = re.compile(r"((?:[\w~]+(?:<[^<>;{}]*>)?\s*::\s*)*(?:operator\s*(?:\(\)|[^\s(]{1,3}|\w+)|~?\w+))\s*\(")
 _TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 _SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b([^;(){}=]*)$")
@@ -199,7 +200,7 @@ def _native(source: str) -> Outline:
                 last = text.count("\n", 0, end) + 1
                 # strings and numbers count, too: they are taken from the source itself
                 definitions.append(
-                    Definition(whole, first, last, _digest(" ".join(_without_comments(source[start:end]).split())))
+                    Definition(whole, first, last, _digest(" ".join(_WORD.findall(_without_comments(source[start:end])))))
                 )
                 start = end
                 continue

@@ -151,6 +151,7 @@ def test_comments_and_layout_do_not_change_a_function_of_c():
     first = {one.name: one.digest for one in outline("a.cpp", C).definitions}
     second = {one.name: one.digest for one in outline("a.cpp", C.replace("size++; } // }", "size++;   } /* all */")).definitions}
     assert first == second
+    assert first == {one.name: one.digest for one in outline("a.cpp", C.replace("(; list; list", "( ;list ; list")).definitions}
     assert first != {one.name: one.digest for one in outline("a.cpp", C.replace("size++", "size += 2")).definitions}
 
 
@@ -217,7 +218,7 @@ def test_a_hunk_over_several_functions_is_cut_between_them(before):
     inside = "".join(
         f"    {line}" if line.strip() else line for line in BEFORE.replace("a + 1", "a + 2").splitlines(keepends=True)
     )
-    git, found = compared(before, a_py="if True:\n" + inside)
+    _, found = compared(before, a_py="if True:\n" + inside)
     assert sorted(one.name for one in found.meaning) == ["<module>", "first"]
     change = found.files["a.py"]
     assert change.without([hunk for unit in found.units.values() for hunk in unit.hunks]) == BEFORE

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from perfvcs.locate import csyntax
 from perfvcs.locate.hunks import FileChange, Hunk
 from perfvcs.locate.kinds import kinds
+
+native = pytest.mark.unless("" if csyntax.available() else "tree-sitter is not installed: pip install perfvcs[native]")
 
 
 def named(old, new, path="work.py", name="work"):
@@ -89,13 +92,54 @@ C = """int work(int *data, int n)
         ("sum += data[i];", "if (data[i]) sum += data[i];", "condition added"),
         ("return sum;", "pthread_mutex_lock(&mutex);\n    return sum;", "synchronisation added"),
         ("return sum;", "return check(sum);", "functionality"),
+        ("sum += data[i];", "sum += data[i];\n        memcpy(copy, data, n);", "copy added"),
+        ("return sum;", "assert(sum);\n    return sum;", "exception handling added"),
+        ("i < n;", "i < strlen(name);", "functionality"),
     ],
 )
-def test_c_is_read_by_words_and_braces(old, new, kind):
+@native
+def test_c_is_read_by_its_syntax_tree(old, new, kind):
     assert kind in named(C, C.replace(old, new), path="work.c")
 
 
+@native
 def test_a_call_of_c_that_moves_into_a_loop_is_told():
     old = C.replace("int sum = 0;", "int sum = 0, length = strlen(name);").replace("i < n", "i < length")
     new = C.replace("sum += data[i];", "sum += strlen(name);")
     assert named(old, new, path="work.c")[0] == "call moved into a loop"
+
+
+CPP = """namespace shop {
+template <typename T> struct Store {
+    std::vector<T> all;
+    T find(int key) const { for (const T &one : load(all)) { if (one.key == key && one.on) return one; } throw Missing(key); }
+};
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kinds_of_it"),
+    [
+        ("std::vector<T> all;", "std::list<T> all;", {"container replaced"}),
+        ("one.key == key && one.on", "one.key == key", {"condition removed"}),
+        ("for (const T &one : load(all)) {", "for (const T &one : all) { load(all);", {"call moved into a loop"}),
+        ("throw Missing(key);", "return T();", {"exception handling removed", "functionality"}),
+        ("return one; }", "{ std::lock_guard<std::mutex> lock(mutex); return one; } }", {"synchronisation added"}),
+        ("return one; }", "return (new T(one))[0]; }", {"functionality"}),
+    ],
+)
+@native
+def test_cpp_is_read_by_its_syntax_tree(old, new, kinds_of_it):
+    name = "<module>" if "all;" in old and "for" not in old else "shop::Store::find"
+    assert kinds_of_it <= set(named(CPP, CPP.replace(old, new), path="shop.hpp", name=name))
+
+
+@native
+def test_a_condition_of_the_preprocessor_is_none_of_the_program():
+    assert named("#if A\nint a;\n#endif\n", "#if A && B\nint a;\n#endif\n", path="work.c", name="<module>") == ["functionality"]
+
+
+@pytest.mark.parametrize("path", ["test.c", "src/xmltest.cpp", "tests/a.c", "test_work.py", "work_test.py", "unittests.c"])
+def test_a_test_is_known_by_its_path(path):
+    assert named(C, C.replace("0;", "1;"), path=path) == ["test"]

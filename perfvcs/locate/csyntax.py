@@ -1,0 +1,118 @@
+"""What counts of functions of C and C++, by the syntax trees of tree-sitter, which reads what no compiler would: extra ``native``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import cache
+from typing import TYPE_CHECKING
+
+from perfvcs.locate.features import LOCKS, Features
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
+CONDITIONS = frozenset({"if_statement", "switch_statement", "conditional_expression"})
+EXCEPTIONS = frozenset({"try_statement", "throw_statement", "catch_clause", "goto_statement"})
+STANDARD = frozenset({
+    "vector", "list", "map", "set", "multimap", "multiset", "unordered_map", "unordered_set", "deque", "array", "queue", "stack",
+    "priority_queue", "flat_map", "flat_set",
+})  # fmt: skip
+PREPROCESSOR = frozenset({"preproc_if", "preproc_elif"})
+ONCE = frozenset({"initializer", "right"})  # the fields of a loop that are evaluated before it begins
+ASSERTION = re.compile(r"(?i)^(?:\w+_)?\w*assert$")
+
+
+def available() -> bool:
+    """Whether tree-sitter and its grammars are installed."""
+    from importlib.util import find_spec
+
+    return all(find_spec(name) for name in ("tree_sitter", "tree_sitter_c", "tree_sitter_cpp"))
+
+
+def features(path: str, text: str, lines: Collection[int]) -> Features:
+    """What is in some lines of a source, counted from 1."""
+    found = Features()
+    if lines:
+        tree = _parser(cpp=not path.endswith(".c")).parse(text.encode("utf-8", "surrogatepass"))
+        _walk(tree.root_node, 0, frozenset(lines), found)
+    return found
+
+
+@cache
+def _parser(*, cpp: bool) -> Parser:
+    import tree_sitter_c
+    import tree_sitter_cpp
+    from tree_sitter import Language, Parser
+
+    return Parser(Language((tree_sitter_cpp if cpp else tree_sitter_c).language()))
+
+
+def _walk(root: Node, depth: int, lines: frozenset[int], found: Features) -> None:
+    """Add a node and all below it; the number of loops around each node is its depth."""
+    first, last = min(lines), max(lines)
+    waiting = [(root, depth)]
+    while waiting:
+        node, around = waiting.pop()
+        line = node.start_point[0] + 1
+        if line > last or node.end_point[0] + 1 < first:
+            continue
+        inner = around
+        if line in lines:
+            if node.type in LOOPS:
+                inner += 1
+                found.loops[inner].append(line)
+            else:
+                _add(node, line, around, found)
+        for number in range(node.child_count - 1, -1, -1):
+            child = node.child(number)
+            if child is None or not child.is_named:
+                continue
+            field = node.field_name_for_child(number)
+            if not (node.type in PREPROCESSOR and field == "condition"):
+                waiting.append((child, around if inner > around and field in ONCE else inner))
+
+
+def _add(node: Node, line: int, depth: int, found: Features) -> None:
+    kind = node.type
+    if kind in CONDITIONS or (kind == "binary_expression" and _operator(node) in ("&&", "and")):
+        found.conditions.append(line)
+    elif kind in EXCEPTIONS:
+        found.exceptions.append(line)
+    elif kind == "call_expression":
+        name = _name(node.child_by_field_name("function"))
+        if ASSERTION.match(name):
+            found.exceptions.append(line)
+        elif name:
+            found.calls[name].append((depth, line))
+        if LOCKS.match(name):
+            found.locks.append(line)
+    elif kind in ("new_expression", "delete_expression"):
+        found.calls[kind.partition("_")[0]].append((depth, line))
+    elif kind == "template_type":
+        name = _name(node)
+        if name in STANDARD:
+            found.containers[name].append(line)
+        elif LOCKS.match(name):
+            found.locks.append(line)
+    elif kind == "preproc_include":
+        path = node.child_by_field_name("path")
+        if path is not None:
+            found.imports[_text(path).strip('<>"')] = line
+
+
+def _operator(node: Node) -> str:
+    operator = node.child_by_field_name("operator")
+    return operator.type if operator is not None else ""
+
+
+def _name(node: Node | None) -> str:
+    """The last name of what is called: of ``a->b.c(...)`` and ``A::c<T>(...)``, ``c``."""
+    while node is not None and node.type not in ("identifier", "field_identifier", "type_identifier"):
+        node = node.child_by_field_name("field") or node.child_by_field_name("name")
+    return _text(node) if node is not None else ""
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")

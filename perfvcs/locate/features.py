@@ -1,0 +1,125 @@
+"""What counts of one side of a changed function: loops, calls, conditions and the like, each with its lines; those of Python by ast."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from perfvcs.locate.outline import MODULE
+
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+CONTAINERS = {
+    "list": "list", "set": "set", "frozenset": "set", "dict": "dict", "tuple": "tuple", "deque": "deque", "defaultdict": "dict",
+    "OrderedDict": "dict", "Counter": "dict", "array": "array", "heapq": "heap", "bytearray": "bytearray",
+}  # fmt: skip
+DISPLAYS = {
+    ast.List: "list", ast.ListComp: "list", ast.Set: "set", ast.SetComp: "set", ast.Dict: "dict", ast.DictComp: "dict",
+}  # fmt: skip
+CACHES = frozenset({"lru_cache", "cache", "cached_property", "memoize", "memoized", "cached"})
+LOCKS = re.compile(
+    r"(?i)^(?:r?lock|semaphore|mutex|acquire|release|condition|barrier|synchroni[sz]ed|lock_guard|unique_lock|pthread_mutex_\w+)$"
+)
+
+
+@dataclass
+class Features:
+    """What counts of one side of a function, each with the lines that it is in."""
+
+    loops: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # by their depth
+    calls: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))  # by name: depth and line
+    conditions: list[int] = field(default_factory=list)
+    exceptions: list[int] = field(default_factory=list)
+    locks: list[int] = field(default_factory=list)
+    containers: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    caches: list[int] = field(default_factory=list)
+    imports: dict[str, int] = field(default_factory=dict)
+    slices: list[int] = field(default_factory=list)
+
+
+def python(text: str, name: str) -> Features | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    found, nodes = Features(), _named(tree.body, name.split(".")) if name != MODULE else [tree]
+    for node in nodes:
+        _walk(node, 0, found, whole=name == MODULE)
+    return found if nodes else None
+
+
+def _named(body: Sequence[ast.AST], parts: Sequence[str]) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if node.name == parts[0]:
+                found += _named(node.body, parts[1:]) if len(parts) > 1 else [node]
+        else:
+            found += _named([one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.stmt, ast.excepthandler))], parts)
+    return found
+
+
+def _walk(node: ast.AST, depth: int, found: Features, *, whole: bool) -> None:
+    line = getattr(node, "lineno", 0)
+    if whole and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return  # what stands outside of functions
+    inner = depth
+    if isinstance(node, (*LOOPS, *COMPREHENSIONS)):
+        inner += len(node.generators) if isinstance(node, COMPREHENSIONS) else 1
+        found.loops[inner].append(line)
+    elif isinstance(node, ast.Call):
+        _call(node, depth, found)
+    elif isinstance(node, (ast.If, ast.IfExp, ast.Match)):
+        found.conditions.append(line)
+    elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):  # `or` gives defaults, too
+        found.conditions += [line] * (len(node.values) - 1)
+    elif isinstance(node, (ast.Try, ast.Raise, ast.Assert)):
+        found.exceptions.append(line)
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        found.locks += [
+            line for item in node.items if LOCKS.match(_last(item.context_expr)) or "lock" in _last(item.context_expr).lower()
+        ]
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        found.imports.update({alias.name: line for alias in node.names})
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is node.slice.upper is None:
+        found.slices.append(line)
+    if kind := DISPLAYS.get(type(node)):
+        found.containers[kind].append(line)
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        found.caches += [
+            one.lineno for one in node.decorator_list if _last(one.func if isinstance(one, ast.Call) else one) in CACHES
+        ]
+    first = (
+        [node.iter]
+        if isinstance(node, (ast.For, ast.AsyncFor))
+        else [node.generators[0].iter]
+        if isinstance(node, COMPREHENSIONS)
+        else []
+    )
+    for child in ast.iter_child_nodes(node):
+        _walk(child, depth if child in first else inner, found, whole=whole)
+
+
+def _call(node: ast.Call, depth: int, found: Features) -> None:
+    name = _last(node.func)
+    if not name:
+        return
+    if name == "range" and depth == 0:
+        return  # a loop's own
+    found.calls[name].append((depth, node.lineno))
+    if kind := CONTAINERS.get(name):
+        found.containers[kind].append(node.lineno)
+    if LOCKS.match(name):
+        found.locks.append(node.lineno)
+
+
+def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Call):
+        return _last(node.func)
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
