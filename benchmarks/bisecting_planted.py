@@ -3,10 +3,12 @@
     python benchmarks/bisecting_planted.py CLONES FOLDER [--only NAME ...] [--seed 1]
 
 CLONES holds a clone of each project of ``PROJECTS``: a folder named like it, or bare and ending in `+NAME/repo`. In FOLDER a
-repository is made of each project's newest 64 commits along the first parents; from one of them on, chosen by chance, a function that
-the benchmark calls runs a loop first, which costs 3 to 20 % of the benchmark's CPU time, calibrated here. A line per project: what was
-planted, what was named, builds, executions and minutes; and the same of a `git bisect run` that compares the median of five executions
-with the middle between the medians of both ends.
+repository is made of 64 commits of each project along the first parents: the newest ones among which the benchmark's CPU time, in a
+sample of them, differs by less than half of what is planted (larger real changes would be as right an answer, or make both ends equal
+again). From one commit on, chosen by chance, a function that the benchmark calls runs a loop first, which costs 3 to 20 % of the
+benchmark's CPU time, calibrated here. A line per project: what was planted, what was named, builds, executions, commits whose
+instructions were counted, and minutes; and the same of a `git bisect run` that compares the median of five executions with the middle
+between the medians of both ends. It is right where the planted commit is among those that are named.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ from statistics import median
 
 COMMITS = 64
 EXECUTIONS = 5  # of git bisect run
+EARLIER = 16  # commits: how much farther back the next range is looked for
+LOOKS = 12  # ranges
+PROBED = 9  # commits: every so many are looked at
+REPEATED = 9  # executions of which the least CPU time counts
 
 
 @dataclass(frozen=True)
@@ -98,10 +104,10 @@ for number in range(25):
 """, 0.10),
     Planted("toolz", "toolz/itertoolz.py", "groupby", """
 from toolz import groupby, merge_with, pipe, sliding_window
-for number in range(40):
+for number in range(600):
     groups = groupby(lambda value: value % 17, range(3000))
     merge_with(sum, *({key: len(values)} for key, values in groups.items()))
-""", 0.08),
+""", 0.12),
     Planted("tinydb", "tinydb/queries.py", "__call__", """
 from tinydb import Query, TinyDB
 from tinydb.storages import MemoryStorage
@@ -180,14 +186,15 @@ def with_loop(source: str, project: Planted, turns: int) -> str:
     return source[: found.end()] + f"{found[1]}    for _ in range({turns}):\n{found[1]}        pass\n" + source[found.end() :]
 
 
-def make(project: Planted, clone: Path, folder: Path, culprit: int, turns: int) -> list[str]:
-    """The repository of 64 commits; their ids, oldest first."""
-    git(folder.parent, "init", "--quiet", "--initial-branch=main", str(folder))
-    objects = git(clone, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-    (folder / ".git" / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+def first_parents(clone: Path) -> list[str]:
+    """The commits of a clone along the first parents, newest first."""
     tip = git(clone, "rev-list", "--max-count=1", "--all", "--first-parent", "HEAD")
-    originals = git(clone, "rev-list", "--first-parent", f"--max-count={COMMITS}", tip).split()[::-1]
-    (folder / "bench").mkdir()
+    return git(clone, "rev-list", "--first-parent", f"--max-count={COMMITS + EARLIER * LOOKS}", tip).split()
+
+
+def add_benchmark(project: Planted, folder: Path) -> None:
+    """The benchmark's own files and perf.toml."""
+    (folder / "bench").mkdir(exist_ok=True)
     (folder / "bench" / ("task.c" if project.is_c else "task.py")).write_text(project.work)
     (folder / "bench" / "data.ini").write_text("".join(f"[part {n}]\nname = value {n}\nother: {n} ; note\n" for n in range(20)))
     command = "bench/task" if project.is_c else f"{sys.executable} -S bench/task.py"
@@ -196,6 +203,14 @@ def make(project: Planted, clone: Path, folder: Path, culprit: int, turns: int) 
     (folder / "perf.toml").write_text(
         f'{build}{path}overlay = ["bench"]\n\n[[job]]\nname = "task"\ncmd = "{command}"\nwarmup = 0\n'
     )
+
+
+def make(project: Planted, clone: Path, originals: list[str], folder: Path, culprit: int, turns: int) -> list[str]:
+    """The repository of some commits, oldest first; their ids."""
+    git(folder.parent, "init", "--quiet", "--initial-branch=main", str(folder))
+    objects = git(clone, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+    (folder / ".git" / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    add_benchmark(project, folder)
     identity = {
         "GIT_AUTHOR_NAME": "Ada",
         "GIT_AUTHOR_EMAIL": "ada@example.org",
@@ -235,17 +250,48 @@ def cpu(project: Planted, folder: Path) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def calibrated(project: Planted, clone: Path, folder: Path) -> int:
-    """How many turns of the loop slow the benchmark down as asked for: by the least CPU time with and without, on the newest commit."""
-    times = []
-    trial = 2000 if project.is_c else 1000
-    for turns in (0, trial):
-        place = folder.with_name(f"{folder.name}-{turns}")
-        make(project, clone, place, COMMITS - 1, turns)
+def least(project: Planted, clone: Path, scratch: Path, states: list[tuple[str, int]]) -> list[float]:
+    """The least CPU time of commits with so many turns of the loop, measured in turns."""
+    places = []
+    for number, (commit, turns) in enumerate(states):
+        place = scratch / str(number)
+        place.mkdir(parents=True)
+        archive = subprocess.run(["git", "archive", commit], cwd=clone, capture_output=True, check=True).stdout
+        subprocess.run(["tar", "x"], cwd=place, input=archive, check=True)
+        add_benchmark(project, place)
+        if turns:
+            (place / project.file).write_text(with_loop((place / project.file).read_text(), project, turns))
         prepare(project, place)
-        times.append(min(cpu(project, place) for _ in range(7)))
-        subprocess.run(["rm", "-rf", str(place)], check=True)
-    return max(1, round(project.size * times[0] * trial / (times[1] - times[0])))
+        places.append(place)
+    rows = [[cpu(project, place) for place in places] for _ in range(REPEATED)]
+    subprocess.run(["rm", "-rf", str(scratch)], check=True)
+    return [min(column) for column in zip(*rows, strict=True)]
+
+
+def steady(project: Planted, clone: Path, scratch: Path, culprit: int) -> list[str]:
+    """The newest range, oldest first, in which levels differ by less than half of what is planted; raises SystemExit where none does."""
+    every = first_parents(clone)
+    for begin in range(0, max(1, len(every) - COMMITS + 1), EARLIER):
+        commits = every[begin : begin + COMMITS][::-1]
+        try:
+            git(clone, "cat-file", "-e", f"{commits[culprit]}:{project.file}")
+            levels = least(project, clone, scratch, [(commit, 0) for commit in (*commits[::PROBED], commits[-1])])
+        except (RuntimeError, subprocess.CalledProcessError):
+            subprocess.run(["rm", "-rf", str(scratch)], check=True)
+            continue  # the benchmark does not run there
+        if max(levels) / min(levels) - 1 < project.size / 2:
+            return commits
+    raise SystemExit(f"{project.name}: no range of {COMMITS} commits is without changes of that size")
+
+
+def calibrated(project: Planted, clone: Path, scratch: Path, commit: str) -> int:
+    """How many turns of the loop slow the benchmark down as asked for: by the least CPU time with and without."""
+    trial = 2000 if project.is_c else 1000
+    while True:
+        without, planted = least(project, clone, scratch, [(commit, 0), (commit, trial)])
+        if planted > 1.1 * without or trial > 10**7:
+            return max(1, round(project.size * without * trial / (planted - without)))
+        trial *= 4
 
 
 def naive(project: Planted, folder: Path, commits: list[str]) -> tuple[int, int, float]:
@@ -288,8 +334,10 @@ def main() -> None:
         if asked.only and project.name not in asked.only:
             continue
         clone, folder = clone_of(asked.clones.resolve(), project.name), asked.folder.resolve() / project.name
-        turns = calibrated(project, clone, folder)
-        commits = make(project, clone, folder, culprit, turns)
+        scratch = folder.with_name(f"{folder.name}-scratch")
+        originals = steady(project, clone, scratch, culprit)
+        turns = calibrated(project, clone, scratch, originals[-1])
+        commits = make(project, clone, originals, folder, culprit, turns)
         command = [sys.executable, "-m", "perfvcs", "bisect", commits[0], "--metric", "cpu", "--unit", "task", "--json"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         try:
@@ -299,13 +347,15 @@ def main() -> None:
             continue
         named = [commits.index(one["commit"]) for one in found.get("named", [])]
         likely = max(found["commits"], key=lambda row: row.get("probability") or 0)
+        verdict = "right" if culprit in named else "wrong" if named else "not named"
         guess, builds, minutes = naive(project, folder, commits)
         effect = 100 * (found.get("effect") or {}).get("value", float("nan"))
         print(
-            f"{project.name:11} {project.size:+5.0%} at {culprit:2}: {found['ended']} {named}, "
+            f"{project.name:11} {project.size:+5.0%} at {culprit:2}: {verdict}: {found['ended']} {named}, "
             f"likeliest {commits.index(likely['commit'])}, "
             f"ends {effect:+.1f} %, {found.get('built', 0)} builds, {found.get('executions', 0)} executions, "
-            f"{found.get('seconds', 0) / 60:.1f} min; git bisect run: {guess}, {builds} builds, {minutes:.1f} min",
+            f"{len(found.get('counted', ()))} counted, {found.get('seconds', 0) / 60:.1f} min; "
+            f"git bisect run: {guess}, {builds} builds, {minutes:.1f} min",
             flush=True,
         )
 

@@ -95,7 +95,7 @@ def prepare(repository: Repository, config: Config, asked: Asked) -> tuple[Bisec
         if chosen is not None:
             target = _as_target(chosen, asked.wanted)
     return Bisection(
-        found, target, suspects(repository, found, target, config.overlay), asked.wanted.improvement, begun, report=report
+        found, target, suspects(repository, found, target, config), asked.wanted.improvement, begun, report=report
     ), saved
 
 
@@ -114,7 +114,7 @@ def bisect(repository: Repository, config: Config, asked: Asked, request: Reques
         if found.report is not None and (session := _session(repository, found)) and session not in found.begun.sessions:
             found.begun.sessions.insert(0, session)
             found.begun.built = list(dict.fromkeys([found.span.good, found.span.bad, *found.begun.built]))
-    found.suspects = suspects(repository, found.span, found.target, config.overlay)
+    found.suspects = suspects(repository, found.span, found.target, config)
     search = Search(
         repository, config, cell, found.span, found.begun, saved, progress, found.suspects,
         least=0.01 if asked.delta is None else asked.delta, seed=request.seed,

@@ -25,8 +25,9 @@ PROOF = 100.0  # the evidence that proves a difference, with at most 1 % of fals
 MOST_PAIRS = 120
 PRESUMED = 0.7  # the probability at which a commit is compared with its parent
 CERTAIN = 0.99
-CONFIRMING = 3  # pairs of a commit and its parent at a time
+CONFIRMING = 2  # pairs of a commit and its parent at a time
 MOST_STEPS = 60  # pairs of a commit and its parent
+MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
 OTHERS = 0.04  # expected jumps beside those named, below which the search ends
 WORTHLESS = 0.003  # a variance, of which 1/4 is the most where one jump is open
 NEEDED = 0.2  # what being the likeliest commit or its parent adds to a candidate's worth
@@ -116,7 +117,7 @@ def _named(found: Evidence, belief: Belief, summary: EvidenceSummary) -> tuple[i
 
     Between ends that are neighbours, their own difference does.
     """
-    certain = [place + 1 for place in belief.jump.argsort()[::-1].tolist() if belief.jump[place] >= CERTAIN]
+    certain = [place + 1 for place in belief.change.argsort()[::-1].tolist() if belief.change[place] >= CERTAIN]
     return tuple(commit for commit in certain if found.last == 1 or _is_confirmed(commit, summary))
 
 
@@ -125,21 +126,35 @@ def _is_confirmed(commit: int, summary: EvidenceSummary) -> bool:
     return bool(mean) and abs(mean) >= LIKELY * (2 * summary.variance / count) ** 0.5
 
 
+def _is_settled(steps: list[float]) -> bool:
+    """Whether a commit's pairs alone show a change to `perf check`, or more of them are too dear."""
+    from perfvcs.check.reasons import FEWEST_EXECUTIONS
+    from perfvcs.statistics.difference import paired
+
+    if not FEWEST_EXECUTIONS <= len(steps) < MOST_SETTLING:
+        return len(steps) >= MOST_SETTLING
+    seen = paired([[0.0] * len(steps)], [steps], confidence=CERTAIN)
+    return bool(seen.low[0] > 0 or seen.high[0] < 0)
+
+
 def _next(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> Step:
     """The step by what is believed of the commits."""
     rest = float(belief.jump.sum()) - sum(float(belief.jump[commit - 1]) for commit in named)
-    if named and rest <= OTHERS:
-        return Step("ended", why="found")
     pairs = 1 if found.exact else CONFIRMING
+    if named and rest <= OTHERS:
+        unsettled = [commit for commit in named if not found.exact and found.last > 1 and not _is_settled(found.steps[commit])]
+        return Step("confirm", unsettled[0], pairs) if unsettled else Step("ended", why="found")
     if named and rest < 0.5:  # whether a jump is the whole difference, and nothing is left for others
         fewest = min(named, key=lambda commit: len(found.steps[commit]))
         if len(found.steps[fewest]) < MOST_STEPS:
             return Step("confirm", fewest, pairs)
     for place in belief.jump.argsort()[::-1].tolist():
         commit = place + 1
-        if belief.jump[place] < PRESUMED:
+        if belief.jump[place] < OTHERS:
             break
-        if commit not in named and not {commit - 1, commit} & found.skipped and len(found.steps.get(commit, ())) < MOST_STEPS:
+        if belief.change[place] < PRESUMED or commit in named or {commit - 1, commit} & found.skipped:
+            continue
+        if len(found.steps.get(commit, ())) < MOST_STEPS:
             return Step("confirm", commit, pairs)
     commit = _candidate(found, belief, variance)
     if commit:

@@ -83,7 +83,7 @@ class Bench:
         one = self.laboratory
         versions = [Version(commit) for commit in self.commits]
         sites = Sites(one.repository.project, one.repository.home, one.config, self.cells, versions, knobs(one.config))
-        self.session = self._stack.enter_context(Session(sites, _Quiet(one.progress), Identity.new(0)))
+        self.session = self._stack.enter_context(Session(sites, Quiet(one.progress), Identity.new(0)))
         self._check()
         return self
 
@@ -123,7 +123,7 @@ def level(profile: Profile) -> list[float]:
     return [sum(values) for _, values in sorted(found.items())]
 
 
-class _Quiet:
+class Quiet:
     """What a session says, without its failures: whoever asked reports them once."""
 
     def __init__(self, progress: Progress) -> None:

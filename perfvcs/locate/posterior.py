@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 JUMPS = 0.4  # expected jumps of a range beyond the one that is known
 SMALLEST = 0.375  # of the whole difference: a jump that is named
+SMALL = 0.1  # expected changes of a range that are smaller
 OWN = 0.1  # of the whole difference: the standard deviation of a build's own level, which no number of executions takes away
 STEP = 0.125  # between the levels that are told apart
 LEAST, MOST = -0.25, 1.25
@@ -28,14 +29,15 @@ LEAST, MOST = -0.25, 1.25
 
 @dataclass(frozen=True)
 class Belief:
-    """``jump``: the probability of each commit from 1 to the last (place 0 is commit 1) that the level jumps there; ``doubt`` the variance
-    of each one's level, as a share of the difference.
+    """``jump``: the probability of each commit from 1 to the last (place 0 is commit 1) that the level jumps there, ``change`` that it
+    moves there at all; ``doubt`` the variance of each one's level, as a share of the difference.
 
     ``effect`` is the difference of the ends with its standard ``error``; ``levels`` has by measured commit the share of the difference
     that it has, with its standard error.
     """
 
     jump: NDArray[np.float64]
+    change: NDArray[np.float64]
     doubt: NDArray[np.float64]
     effect: float
     error: float
@@ -65,31 +67,34 @@ def believe(found: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
     links, chances = [], []
     for first, last in pairwise(nodes):
         chance = -np.expm1(-JUMPS * (before[last] - before[first]))
-        stay, jump = (1 - chance) * np.eye(len(grid)), chance * _jumps()
+        drift = -np.expm1(-SMALL * (before[last] - before[first]))
+        stay, small, jump = (
+            (1 - chance) * (1 - drift) * np.eye(len(grid)), (1 - chance) * drift * _drifts(), chance * _jumps()
+        )  # fmt: skip
         if last - first == 1 and last in found.steps:
             mean, count = found.steps[last]
             likely = _stepped(mean / found.effect, count, grid, found)
-            stay, jump = stay * likely, jump * likely
-        links.append((stay, jump))
+            stay, small, jump = stay * likely, small * likely, jump * likely
+        links.append((stay, small, jump))
     forward = [start]
-    for (stay, jump), here in zip(links, emitted[1:], strict=True):
-        ahead = (forward[-1] @ (stay + jump)) * here
+    for link, here in zip(links, emitted[1:], strict=True):
+        ahead = (forward[-1] @ sum(link)) * here
         forward.append(ahead / ahead.sum())
     backward, moments = end, [(1.0, 1.0)]
     for place in range(len(links) - 1, -1, -1):
-        stay, jump = links[place]
-        moved, same = (forward[place] @ link @ backward for link in (jump, stay))
-        chances.append(moved / (moved + same))
-        ahead = (stay + jump) @ backward
+        parts = np.array([forward[place] @ part @ backward for part in links[place]])
+        chances.append(parts[1:][::-1].cumsum() / parts.sum())
+        ahead = sum(links[place]) @ backward
         backward = ahead * emitted[place]
         backward /= backward.max()
         level = forward[place] * ahead
         moments.append((float(level @ grid / level.sum()), float(level @ grid**2 / level.sum())))
-    posterior, doubt = np.empty((2, len(prior)))
+    jump, change, doubt = np.empty((3, len(prior)))
     ends = zip(pairwise(nodes), pairwise(reversed(moments)), reversed(chances), strict=True)
-    for (first, last), moved, chance in ends:
+    for (first, last), moved, (jumped, changed) in ends:
         share = (before[first + 1 : last + 1] - before[first]) / (before[last] - before[first])
-        posterior[first:last] = chance * np.diff(share, prepend=0.0)
+        shares = np.diff(share, prepend=0.0)
+        jump[first:last], change[first:last] = jumped * shares, changed * shares
         # the level of a commit in between is that of the node before or after it
         mean, square = ((1 - share) * old + share * new for old, new in zip(*moved, strict=True))
         doubt[first:last] = square - mean**2
@@ -97,7 +102,7 @@ def believe(found: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
         commit: (mean / found.effect + 0.5, _variance(count, 0.5, found) ** 0.5)
         for commit, (mean, count) in found.candidates.items()
     }
-    return Belief(posterior, doubt, found.effect, (2 * found.variance / found.pairs) ** 0.5, levels)
+    return Belief(jump, change, doubt, found.effect, (2 * found.variance / found.pairs) ** 0.5, levels)
 
 
 @cache
@@ -106,6 +111,18 @@ def _levels() -> NDArray[np.float64]:
     import numpy as np
 
     return np.arange(LEAST, MOST + STEP / 2, STEP)
+
+
+@cache
+def _drifts() -> NDArray[np.float64]:
+    """Where a change leads that is too small to be named: to any level as near as that."""
+    import numpy as np
+
+    grid = _levels()
+    apart = np.abs(grid[:, None] - grid)
+    near = (apart > STEP / 2) & (apart < SMALLEST - STEP / 2)
+    found: NDArray[np.float64] = near / near.sum(axis=1, keepdims=True)
+    return found
 
 
 @cache

@@ -46,7 +46,10 @@ class Measuring(msgspec.Struct, frozen=True):
 
 
 class Begun(msgspec.Struct):
-    """One bisection: its ends, its target, its sessions, the commits that cannot be measured with the reason, and how it ended."""
+    """One bisection: its ends, its target, its sessions, the commits that cannot be measured with the reason, and how it ended.
+
+    ``counted``: the instructions of commits by which it was guided.
+    """
 
     good: str
     bad: str
@@ -54,6 +57,7 @@ class Begun(msgspec.Struct):
     sessions: list[Measuring] = []
     skipped: dict[str, str] = {}
     built: list[str] = []
+    counted: dict[str, float] = {}
     seconds: float = 0.0
     ended: str = ""
 

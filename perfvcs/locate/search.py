@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.errors import PerfError
 from perfvcs.locate.decision import Decision, Rules, Step, decide
 from perfvcs.locate.evidence import Evidence
+from perfvcs.locate.guide import TIMES, Counting, counting, pays
 from perfvcs.locate.kept import KeptSites, SessionSites
 from perfvcs.locate.priors import Prior
 from perfvcs.locate.saved import Measuring
@@ -26,6 +27,7 @@ from perfvcs.summary import Measured
 if TYPE_CHECKING:
     from perfvcs.jobs import Cell
     from perfvcs.jobs.config import Config
+    from perfvcs.locate.guide import Guide
     from perfvcs.locate.saved import Begun, SavedBisections
     from perfvcs.locate.span import Span
     from perfvcs.locate.suspicion import Suspect
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
+FEWEST_GUIDED = 8  # commits: of fewer, blocks are quicker
+COUNTED_MORE = 4  # commits that are counted beyond those that halving takes: the ends, and two neighbours
 CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
 
 
@@ -83,6 +87,8 @@ class Search:
         self.series = ("", "")
         self.levels: dict[int, float] | None = None
         self.kept = KeptSites()
+        self.guide: Guide | None = None
+        self._guided = False
 
     def run(self, budget: float | None = None) -> Outcome:
         """Go on until the decision says that it ended, or after a ``budget`` of seconds."""
@@ -93,6 +99,9 @@ class Search:
         try:
             with self.kept.stack:
                 while (decision := self._decide()).step.what != "ended" and not _is_over(deadline):
+                    if self._takes_counts(decision):
+                        self._count()
+                        continue
                     self._announce(decision)
                     self._measure(decision.step, deadline)
         finally:
@@ -148,7 +157,7 @@ class Search:
         if self.levels is None and self.series[0]:
             own = {one.session for one in self.begun.sessions}
             self.levels = stored_levels(self.repository, self.span, self.begun.target, *self.series, own)
-        return Prior(self.span.last, self.touched, self.levels or {} if self._is_logarithmic() else {})
+        return Prior(self.span.last, self.touched, self.levels or {} if self._is_logarithmic() else {}, self.guide)
 
     def _counts(self) -> dict[int, int]:
         """Executions by number of a commit."""
@@ -252,6 +261,55 @@ class Search:
         per = self.begun.seconds / len(self.seen) if self.seen and self.begun.seconds else 0.0
         left = f", {duration(max(1.0, per * blocks))} left" if per else ""
         return f" ({counted(len(decision.belief.range()), 'commit')} in question, {counted(builds, 'build')} to come{left})"
+
+    def _takes_counts(self, decision: Decision) -> bool:
+        """Whether counts of instructions are to guide the search from here on."""
+        if (
+            self._guided
+            or decision.step.what != "block"
+            or self.span.last < FEWEST_GUIDED
+            or self.begun.target.metric not in TIMES
+        ):
+            return False
+        builds, blocks = remaining(decision, self._evidence())
+        seconds = self._mean([value for block in self.seen for value in block.values])
+        return bool(self.begun.counted) or pays(seconds, builds + COUNTED_MORE, blocks)
+
+    def _count(self) -> None:
+        """Count the instructions of commits until these say where to look."""
+        self._guided = True
+        cell = counting(self.cell, self.begun.target)
+        if cell is None:
+            return
+        self.progress.say("counting instructions, which repeat exactly, to see where to look")
+        begin, before = time.monotonic(), self.begun.seconds
+
+        def count(places: Sequence[int]) -> dict[int, float]:
+            found = self._counted(cell, places)
+            self.begun.counted |= {self.span.commits[place]: value for place, value in found.items()}
+            self.begun.seconds = before + time.monotonic() - begin
+            self.saved.write()
+            return found
+
+        known = {self.places[commit]: value for commit, value in self.begun.counted.items() if commit in self.places}
+        skipped = {self.places[one] for one in self.begun.skipped}
+        sign = -1 if self.begun.target.improvement else 1
+        self.guide = Counting(self.span.last, known, skipped, self._prior().weights, sign, count).run()
+
+    def _counted(self, cell: Cell, places: Sequence[int]) -> dict[int, float]:
+        """The instructions of one execution of each of some commits, of those that run."""
+        from perfvcs.locate.laboratory import Quiet, level
+
+        states = [State(self.span.commits[place]) for place in places]
+        versions = versions_of(self.repository, states, committed=True)
+        sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)
+        with Session(sites, Quiet(self.progress), Identity.new(self.seed)) as session:
+            self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
+            session.begin({0: 1})
+            session.run({0: 1})
+            by_commit = {profile.commit: level(profile) for profile in session.profiles()}
+        found = {place: by_commit.get(self.span.commits[place], []) for place in places}
+        return {place: values[0] for place, values in found.items() if values and values[0] > 0}
 
     def _measure(self, step: Step, deadline: float | None) -> None:
         """One session, as long as the same commits are to be measured."""

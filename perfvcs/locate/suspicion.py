@@ -8,11 +8,15 @@ from math import isfinite, log
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perfvcs.locate.changes import changes
+from perfvcs.locate.changes import Changes, changes
+from perfvcs.locate.impact import impact
 from perfvcs.locate.reached import Reach, Unit, recorded, seen
+from perfvcs.locate.selection import touches
+from perfvcs.locate.static import reach as static_reach
+from perfvcs.locate.uses import Sources
 
 if TYPE_CHECKING:
-    from perfvcs.locate.changes import Changes
+    from perfvcs.jobs.config import Config
     from perfvcs.locate.saved import Target
     from perfvcs.locate.span import Span
     from perfvcs.repository import Repository
@@ -31,17 +35,21 @@ class Suspect:
     reasons: tuple[str, ...]
 
 
-def suspects(repository: Repository, span: Span, target: Target | None, overlay: Sequence[str] = ()) -> list[Suspect] | None:
+def suspects(repository: Repository, span: Span, target: Target | None, config: Config) -> list[Suspect] | None:
     """What is known of each commit after the good one, in order; None where there are too many to be read."""
     if span.last > MOST_READ:
         return None
-    reach = _reach(repository, span, target) if target else None
+    reach = _reach(repository, span, target, config) if target else None
+    if reach is not None and reach.processes:
+        reach = None  # what the processes run that it starts is not known
     pairs = zip(span.commits[:-1], span.commits[1:], strict=True)
-    return [_suspect(new, changes(repository.project, old, new), reach, overlay) for old, new in pairs]
+    return [_suspect(repository, new, changes(repository.project, old, new), reach, config.overlay) for old, new in pairs]
 
 
-def _reach(repository: Repository, span: Span, target: Target) -> Reach | None:
-    """What the target runs: as it was recorded on the span's newest commits or before, else the functions in which it was seen."""
+def _reach(repository: Repository, span: Span, target: Target, config: Config) -> Reach | None:
+    """What the target runs: as it was recorded on the span's newest commits or before, else the functions in which it was seen, else
+    what it can run by its sources.
+    """
     unit = Unit(target.job, target.collector, "" if target.uid in target.job else target.uid)
     commits = [*reversed(span.commits), *repository.with_profiles(repository.project.ancestors(span.good))]
     found = recorded(repository, commits, [unit])
@@ -55,10 +63,22 @@ def _reach(repository: Repository, span: Span, target: Target) -> Reach | None:
                 return reach
         if headers:
             break
-    return None
+    return _static(repository, span, target, config)
 
 
-def _suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> Suspect:
+def _static(repository: Repository, span: Span, target: Target, config: Config) -> Reach | None:
+    """What the target can run by the sources of the bad end; None where these do not tell."""
+    from perfvcs.jobs import matrix
+
+    cell = next((cell for cell in matrix(config) if cell.label == target.job), None) if config.job else None
+    if cell is None:
+        return None
+    command = " ".join(filter(None, (cell.cmd, cell.args)))
+    reach = static_reach(Sources(repository.project, repository.home, span.bad), span.bad, command, shell=cell.shell)
+    return None if isinstance(reach, str) else reach
+
+
+def _suspect(repository: Repository, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> Suspect:
     mattering = [file for file in made.files if file.matters and not _is_overlaid(file.path, overlay)]
     if not mattering:
         return Suspect(commit, touches=False, reasons=(NOTHING,))
@@ -69,6 +89,9 @@ def _suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[
     touched = tuple(sorted(reach.touched(made)))
     if touched or unseen:
         return Suspect(commit, touches=True, reasons=(*touched, *unseen))
+    followed = impact(Changes(tuple(mattering)), Sources(repository.project, repository.home, commit), reach.outside)
+    if reason := touches(reach, followed):
+        return Suspect(commit, touches=True, reasons=(reason,))
     return Suspect(commit, touches=False, reasons=(UNTOUCHED,))
 
 

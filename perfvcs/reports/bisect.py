@@ -80,7 +80,7 @@ def _culprit(found: Bisection, about: dict[str, Commit], place: int) -> Iterator
     if found.target and (sides := found.outcome.sides.get(place)):
         yield from wrapped(" -> ".join(quantity(value, found.target.unit) for value in sides), indent=INDENT)
     share = part(found, place)
-    probability = f"probability {_probability(float(found.outcome.decision.belief.jump[place - 1]))}"
+    probability = f"probability {_probability(float(found.outcome.decision.belief.change[place - 1]))}"
     yield from wrapped(
         probability + (f"; {100 * share:.0f} % of the whole difference" if share is not None else ""), indent=INDENT
     )
@@ -141,9 +141,10 @@ def _skipped(found: Bisection) -> Iterator[str]:
 def _effort(found: Bisection) -> str:
     assert found.outcome is not None and found.begun is not None
     outcome, begun = found.outcome, found.begun
+    counts = f" and {len(begun.counted)} to count instructions" if begun.counted else ""
     return (
         f"{counted(found.span.last, 'commit')}: {counted(len(begun.built), 'build')}, {counted(outcome.blocks, 'block')}, "
-        f"{counted(outcome.executions, 'execution')}, {duration(begun.seconds)}"
+        f"{counted(outcome.executions, 'execution')}{counts}, {duration(begun.seconds)}"
     )
 
 

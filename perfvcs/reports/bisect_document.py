@@ -38,7 +38,7 @@ def document(found: Bisection) -> dict[str, Any]:
     named = [
         {
             "commit": found.span.commits[place],
-            "probability": float(belief.jump[place - 1]) if belief else None,
+            "probability": float(belief.change[place - 1]) if belief else None,
             "step": own(found, place)._asdict(),
         }
         for place in sorted(outcome.decision.named)
@@ -50,6 +50,7 @@ def document(found: Bisection) -> dict[str, Any]:
         "named": named,
         "blocks": outcome.blocks,
         "executions": outcome.executions,
+        "counted": begun.counted,
         "built": len(begun.built),
         "seconds": begun.seconds,
         "sessions": [one.session for one in begun.sessions],

@@ -8,6 +8,7 @@ import pytest
 from perfvcs.locate import posterior
 from perfvcs.locate.decision import Rules, decide
 from perfvcs.locate.evidence import Evidence
+from perfvcs.locate.guide import Counting, Guide
 from perfvcs.locate.posterior import believe
 from perfvcs.locate.priors import MISLED, MISSED, Prior
 
@@ -51,11 +52,12 @@ def step_at(commit, count=64, size=0.1):
 
 
 def enumerated(found, weights):
-    """The probability of a jump at each commit, by adding up every path of levels along the commits."""
+    """The probability of a jump at each commit, and of any change, by adding up every path of levels along the commits."""
     grid = posterior._levels()
-    jumps, count = posterior._jumps(), len(weights)
+    jumps, drifts, count = posterior._jumps(), posterior._drifts(), len(weights)
     chances = 1 - np.exp(-posterior.JUMPS * weights / weights.sum())
-    total, at = 0.0, np.zeros(count)
+    small = (1 - chances) * (1 - np.exp(-posterior.SMALL * weights / weights.sum()))
+    total, jumped, changed = 0.0, np.zeros(count), np.zeros(count)
     start, end = (int(np.argmin(abs(grid - level))) for level in (0.0, 1.0))
     emitted = {
         commit: posterior._seen(mean / found.effect + 0.5, times, grid, found)
@@ -68,15 +70,16 @@ def enumerated(found, weights):
             continue  # too unlikely to matter
         weight = 1.0
         for number, (first, second) in enumerate(itertools.pairwise(path)):
-            stays = (1 - chances[number]) if first == second else 0.0
-            weight *= stays + chances[number] * jumps[first, second]
+            stays = (1 - chances[number] - small[number]) if first == second else 0.0
+            weight *= stays + small[number] * drifts[first, second] + chances[number] * jumps[first, second]
         for commit, likely in emitted.items():
             weight *= likely[path[commit]]
         for commit, (mean, times) in found.steps.items():
             weight *= posterior._stepped(mean / found.effect, times, grid, found)[path[commit - 1], path[commit]]
         total += weight
-        at += weight * np.array(moves)
-    return at / total
+        large = [bool(jumps[first, second]) for first, second in itertools.pairwise(path)]
+        jumped, changed = jumped + weight * np.array(large), changed + weight * np.array(moves)
+    return jumped / total, changed / total
 
 
 def test_the_belief_is_that_of_all_paths_of_levels():
@@ -85,7 +88,9 @@ def test_the_belief_is_that_of_all_paths_of_levels():
         evidence.add(*rng.normal([0.0, 0.05], 0.02), commit, rng.normal(0.05 if commit > 1 else 0.0, 0.02))
     weights = np.array([0.2, 0.5, 0.1, 0.2])
     found = evidence.summary()
-    assert believe(found, weights).jump == pytest.approx(enumerated(found, weights), abs=0.01)
+    belief, (jump, change) = believe(found, weights), enumerated(found, weights)
+    assert belief.jump == pytest.approx(jump, abs=0.01)
+    assert belief.change == pytest.approx(change, abs=0.01)
 
 
 def test_a_pair_of_neighbours_counts_as_all_paths_say():
@@ -96,7 +101,9 @@ def test_a_pair_of_neighbours_counts_as_all_paths_say():
         evidence.add_step(2, *rng.normal([0.0, 0.05], 0.02))
     weights = np.full(4, 0.25)
     found = evidence.summary()
-    assert believe(found, weights).jump == pytest.approx(enumerated(found, weights), abs=0.01)
+    belief, (jump, change) = believe(found, weights), enumerated(found, weights)
+    assert belief.jump == pytest.approx(jump, abs=0.01)
+    assert belief.change == pytest.approx(change, abs=0.01)
 
 
 @pytest.mark.parametrize("culprit", [1, 2, 31, 62, 63])
@@ -108,6 +115,54 @@ def test_one_step_is_found_wherever_it_is(culprit):
 def test_two_steps_are_both_named():
     decision, _ = search(step_at(20) + step_at(45), 1)
     assert (decision.step.why, set(decision.named)) == ("found", {20, 45})
+
+
+def test_small_changes_around_the_largest_do_not_keep_the_search_going():
+    levels = step_at(53) + step_at(17, size=0.03) + step_at(33, size=0.015)
+    found = [search(levels, seed) for seed in range(10)]
+    assert all(decision.step.why == "found" and decision.named[0] == 53 for decision, _ in found)
+    assert np.median([len(evidence.pairs) for _, evidence in found]) < 100
+
+
+@pytest.mark.parametrize(
+    ("steps", "likely"), [({20: 0.1}, [20]), ({17: 0.04, 53: 0.1}, [53]), ({40: 0.05, 50: 0.05}, [40, 50]), ({1: 0.1}, [1])]
+)
+def test_counts_that_repeat_say_where_to_look(steps, likely):
+    rng, asked = np.random.default_rng(2), []
+    levels = sum(step_at(commit, size=size) for commit, size in steps.items()) + rng.normal(0, 0.002, 64)
+
+    def count(places):
+        asked.extend(places)
+        return {place: float(np.exp(levels[place])) for place in places}
+
+    guide = Counting(63, {}, set(), even(63), 1, count).run()
+    assert (np.flatnonzero(guide.jump > 0.9) + 1).tolist() == likely
+    assert len(asked) == len(set(asked)) <= 13
+    again = Counting(63, {place: float(np.exp(levels[place])) for place in asked}, set(), even(63), 1, count).run()
+    assert again.jump == pytest.approx(guide.jump)
+
+
+def test_counts_that_do_not_differ_guide_nothing():
+    assert Counting(63, {}, set(), even(63), 1, lambda places: dict.fromkeys(places, 5.0)).run() is None
+    assert Counting(63, {}, set(), even(63), 1, lambda places: {place: 64.0 - place for place in places}).run() is None
+
+
+def test_commits_that_cannot_be_counted_are_left_out():
+    levels = step_at(30)
+
+    def count(places):
+        return {place: float(np.exp(levels[place])) for place in places if place % 8 != 6}
+
+    guide = Counting(63, {}, set(), even(63), 1, count).run()
+    assert guide.jump[29:31].sum() > 0.9
+    assert Counting(63, {}, set(), even(63), 1, lambda _: {}).run() is None
+
+
+def test_a_guide_weighs_as_much_as_it_explains():
+    jump = np.eye(10)[3]
+    assert Prior(10, guide=Guide(0.1, jump)).weights(0.1)[3] > 0.9
+    assert Prior(10, guide=Guide(0.02, jump)).weights(0.1)[3] < 0.35
+    assert Prior(10, guide=Guide(0.02, jump)).weights(0.1).sum() == pytest.approx(1)
 
 
 def test_ends_that_do_not_differ_have_nothing_to_look_for():

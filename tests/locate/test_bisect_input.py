@@ -1,0 +1,127 @@
+"""``perf bisect`` where something is unusual: interruptions, moved submodules, ranges of any length, and git's own bisect."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import processes_in
+from test_bisect_command import ASK, history, stepped, work
+
+COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
+SPINNING = """
+int main(void)
+{{
+    volatile int change = {number};
+    for (volatile int turn = 0; turn < {turns}; turn++) {{ }}
+    return 0;
+}}
+"""
+
+
+def interrupted(folder, words, sign):
+    """Run `perf`, and interrupt it as soon as it says a ``sign``; its exit status."""
+    process = subprocess.Popen([*COMMAND, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    assert any(sign in line for line in process.stderr), sign
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+    return process.returncode
+
+
+@pytest.mark.parametrize("sign", ["preparing", "is there a difference", "in question", "against its parent"])
+def test_it_can_be_interrupted_at_every_stage_and_goes_on(project, perf, sign):
+    commits = history(project, stepped(9, 4, 0.1), noise=0.01, top='build = ["true"]')
+    # the first stages are over before the next ones begin, so that each is interrupted once
+    assert interrupted(project.root, ["bisect", commits[0], *ASK], sign) == 130
+    assert not processes_in(project.root)
+    places = project.root / ".perf" / "worktrees"
+    assert not places.exists() or not list(places.iterdir())
+    found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    assert [one["commit"] for one in found["named"]] == [commits[4]]
+    assert perf("fsck").code == 0
+
+
+def test_a_range_of_one_commit_is_that_commit(project, perf):
+    commits = history(project, stepped(2, 1))
+    assert perf("bisect", commits[0], *ASK, "--quiet").out == f"{commits[1]}\n"
+
+
+def test_a_range_of_ten_thousand_commits_takes_as_many_builds_as_halving(project, perf):
+    commits = history(project, [1.0])
+    culprit, last = 7_123, 10_000
+    stream = [f"reset refs/heads/main\nfrom {commits[0]}\n"]
+    for number in range(1, last + 1):
+        files = {"counter": f"{number}\n"} | ({"work.py": work(1.3)} if number == culprit else {})
+        data = "".join(f"M 100644 inline {name}\ndata {len(text.encode())}\n{text}\n" for name, text in files.items())
+        who = f"committer Ada <ada@example.org> {1_700_000_000 + number} +0000"
+        stream.append(f"commit refs/heads/main\n{who}\ndata <<E\nchange {number}\nE\n{data}")
+    subprocess.run(["git", "fast-import", "--quiet", "--force"], cwd=project.root, input="".join(stream), text=True, check=True)
+    project.git("reset", "--quiet", "--hard", "main")
+    assert "too many to be read" in perf("bisect", commits[0], "--dry-run").out
+    found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    assert [found["commits"].index(row) + 1 for row in found["commits"] if row["probability"] > 0.99] == [culprit]
+    assert found["built"] <= 24
+
+
+def test_a_submodule_that_moves_is_a_suspect_and_is_found(project, perf, tmp_path):
+    inner = tmp_path / "inner"
+    project.git("init", "--quiet", "--initial-branch=main", str(inner))
+
+    def level(value):
+        (inner / "level.py").write_text(f"LEVEL = {value}\n")
+        project.git("-C", str(inner), "add", ".")
+        project.git(
+            "-C", str(inner), "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--quiet", "-m", f"{value}"
+        )
+
+    level(1.0)
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "inner")
+    project.configure(f'cmd = "{sys.executable} -S work.py"', top='build = ["git submodule --quiet update --init"]')
+    program = work(1.0).replace("level = 1.0", "import sys; sys.path[:0] = ['inner']; from level import LEVEL as level")
+    commits = [project.commit("begin", **{"work.py": program})]
+    commits.append(project.commit("documents", **{"README.md": "a"}))
+    level(1.3)
+    project.git("-C", "inner", "-c", "protocol.file.allow=always", "pull", "--quiet", "origin", "main")
+    commits.append(project.commit("move the submodule"))
+    commits.append(project.commit("more documents", **{"README.md": "b"}))
+    said = perf("bisect", commits[0], "--dry-run").out
+    assert commits[2][:10] in said and "inner" in said and "1 suspect" in said
+    project.git("config", "--global", "protocol.file.allow", "always")
+    assert perf("bisect", commits[0], *ASK, "--quiet").out == f"{commits[2]}\n"
+
+
+@pytest.mark.needs("gcc", "valgrind")
+def test_counts_of_instructions_guide_it_where_time_is_asked_for(project, perf):
+    project.configure('cmd = "./work"', top='build = ["gcc -O1 -o work work.c"]')
+    programs = [SPINNING.format(turns=4_000_000 + 4_000_000 * (number >= 6), number=number) for number in range(12)]
+    commits = [project.commit(f"change {number}", **{"work.c": program}) for number, program in enumerate(programs)]
+    found = json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").out)
+    assert [one["commit"] for one in found["named"]] == [commits[6]]
+    assert {commits[0], commits[-1], commits[5], commits[6]} <= found["counted"].keys()
+    assert found["counted"][commits[6]] > 1.5 * found["counted"][commits[5]]
+    text = perf("bisect", commits[0], "-m", "cpu", "-u", "work").out
+    assert f"and {len(found['counted'])} to count instructions" in " ".join(text.split())
+
+
+def test_what_a_bisection_found_is_what_check_says(project, perf):
+    commits = history(project, stepped(9, 5, 0.05), noise=0.01)
+    perf("bisect", commits[0], *ASK)
+    said = json.loads(perf("check", commits[4], commits[5], "--json", code=3).out)
+    assert "degradation" in json.dumps(said)
+    assert perf("check", commits[4], commits[5], "--bisect-codes", code=1).code == 1
+
+
+def test_git_bisect_finds_the_commit_with_our_exit_codes(project):
+    # only the program's own cost is to count, and a change of less than half of what is sought is none
+    others = [f'[[check]]\nmetric = "{name}"\ndelta = "1000%"' for name in ("wall", "cpu", "maxrss", "pss")]
+    commits = history(
+        project, stepped(8, 5, 0.5), noise=0.01, top='[[check]]\nmetric = "cost"\ndelta = "20%"\n' + "\n".join(others)
+    )
+    project.git("bisect", "start", "HEAD", commits[0])
+    done = subprocess.run(
+        ["git", "bisect", "run", *COMMAND, "check", "--measure", "--bisect-codes", commits[0], "HEAD", "-n", "6"],
+        cwd=project.root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert f"{commits[5]} is the first bad commit" in done.stdout, done.stdout + done.stderr
