@@ -3,8 +3,8 @@
     python benchmarks/bisecting_planted.py CLONES FOLDER [--only NAME ...] [--seed 1]
 
 CLONES holds a clone of each project of ``PROJECTS``: a folder named like it, or bare and ending in `+NAME/repo`. In FOLDER a
-repository is made of 64 commits of each project along the first parents: the newest ones among which the benchmark's CPU time, in a
-sample of them, differs by less than half of what is planted (larger real changes would be as right an answer, or make both ends equal
+repository is made of 64 commits of each project along the first parents: the newest ones among which the benchmark's instructions, in a
+sample of them, differ by less than half of what is planted (larger real changes would be as right an answer, or make both ends equal
 again). From one commit on, chosen by chance, a function that the benchmark calls runs a loop first, which costs 3 to 20 % of the
 benchmark's CPU time, calibrated here. A line per project: what was planted, what was named, builds, executions, commits whose
 instructions were counted, and minutes; and the same of a `git bisect run` that compares the median of five executions with the middle
@@ -239,10 +239,15 @@ def prepare(project: Planted, folder: Path) -> None:
         subprocess.run(project.build, shell=True, cwd=folder, check=True, stderr=subprocess.DEVNULL)
 
 
+def command_of(project: Planted) -> list[str]:
+    return ["bench/task"] if project.is_c else [sys.executable, "-S", "bench/task.py"]
+
+
 def cpu(project: Planted, folder: Path) -> float:
     """CPU seconds of one execution."""
-    command = ["bench/task"] if project.is_c else [sys.executable, "-S", "bench/task.py"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": "src:."})
+    process = subprocess.Popen(
+        command_of(project), cwd=folder, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": "src:."}
+    )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = status
     if status:
@@ -250,8 +255,8 @@ def cpu(project: Planted, folder: Path) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def least(project: Planted, clone: Path, scratch: Path, states: list[tuple[str, int]]) -> list[float]:
-    """The least CPU time of commits with so many turns of the loop, measured in turns."""
+def placed(project: Planted, clone: Path, scratch: Path, states: list[tuple[str, int]]) -> list[Path]:
+    """Commits with so many turns of the loop, each in a folder of its own, built."""
     places = []
     for number, (commit, turns) in enumerate(states):
         place = scratch / str(number)
@@ -263,9 +268,28 @@ def least(project: Planted, clone: Path, scratch: Path, states: list[tuple[str, 
             (place / project.file).write_text(with_loop((place / project.file).read_text(), project, turns))
         prepare(project, place)
         places.append(place)
+    return places
+
+
+def least(project: Planted, clone: Path, scratch: Path, states: list[tuple[str, int]]) -> list[float]:
+    """The least CPU time of commits with so many turns of the loop, measured in turns."""
+    places = placed(project, clone, scratch, states)
     rows = [[cpu(project, place) for place in places] for _ in range(REPEATED)]
     subprocess.run(["rm", "-rf", str(scratch)], check=True)
     return [min(column) for column in zip(*rows, strict=True)]
+
+
+def instructions(project: Planted, place: Path) -> float:
+    """The instructions of one execution."""
+    counting = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    done = subprocess.run(
+        [*counting, *command_of(project)], cwd=place, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": "src:.", "PYTHONHASHSEED": "0"},
+    )  # fmt: skip
+    found = re.search(r"I\s+refs:\s+([\d,]+)", done.stderr)
+    if done.returncode or not found:
+        raise RuntimeError(f"{project.name}: the benchmark failed with {done.returncode}")
+    return float(found[1].replace(",", ""))
 
 
 def steady(project: Planted, clone: Path, scratch: Path, culprit: int) -> list[str]:
@@ -275,13 +299,15 @@ def steady(project: Planted, clone: Path, scratch: Path, culprit: int) -> list[s
         commits = every[begin : begin + COMMITS][::-1]
         try:
             git(clone, "cat-file", "-e", f"{commits[culprit]}:{project.file}")
-            levels = least(project, clone, scratch, [(commit, 0) for commit in (*commits[::PROBED], commits[-1])])
+            places = placed(project, clone, scratch, [(commit, 0) for commit in (*commits[::PROBED], commits[-1])])
+            levels = [instructions(project, place) for place in places]
         except (RuntimeError, subprocess.CalledProcessError):
-            subprocess.run(["rm", "-rf", str(scratch)], check=True)
             continue  # the benchmark does not run there
+        finally:
+            subprocess.run(["rm", "-rf", str(scratch)], check=True)
         if max(levels) / min(levels) - 1 < project.size / 2:
             return commits
-    raise SystemExit(f"{project.name}: no range of {COMMITS} commits is without changes of that size")
+    raise SystemExit(f"{project.name}: no range of {COMMITS} commits is without larger changes")
 
 
 def calibrated(project: Planted, clone: Path, scratch: Path, commit: str) -> int:

@@ -34,7 +34,8 @@ class Run:
 
     ``argv[0]`` is an absolute path. ``timeout`` is in seconds. ``scratch`` is an empty folder of this run, removed by the caller.
     ``uid`` names the row of the whole process. ``cpus``: the processors to pin to (empty: none). ``aslr``: False switches address
-    space randomisation off. ``left_out``: units that need not be measured.
+    space randomisation off. ``left_out``: units that need not be measured. ``functions``: this execution is not measured, and may record
+    the functions that run.
     """
 
     argv: tuple[str, ...]
@@ -47,6 +48,7 @@ class Run:
     cpus: tuple[int, ...] = ()
     aslr: bool = True
     left_out: frozenset[str] = frozenset()
+    functions: bool = False
 
 
 @dataclass

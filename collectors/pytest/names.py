@@ -7,13 +7,11 @@ from pathlib import Path
 from types import CodeType
 
 from perfvcs.collector import CollectError
+from perfvcs.collectors._shared.functions import MODULE, NAMELESS, trimmed
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.pytest.notes import ReachedFunction, printable
 from perfvcs.validity import MAX_NAME
 
-NAMELESS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
-MODULE = "<module>"
-PROCESSES = "(processes)"  # among the functions of a test that started processes, whose own functions nobody saw
 LEFT_OUT = "(left out)"  # the only function of a test that was found and not run, since it was not asked for
 MAX_SOURCE = 16 << 20  # bytes
 
@@ -27,10 +25,7 @@ def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
             if function.file not in known:
                 known[function.file] = _names(root / function.file)
             name = known[function.file].get(function.line, MODULE)
-        parts = name.split(".")
-        while parts and parts[-1] in (*NAMELESS, "<locals>"):
-            parts.pop()
-        found.add(printable(f"{function.file}:{'.'.join(parts) or MODULE}")[:MAX_NAME])
+        found.add(printable(f"{function.file}:{trimmed(name)}")[:MAX_NAME])
     return found
 
 

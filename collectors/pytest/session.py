@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfvcs.collector import CollectError, Observations, Run
-from perfvcs.collectors.pytest.names import LEFT_OUT, PROCESSES, qualified
+from perfvcs.collectors._shared.functions import PROCESSES, reached
+from perfvcs.collectors.pytest.names import LEFT_OUT, qualified
 from perfvcs.collectors.pytest.notes import PytestNotes, Reading, Test
 from perfvcs.collectors.pytest.suite import SHOWN, counted, named, outcomes, run_suite
 from perfvcs.launcher.execution import name_command
@@ -113,9 +114,7 @@ def _reached(notes: PytestNotes, root: Path) -> Reached:
     for name in notes.processes:
         sets[name].add(PROCESSES)
     sets |= {name: {LEFT_OUT} for name in notes.left_out if name not in sets}
-    functions = sorted(set().union(*sets.values()))
-    numbers = {function: number for number, function in enumerate(functions)}
-    return Reached(functions, {name: sorted(numbers[one] for one in some) for name, some in sets.items()})
+    return reached(sets)
 
 
 def _observations(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.execution import launched
+from perfvcs.collectors._shared.functions import PYTHON
 from perfvcs.collectors.pytest import inside
 from perfvcs.collectors.pytest.notes import PytestNotes, read_notes
 from perfvcs.collectors.pytest.root import options
@@ -42,7 +43,7 @@ def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
 def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str | None]]:
     """The command's environment, and what the plugin makes of it again, so that tests see what they would without us."""
     changed = {
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH")))),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), str(PYTHON), run.env.get("PYTHONPATH")))),
         "PYTEST_PLUGINS": ",".join(filter(None, (PLUGIN, run.env.get("PYTEST_PLUGINS")))),
     }
     if stay := options((*run.argv, *shlex.split(run.env.get("PYTEST_ADDOPTS", ""))), run.cwd, folder):

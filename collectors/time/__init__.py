@@ -88,12 +88,17 @@ class Time:
         return None if sys.platform == "linux" else "time reads Linux's /proc: measure on a Linux machine"
 
     def collect(self, run: Run) -> Observations:
-        """Execute once, and again while the execution was delayed and ``repeat`` allows; raises CollectError."""
+        """Execute once, and again while the execution was delayed and ``repeat`` allows; raises CollectError.
+
+        Where the run asks for the functions, they are recorded instead, of a Python program; nothing of it is a measurement then.
+        """
         from perfvcs import launcher
         from perfvcs.collectors._shared.execution import executed
         from perfvcs.launcher.execution import name_command
         from perfvcs.launcher.samples import VARIABLE, MalformedSamples, read_samples
 
+        if run.functions and (found := _functions(run)):
+            return found
         found = Observations(values={name: [] for name in self.metrics}, metrics=dict(self.metrics))
         if reason := launcher.fallback_reason():
             found.warnings.append(reason)
@@ -118,6 +123,24 @@ class Time:
     def _delayed(self, execution: Execution) -> bool:
         waited = (execution.run_delay or 0.0) + (execution.wake_delay or 0.0)
         return waited > max(SHORTEST_DELAY, self.delay * execution.wall)
+
+
+def _functions(run: Run) -> Observations | None:
+    """The functions that a Python program runs; None where it is another one, or does not run so."""
+    from perfvcs.collectors._shared.execution import executed
+    from perfvcs.collectors._shared.functions import recorded, recording
+    from perfvcs.collectors._shared.interpreter import is_python
+    from perfvcs.launcher.samples import VARIABLE
+
+    if not is_python(run.argv[0]):
+        return None
+    path = run.scratch / "functions"
+    try:
+        executed(run, env=recording(run, path) | {VARIABLE: str(run.scratch / "samples.jsonl")})
+    except CollectError:
+        return None
+    reached = recorded(path, run.uid)
+    return Observations(reached=reached) if reached else None
 
 
 def _count(processes: int) -> str:

@@ -27,7 +27,7 @@ from perfvcs.measure.series import CellSeries
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.measure.turns import draw, turns
-from perfvcs.profile import Collected, Design, Profile
+from perfvcs.profile import Collected, Design, Profile, Reached
 from perfvcs.summary import Measured
 from perfvcs.text.words import counted, named, plural
 
@@ -89,6 +89,8 @@ class Session:
         self._left: Counter[tuple[int, int]] = Counter()  # executions ahead
         self._unnoted: list[Block | Lost] = []
         self._runs = 0
+        self._functions = False
+        self._reached: dict[tuple[int, int], Reached] = {}
 
     def __enter__(self) -> Session:
         try:
@@ -146,11 +148,14 @@ class Session:
             self._series.of(number, position, self.blocks.of(number, position)[-1].seen[position].engine)
 
     def warm_up(self, blocks: Mapping[int, int]) -> None:
-        """Run the warm-up executions of the cells that have blocks to run, and drop what they measured."""
+        """Run the warm-up executions of the cells that have blocks to run, and drop what they measured; the first records functions."""
         for number, cell in enumerate(self.cells):
-            for _ in range(cell.warmup if self._ahead(number, blocks) else 0):
+            for turn in range(cell.warmup if self._ahead(number, blocks) else 0):
                 for binary in range(cell.binaries if self._fits(number) else 0):
-                    self._turn(number, self._versions(number), WARM_UP, binary)
+                    self._functions = not turn and not binary
+                    seen = self._turn(number, self._versions(number), WARM_UP, binary).seen
+                    self._reached |= {(number, position): one.reached for position, one in seen.items() if one.reached}
+        self._functions = False
 
     def begin(self, blocks: Mapping[int, int]) -> None:
         """Show how many executions ``warm_up`` and ``run`` with that many blocks per cell number are."""
@@ -307,6 +312,7 @@ class Session:
         scratch.mkdir()
         try:
             run = self.sites.run(number, position, binary, scratch, seed)
+            run = replace(run, functions=self._functions)
             if self.budget is not None:
                 run = replace(run, timeout=max(SHORTEST, min(run.timeout, self.budget.left)))
             return self.cells[number].collector.collect(run)
@@ -394,7 +400,7 @@ class Session:
         return Profile(
             commit=version.commit, dirty=version.dirty, job=self._series.job(number, position, recording.engine),
             metrics=recording.metrics, resources=recording.resources(), stacks=recording.stacks(),
-            reached=recording.reached, turns=recording.turns if len(self.versions) > 1 else None,
+            reached=recording.reached or self._reached.get((number, position)), turns=recording.turns if len(self.versions) > 1 else None,
             collected=Collected(self.identity.session, self.identity.started, moment(ended), f"perfvcs {__version__}"),
             environment=self.sites.environment(number, position, self.before, after),
             design=Design(

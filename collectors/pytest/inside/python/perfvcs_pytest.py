@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from perfvcs.collectors.pytest.inside.python.perfvcs_functions import RunningCode
+    from perfvcs.collectors._shared.functions.inside.python.perfvcs_functions import RunningCode
     from perfvcs.collectors.pytest.inside.python.perfvcs_measurement import Measurement
     from perfvcs.collectors.pytest.inside.python.perfvcs_reports import NoteFile, Reports, clean
     from perfvcs.collectors.pytest.inside.python.perfvcs_study import Study

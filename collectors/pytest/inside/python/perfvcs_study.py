@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from typing import Any
 
-    from perfvcs.collectors.pytest.inside.python import perfvcs_functions
+    from perfvcs.collectors._shared.functions.inside.python import perfvcs_functions
     from perfvcs.collectors.pytest.inside.python.perfvcs_reports import NoteFile, Reports, clean, ending
 else:
     from perfvcs_reports import Reports, clean, ending

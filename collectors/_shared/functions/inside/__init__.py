@@ -1,0 +1,5 @@
+"""What records the functions that run, in the measured interpreter: ``python`` is the recorder, ``start`` begins with the interpreter."""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
