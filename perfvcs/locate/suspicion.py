@@ -8,7 +8,7 @@ from math import isfinite, log
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perfvcs.locate.changes import Changes, changes
+from perfvcs.locate.changes import Changes, FileChange, changes
 from perfvcs.locate.impact import impact
 from perfvcs.locate.reached import Reach, Unit, recorded, seen
 from perfvcs.locate.selection import touches
@@ -43,7 +43,7 @@ def suspects(repository: Repository, span: Span, target: Target | None, config: 
     if reach is not None and reach.processes:
         reach = None  # what the processes run that it starts is not known
     pairs = zip(span.commits[:-1], span.commits[1:], strict=True)
-    return [_suspect(repository, new, changes(repository.project, old, new), reach, config.overlay) for old, new in pairs]
+    return [_followed(repository, new, changes(repository.project, old, new), reach, config.overlay) for old, new in pairs]
 
 
 def _reach(repository: Repository, span: Span, target: Target, config: Config) -> Reach | None:
@@ -78,8 +78,19 @@ def _static(repository: Repository, span: Span, target: Target, config: Config) 
     return None if isinstance(reach, str) else reach
 
 
-def _suspect(repository: Repository, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> Suspect:
-    mattering = [file for file in made.files if file.matters and not _is_overlaid(file.path, overlay)]
+def _followed(repository: Repository, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> Suspect:
+    """The same as ``suspect``, where names are followed from what a commit changes to where they are used."""
+    found = suspect(commit, made, reach, overlay)
+    if reach is None or found.touches or found.reasons == (NOTHING,):
+        return found
+    followed = impact(Changes(_mattering(made, overlay)), Sources(repository.project, repository.home, commit), reach.outside)
+    reason = touches(reach, followed)
+    return Suspect(commit, touches=True, reasons=(reason,)) if reason else found
+
+
+def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str] = ()) -> Suspect:
+    """A commit by the functions and files that it changes itself; ``reach`` is what the benchmark runs, None where that is not known."""
+    mattering = _mattering(made, overlay)
     if not mattering:
         return Suspect(commit, touches=False, reasons=(NOTHING,))
     unseen = tuple(f"{file.path} ({file.why})" for file in mattering if file.why)
@@ -89,10 +100,11 @@ def _suspect(repository: Repository, commit: str, made: Changes, reach: Reach | 
     touched = tuple(sorted(reach.touched(made)))
     if touched or unseen:
         return Suspect(commit, touches=True, reasons=(*touched, *unseen))
-    followed = impact(Changes(tuple(mattering)), Sources(repository.project, repository.home, commit), reach.outside)
-    if reason := touches(reach, followed):
-        return Suspect(commit, touches=True, reasons=(reason,))
     return Suspect(commit, touches=False, reasons=(UNTOUCHED,))
+
+
+def _mattering(made: Changes, overlay: Sequence[str]) -> tuple[FileChange, ...]:
+    return tuple(file for file in made.files if file.matters and not _is_overlaid(file.path, overlay))
 
 
 def _is_overlaid(path: str, overlay: Sequence[str]) -> bool:

@@ -121,7 +121,7 @@ class Commits:
         around = [None if other is None else contents.commit(other) for other in (self._near(turn - 1), self._near(turn + 1))]
         return model.Revision(
             commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
-            files=diff.files, more=diff.more, steps=[contents.step(*pair) for pair in own[number][:STEPS]],
+            files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
             left_out=left_out, same=same, alone=alone, before=around[0], after=around[1],
         )  # fmt: skip

@@ -12,10 +12,12 @@ import msgspec
 
 from perfvcs.check.text import labelled
 from perfvcs.check.text import step as levels_text
+from perfvcs.reports.suspects import reasons
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
 from perfvcs.site.drawing import LARGEST_EXPONENT, SeriesDrawing, drawings
 from perfvcs.site.status import ChangeStatus, retired, statuses
+from perfvcs.site.suspicion import Suspicions
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT, change, percent, quantity
 from perfvcs.text.words import ambiguous, metric_name, metric_rank
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import HistoryRecord, SeriesRecord
     from perfvcs.history.verdict import Verdict
@@ -66,6 +69,7 @@ class Contents:
         self._commits: dict[str, model.CommitData] = {}
         self._steps: dict[tuple[int, int], model.StepData] = {}
         self._possible: dict[tuple[int, int], model.Possible] = {}
+        self._suspicions = Suspicions(repository, record.commits)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -146,10 +150,13 @@ class Contents:
         """A commit of the record."""
         commit = self.record.commits[number]
         if commit not in self._commits:
-            short = self.short(number)
-            url = f"commits/{short}.html" if commit in self._shorts else None
-            self._commits[commit] = names.commit(self.record.details[commit], short, url)
+            self._commits[commit] = self._about(self.record.details[commit])
         return self._commits[commit]
+
+    def _about(self, details: Commit) -> model.CommitData:
+        """A commit that may have no profiles, and so no page."""
+        short = self._shorts.get(details.id)
+        return names.commit(details, short or details.id[: names.SHORT], f"commits/{short}.html" if short else None)
 
     @cached_property
     def ambiguous(self) -> set[names.What]:
@@ -189,6 +196,15 @@ class Contents:
             levels=levels_text(told.before, told.after, trail.line.unit).replace("->", "→"),
         )  # fmt: skip
 
+    def with_suspects(self, number: int, turn: int) -> model.StepData:
+        """A change with the commits that are suspect of it, where it is open and may be any of several."""
+        step, finding = self.step(number, turn), self.finding(number, turn)
+        if step.state != "open" or "turns" in step.detectors:
+            return step
+        found = self._suspicions.of(finding, self.record.trails[number].line)
+        suspects = [model.SuspectData(self._about(about), shorten(reasons(why), REASON)) for about, why in found]
+        return msgspec.structs.replace(step, suspects=suspects)
+
     def possible(self, number: int, turn: int) -> model.Possible:
         """A change as pages name it that it may belong to."""
         if (number, turn) not in self._possible:
@@ -218,7 +234,7 @@ class Contents:
         self.diffs.fetch(self.record.commits[self.finding(*pair).turn] for pair in pairs)
         for place, same in groupby(pairs, key=lambda pair: self.finding(*pair).turn):
             diff = self.diffs.of(self.record.commits[place]).first(GROUPED)
-            steps = _joined(self.step(*pair) for pair in same)
+            steps = _joined(self.with_suspects(*pair) for pair in same)
             found.append(model.GroupData(self.commit(place), diff.files, diff.more, steps, _overall(steps)))
         return found
 

@@ -67,13 +67,21 @@ class Elsewhere(msgspec.Struct, frozen=True):
     levels: str
 
 
+class SuspectData(msgspec.Struct, frozen=True):
+    """A commit that may have made a change, and why: functions and files."""
+
+    commit: CommitData
+    why: str
+
+
 class StepData(msgspec.Struct, frozen=True, kw_only=True):
     """A lasting change of one series in one environment.
 
     ``word`` is degradation, improvement or drift, ``direction`` the first or the second. ``state``: ``open`` is a degradation that is
     in force and not accepted, ``over`` one that is no longer in force; ``reason`` says why it is accepted, or over. It may be in any
     of the ``commits`` from ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are texts. Lists by
-    commit have a change once, in the environment where it is largest, and name ``also`` the others.
+    commit have a change once, in the environment where it is largest, and name ``also`` the others. ``suspects`` are the likeliest of
+    several commits, by what they change.
     """
 
     word: str
@@ -100,6 +108,7 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
     detectors: list[str]
     contradiction: str = ""
     also: list[Elsewhere] = []
+    suspects: list[SuspectData] = []
 
     @property
     def environments(self) -> list[str]:

@@ -1,0 +1,58 @@
+"""Which commits are suspect of a change that may be any of several, by what they change and what the benchmark runs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from perfvcs.git.project import Commit
+from perfvcs.locate.changes import changes
+from perfvcs.locate.reached import Reach, Unit, recorded
+from perfvcs.locate.suspicion import suspect
+
+if TYPE_CHECKING:
+    from perfvcs.history.finding import Finding
+    from perfvcs.index.lines import Line
+    from perfvcs.locate.changes import Changes
+    from perfvcs.repository import Repository
+
+SHOWN = 3  # suspects of a change
+LONGEST = 10  # commits that a change may be: of longer ranges `perf bisect --dry-run` lists the suspects
+MOST_READ = 60  # commits whose changes one publishing reads
+
+
+class Suspicions:
+    """The suspects among a project's ``commits``, oldest first; what they change is read once."""
+
+    def __init__(self, repository: Repository, commits: list[str]) -> None:
+        self._repository, self._commits = repository, commits
+        self._changes: dict[str, Changes] = {}
+
+    def of(self, finding: Finding, line: Line) -> list[tuple[Commit, tuple[str, ...]]]:
+        """The newest suspects with the functions and files for which they are; none where too much would have to be read."""
+        if not 2 <= finding.commits <= LONGEST or finding.first not in self._places:
+            return []
+        first, last = self._places[finding.first], self._places[finding.last]
+        if first < 1 or len(self._changes) + last - first + 1 > MOST_READ:
+            return []
+        reach = self._reached.get(Unit(line.job.label, line.job.collector, line.uid)) or self._reached.get(
+            Unit(line.job.label, line.job.collector)
+        )
+        found = [suspect(self._commits[place], self._change(place), reach) for place in range(last, first - 1, -1)]
+        touching = [one for one in found if one.touches][:SHOWN]
+        about = self._repository.project.describe([one.commit for one in touching])
+        return [(about[one.commit], one.reasons) for one in touching]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {commit: place for place, commit in enumerate(self._commits)}
+
+    @cached_property
+    def _reached(self) -> dict[Unit, Reach]:
+        return recorded(self._repository, reversed(self._commits))
+
+    def _change(self, place: int) -> Changes:
+        commit = self._commits[place]
+        if commit not in self._changes:
+            self._changes[commit] = changes(self._repository.project, self._commits[place - 1], commit)
+        return self._changes[commit]
