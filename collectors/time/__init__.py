@@ -139,8 +139,7 @@ def _functions(run: Run) -> Observations | None:
         executed(run, env=recording(run, path) | {VARIABLE: str(run.scratch / "samples.jsonl")})
     except CollectError:
         return None
-    reached = recorded(path, run.uid)
-    return Observations(reached=reached) if reached else None
+    return Observations(reached=recorded(path, run.uid))
 
 
 def _count(processes: int) -> str:

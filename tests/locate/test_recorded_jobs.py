@@ -100,3 +100,10 @@ def test_processes_that_it_starts_are_noted(measured, repository):
 def test_a_program_that_ends_at_once_leaves_nothing(measured, repository):
     measured(PROGRAM + "\nos._exit(0)\n")
     assert reached(repository()) == []
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="calls are watched once each")
+def test_a_program_with_too_many_calls_is_not_recorded_and_goes_on(measured, repository):
+    many = "def work(): pass\nfor _ in range(2_100_000): work()\n"
+    assert len(measured(many + PROGRAM)) == 2
+    assert reached(repository()) == []

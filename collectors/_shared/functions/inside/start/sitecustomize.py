@@ -8,9 +8,27 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
+
     from perfvcs.collectors._shared.functions.inside.python.perfvcs_functions import RunningCode
 else:
     from perfvcs_functions import RunningCode
+
+
+MOST_EVENTS = 4_000_000  # calls and returns that are watched one by one, which takes two seconds; only before Python 3.12
+
+
+class FewEvents(RunningCode):
+    """Gives up after so many events, since each costs more than the call itself; where calls can be watched once, there are few."""
+
+    events = 0
+
+    def _called(self, frame: FrameType, event: str, argument: object) -> None:  # noqa: ARG002
+        self.events += 1
+        if self.events > MOST_EVENTS:
+            sys.setprofile(None)
+        elif event == "call":
+            self._seen[id(frame.f_code)] = frame.f_code
 
 
 def _restore(environment: os._Environ[str]) -> tuple[str, str]:
@@ -25,9 +43,9 @@ def _restore(environment: os._Environ[str]) -> tuple[str, str]:
     return asked[0], asked[1]
 
 
-def _write(code: RunningCode, path: str, own: int) -> None:
+def _write(code: FewEvents, path: str, own: int) -> None:
     """Leave a line for each function: the file and the qualified name; the first line says whether processes were started."""
-    if os.getpid() != own:
+    if os.getpid() != own or code.events > MOST_EVENTS:
         return
     code.remove()
     seen = code.swap()
@@ -49,7 +67,7 @@ def _next() -> None:
 
 if "PERFVCS_FUNCTIONS" in os.environ and sys.version_info >= (3, 11):  # older ones do not know the qualified names
     root, file = _restore(os.environ)
-    running = RunningCode(root)
+    running = FewEvents(root)
     atexit.register(_write, running, file, os.getpid())
     running.install()
 _next()
