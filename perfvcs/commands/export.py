@@ -14,7 +14,14 @@ from perfvcs.text.words import counted
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[REVISION|PROFILE]...", shell_complete=revisions)
-@click.option("--format", "format_name", metavar="NAME", default="perfvcs", show_default=True, help="csv, perfvcs or perun.")
+@click.option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    default="perfvcs",
+    show_default=True,
+    help="Format of the files, such as csv or speedscope.",
+)
 @click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
 @click.option(
     "-j",

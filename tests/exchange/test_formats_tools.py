@@ -17,9 +17,10 @@ from conftest import ROOT, TESTS, Project, Said
 from perfvcs import formats
 from perfvcs.errors import PerfError
 from perfvcs.formats import UnreadableFile
+from perfvcs.formats._compression import expanded
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
-from perfvcs.validity import MAX_NAME, Malformed
+from perfvcs.validity import MAX_BYTES, MAX_NAME, Malformed
 
 Perf = Callable[..., Said]
 FOLDER = TESTS / "data" / "formats"
@@ -104,6 +105,39 @@ SAMPLES = {
         {"rate_ops": "ops/s+", "wall": "s", "wall.samples": "?",
          **{f"p{share}": "s/op?" for share in ("0.00", "0.50", "0.90", "0.95", "0.99", "0.999", "0.9999", "1.00")}},
         environment={"jdk": "17.0.15"},
+    ),
+    "py-spy.folded": Sample(
+        "folded", 4, 1,
+        {("folded", None, "samples"): [154.0], ("inner (work.py:2)", None, "samples"): [32.0], ("[nothing]", None, "samples"): [3.0]},
+        {"samples": "?"}, text=True,
+    ),
+    "py-spy.speedscope.json": Sample(
+        "speedscope", 10, 1,
+        {("speedscope", None, "samples"): [154.0], ("inner (/home/ada/sorting/work.py)", None, "samples"): [44.0]},
+        {"samples": "?", "busy": "s", "busy.self": "s?"},
+    ),
+    "node.cpuprofile": Sample(
+        "cpuprofile", 5, 1,
+        {
+            ("cpuprofile", None, "busy"): [0.809327], ("inner (/home/ada/sorting/work.js)", None, "samples"): [29.0],
+            ("(program)", None, "busy.self"): [0.081702],
+        },
+        {"samples": "?", "busy": "s", "busy.self": "s?"},
+    ),
+    "perf-script.txt": Sample(
+        "perf-script", 2, 1,
+        {("perf-script", None, "busy"): [0.1005025], ("inner (work)", None, "samples"): [20.0]},
+        {"samples": "?", "busy": "s", "busy.self": "s?"}, text=True,
+    ),
+    "callgrind.out": Sample(
+        "callgrind", 4, 1,
+        {("callgrind", None, "instructions"): [1248.0], ("add (small)", None, "instructions.self"): [1224.0]},
+        {"instructions": "", "instructions.self": "?"}, text=True,
+    ),
+    "go.pprof": Sample(
+        "pprof", 5, 1,
+        {("pprof", None, "cpu"): [0.04], ("sort.IntSlice.Less (/usr/lib/go-1.19/src/sort/sort.go)", None, "samples"): [1.0]},
+        {"samples": "?", "cpu": "s", "cpu.self": "s?"}, text=True, started="2026-11-23T10:39:13Z",
     ),
     "mitata.json": Sample(
         "mitata", 15, 1,
@@ -294,7 +328,7 @@ def test_a_file_is_imported_once(name: str, project: Project, perf: Perf) -> Non
     count = SAMPLES[name].profiles
     many = f"{count} profile{'s' * (count > 1)}"
     assert perf("import", str(FOLDER / name), "--commit", "HEAD").out.splitlines()[0] == f"stored {many}"
-    Path("packed").write_bytes(gzip.compress((FOLDER / name).read_bytes()))
+    Path("packed").write_bytes(gzip.compress(expanded((FOLDER / name).read_bytes(), MAX_BYTES)))
     assert perf("import", "packed", "--commit", "HEAD").out.startswith(f"stored 0 profiles, {count} already stored\n")
 
 
@@ -471,6 +505,66 @@ def test_samples_of_vitest_are_kept_where_they_were_written() -> None:
     profile = formats.decode(document.encode(), "x.json")
     assert values(profile, "sort.bench.js > sorting > sort", None, "wall") == [0.000125, 0.00025]
     assert values(profile, "sort.bench.js > sorting > sort", None, "wall.p99") == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "stack"),
+    [
+        ("py-spy.folded", ["<module> (work.py:8)", "main (work.py:7)", "outer (work.py:4)", "inner (work.py:2)"]),
+        ("perf-script.txt", ["__libc_start_call_main (libc.so.6)", "main (work)", "outer (work)", "inner (work)"]),
+        ("callgrind.out", ["add (small)"]),
+    ],
+)
+def test_stacks_stand_root_first(name: str, stack: list[str]) -> None:
+    profile = formats.read(FOLDER / name)
+    assert profile.stacks is not None
+    assert stack in [[profile.stacks.frames[frame] for frame in one] for one in profile.stacks.stacks]
+    assert profile.resources.trace == [-1, *range(len(profile.stacks.stacks))]
+
+
+def test_a_recording_is_drawn_as_a_flame_graph(project: Project, perf: Perf) -> None:
+    project.commit()
+    perf("import", str(FOLDER / "py-spy.folded"), "--commit", "HEAD")
+    perf("show", "HEAD", "--view", "flamegraph", "-o", "page.html", "--no-open")
+    assert Path("page.html").stat().st_size > 10_000
+    project.commit()
+    perf("import", str(FOLDER / "go.txt"), "--commit", "HEAD")
+    said = perf("show", "HEAD", "--view", "flamegraph", "-o", "other.html", "--no-open", code=None)
+    assert said.code
+    assert "call stacks" in said.err
+
+
+@pytest.mark.parametrize("name", ["folded", "speedscope"])
+def test_stacks_that_are_written_are_read_again(name: str) -> None:
+    first = formats.read(FOLDER / "py-spy.folded")
+    again = formats.decode(formats.encode(first, name), "x")
+    assert again.stacks == first.stacks
+    assert again.resources.metrics["samples"] == first.resources.metrics["samples"]
+    with pytest.raises(Malformed, match="no call stacks"):
+        formats.encode(formats.read(FOLDER / "go.txt"), name)
+
+
+def test_frames_that_open_and_close_are_stacks() -> None:
+    events = [("O", 0, 0), ("O", 1, 2), ("C", 1, 5), ("C", 0, 6)]
+    thread = {
+        "type": "evented",
+        "unit": "milliseconds",
+        "events": [dict(zip(("type", "frame", "at"), one, strict=True)) for one in events],
+    }
+    schema = "https://www.speedscope.app/file-format-schema.json"
+    document = {"$schema": schema, "shared": {"frames": [{"name": "a"}, {"name": "b"}]}, "profiles": [thread]}
+    profile = formats.decode(json.dumps(document).encode(), "x.json")
+    assert profile.resources.metrics == {"busy": [0.006, None, None], "busy.self": [None, 0.003, 0.003]}
+    thread["events"][2]["frame"] = 0
+    with pytest.raises(Malformed, match="not the innermost"):
+        formats.decode(json.dumps(document).encode(), "x.json")
+
+
+def test_nodes_that_are_children_of_each_other_are_refused() -> None:
+    call = {"functionName": "f"}
+    nodes = [{"id": 1, "callFrame": call, "children": [2]}, {"id": 2, "callFrame": call, "children": [1]}]
+    with pytest.raises(Malformed, match="children of each other"):
+        formats.decode(json.dumps({"nodes": nodes, "samples": [1], "timeDeltas": [5]}).encode(), "x.cpuprofile")
 
 
 def test_a_unit_of_time_that_is_none_is_refused_with_its_place() -> None:

@@ -204,7 +204,7 @@ def test_the_files_of_a_folder_are_read(perf: Perf) -> None:
 def test_a_folder_without_profiles_is_an_error_but_does_not_stop_the_others(perf: Perf) -> None:
     Path("empty").mkdir()
     said = perf("import", "empty", table("a.csv", [1.0]), code=2)
-    assert "empty has no files that end with .json, .csv" in said.err
+    assert "empty has no files that end with .json, " in said.err
     assert len(stored()) == 1
 
 

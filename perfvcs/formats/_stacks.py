@@ -1,0 +1,94 @@
+"""Call stacks that a profiler counted: the row of the whole program, and one for each different stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+
+from perfvcs.formats._foreign import UNKNOWN, NoResults, collected
+from perfvcs.formats._readings import moment
+from perfvcs.profile import Environment, Job, Metric, Profile, Resources, Stacks
+from perfvcs.units import base
+from perfvcs.validity import MAX_NAME, Malformed
+
+MOST = 20_000_000  # frames of all different stacks together
+SAMPLES = "samples"  # how often a stack was seen; everything else has a unit
+SELF = "self"  # of a metric: what a stack has without the calls that it makes, recorded and not judged
+UNITS = {
+    "nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s", "bytes": "B", "kilobytes": "kB", "megabytes": "MB",
+    "count": "", "none": "", "": "",
+}  # fmt: skip
+NOTHING = "[nothing]"  # the frame of what has no stack
+
+
+class CountedStacks:
+    """Different stacks with what was counted of each, by metric. Raises Malformed where they are too many."""
+
+    def __init__(self, metrics: Mapping[str, str]) -> None:
+        """``metrics`` are names with the units that they are counted in."""
+        self._bases = {name: base(UNITS.get(unit, unit)) for name, unit in metrics.items()}
+        self._counted: dict[str, dict[int, float]] = {name: {} for name in metrics}
+        self._frames: dict[str, int] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
+        self._size = 0
+
+    def add(self, stack: Sequence[str], values: Mapping[str, float]) -> None:
+        """Count a stack, root first."""
+        frames = self._frames
+        key = tuple([frames.setdefault(frame[:MAX_NAME], len(frames)) for frame in stack or (NOTHING,)])
+        number = self._stacks.get(key)
+        if number is None:
+            number = self._stacks[key] = len(self._stacks)
+            self._size += len(key)
+            if self._size > MOST:
+                raise Malformed(f"its stacks have over {MOST:,} frames: record less")
+        for name, value in values.items():
+            if value:
+                column = self._counted[name]
+                column[number] = column.get(number, 0.0) + value
+
+    def profile(
+        self, document: bytes, tool: str, *, name: str = "", started: str = "", machine: Environment | None = None
+    ) -> Profile:
+        """The profile; raises NoResults where nothing was counted."""
+        counted = {metric: self._in_base(metric) for metric, column in self._counted.items() if column}
+        if not counted:
+            raise NoResults("it has no results: no stack was seen")
+        count = len(self._stacks)
+        metrics: dict[str, Metric] = {}
+        columns: dict[str, list[float | None]] = {}
+        for metric, values in counted.items():
+            total = sum(values.values())
+            whole = total if isfinite(total) else None
+            own: list[float | None] = [values.get(number) for number in range(count)]
+            unit = self._bases[metric].unit
+            if metric == SAMPLES:
+                metrics[metric], columns[metric] = Metric("", "none"), [whole, *own]
+            else:
+                metrics[metric], columns[metric] = Metric(unit), [whole, *[None] * count]
+                metrics[f"{metric}.{SELF}"], columns[f"{metric}.{SELF}"] = Metric(unit, "none"), [None, *own]
+        frames = list(self._frames)
+        names: dict[str, int] = {name or tool: 0}
+        uid = [0, *(names.setdefault(frames[stack[-1]], len(names)) for stack in self._stacks)]
+        rows = Resources(
+            names=list(names), uid=uid, execution=[0] * (count + 1), trace=[-1, *range(count)], metrics=columns
+        )  # fmt: skip
+        return Profile(
+            commit=UNKNOWN, job=Job(name or tool, tool, "", engine=tool), collected=collected(document, tool, moment(started)),
+            environment=machine or Environment(), metrics=metrics, resources=rows, stacks=Stacks(frames, [*map(list, self._stacks)]),
+        )  # fmt: skip
+
+    def _in_base(self, metric: str) -> dict[int, float]:
+        unit = self._bases[metric]
+        moved = {number: value * unit.times / unit.over for number, value in self._counted[metric].items()}
+        return {number: value for number, value in moved.items() if isfinite(value)}
+
+
+def frame(function: str, file: str = "") -> str:
+    """A frame as profiles have it: the line is left out, for it changes with every edit above.
+
+    >>> frame("main", "work.py"), frame("", "")
+    ('main (work.py)', '[unknown]')
+    """
+    name = function.strip() or "[unknown]"
+    return f"{name} ({file})" if file else name

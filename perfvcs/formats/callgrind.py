@@ -1,0 +1,93 @@
+"""Files of valgrind's callgrind (https://valgrind.org/docs/manual/cl-format.html), as docs/exchange/callgrind.md describes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from perfvcs.formats._metric import usable
+from perfvcs.formats._readings import lines_of
+from perfvcs.formats._stacks import CountedStacks, frame
+from perfvcs.profile import Profile
+from perfvcs.validity import Malformed
+
+NUMBER = r"(?:\*|[-+]?(?:0x[0-9a-f]{1,16}|[0-9]{1,18}))"  # positions are also the same as before, or relative to it
+COST = re.compile(f"{NUMBER}(?: {NUMBER})*")
+NAME = re.compile(r"(\([0-9]{1,9}\))(?: (.*))?", re.DOTALL)
+NAMES = {"Ir": "instructions"}
+
+
+@dataclass
+class _State:
+    """What the lines say up to here: names by their numbers, the place that costs belong to, and their events."""
+
+    names: dict[str, dict[str, str]] = field(default_factory=dict)
+    place: dict[str, str] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    positions: int = 1
+    called: bool = False  # whether the next line is the cost of a call, which the callee has already
+
+    def named(self, kind: str, value: str) -> str:
+        """The name behind a number, which is written out once."""
+        match = NAME.fullmatch(value)
+        if match is None:
+            return value
+        known = self.names.setdefault(kind, {})
+        if match[2] is not None:
+            known[match[1]] = match[2]
+        if match[1] not in known:
+            raise ValueError(f"the number {match[1]} stands for nothing")
+        return known[match[1]]
+
+
+@dataclass(frozen=True)
+class Callgrind:
+    """One recording: the cost of each function without those that it calls. Callgrind writes no stacks, so that each is one frame."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".callgrind",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By its first line, or by its events."""
+        return head.startswith(b"# callgrind format") or (b"\nevents: " in head and b"\nfn=" in head)
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the line."""
+        state, costs, ended = _State(), dict[tuple[str, str], list[float]](), False
+        for place, line in enumerate(lines_of(document).split("\n"), 1):
+            try:
+                ended = _take(state, costs, line.strip()) or ended
+            except ValueError as error:
+                raise Malformed(f"line {place}: {error}") from None
+        if not ended:
+            raise Malformed("it has no totals at its end: it was cut off")
+        metrics = [NAMES.get(event) or usable(event) for event in state.events]
+        counted = CountedStacks(dict.fromkeys(metrics, ""))
+        for (function, image), values in costs.items():
+            counted.add([frame(function, PurePosixPath(image).name)], dict(zip(metrics, values, strict=False)))
+        return counted.profile(document, "callgrind")
+
+
+def _take(state: _State, costs: dict[tuple[str, str], list[float]], line: str) -> bool:
+    """One line; whether it is the last one that a whole file has."""
+    if COST.fullmatch(line):
+        if not state.called:
+            values = [float(int(text, 0)) for text in line.split(" ")[state.positions :]]
+            kept = costs.setdefault((state.place.get("fn", ""), state.place.get("ob", "")), [0.0] * len(state.events))
+            for number, cost in enumerate(values[: len(kept)]):
+                kept[number] += cost
+        state.called = False
+        return False
+    key, equals, value = line.partition("=")
+    if equals and key in ("fn", "ob"):
+        state.place[key] = state.named(key, value)
+    elif equals and key in ("cfn", "cob"):
+        state.named(key[1:], value)
+    elif equals and key == "calls":
+        state.called = True
+    elif line.startswith("events:"):
+        state.events = line.split()[1:]
+    elif line.startswith("positions:"):
+        state.positions = max(1, len(line.split()) - 1)
+    return line.startswith("totals:")

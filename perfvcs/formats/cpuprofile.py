@@ -1,0 +1,82 @@
+"""CPU profiles of Chrome and Node.js (.cpuprofile), as docs/exchange/cpuprofile.md describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import msgspec
+
+from perfvcs.formats._readings import tells, typed
+from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame
+from perfvcs.profile import Profile
+from perfvcs.validity import Malformed
+
+BUSY = "busy"
+IDLE = "(idle)"
+ROOT = "(root)"
+DEEPEST = 100_000  # levels of a stack
+
+
+class _CallFrame(msgspec.Struct):
+    functionName: str
+    url: str = ""
+
+
+class _Node(msgspec.Struct):
+    id: int
+    callFrame: _CallFrame
+    children: list[int] = []
+
+
+class _File(msgspec.Struct):
+    """Microseconds; a time is that before its sample."""
+
+    nodes: list[_Node]
+    samples: list[int] = []
+    timeDeltas: list[float] = []
+
+
+@dataclass(frozen=True)
+class Cpuprofile:
+    """One recording: samples of one thread, each with the time since the one before."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".cpuprofile",)
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By its nodes."""
+        return tells(head, "nodes", "callFrame", "functionName")
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        found = typed(document, _File)
+        if len(found.timeDeltas) != len(found.samples):
+            raise Malformed(f"it has {len(found.samples)} samples and {len(found.timeDeltas)} times")
+        nodes = {node.id: node for node in found.nodes}
+        above = {child: node.id for node in found.nodes for child in node.children}
+        seen: dict[int, tuple[int, float]] = {}
+        # the time until the next sample is spent where this one was taken
+        for sample, until in zip(found.samples, [*found.timeDeltas[1:], 0.0], strict=True):
+            count, time = seen.get(sample, (0, 0.0))
+            seen[sample] = count + 1, time + max(0.0, until)
+        counted = CountedStacks({SAMPLES: "", BUSY: "us"})
+        for sample, (count, time) in seen.items():
+            stack = _stack(sample, nodes, above)
+            if stack != [IDLE]:
+                counted.add(stack, {SAMPLES: float(count), BUSY: time})
+        return counted.profile(document, "cpuprofile")
+
+
+def _stack(sample: int, nodes: Mapping[int, _Node], above: Mapping[int, int]) -> list[str]:
+    found: list[str] = []
+    at: int | None = sample
+    while at is not None:
+        if at not in nodes:
+            raise Malformed(f"$.nodes has no node {at}")
+        if len(found) > min(len(nodes), DEEPEST):
+            raise Malformed("$.nodes are children of each other")
+        call = nodes[at].callFrame
+        found.append(frame(call.functionName or "(anonymous)", call.url.removeprefix("file://")))
+        at = above.get(at)
+    return [name for name in reversed(found) if name != ROOT]

@@ -1,0 +1,54 @@
+"""Folded (collapsed) stacks, a stack and its count on each line, as docs/exchange/folded.md describes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from perfvcs.formats._readings import lines_of, number
+from perfvcs.formats._stacks import SAMPLES, CountedStacks
+from perfvcs.profile import Profile
+from perfvcs.validity import Malformed
+
+LINE = re.compile(rb"(?:[^\s{][^\n]*)? [0-9]+(?:\.[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Folded:
+    """One recording: ``main;sort;swap 12``, root first, as stackcollapse scripts, py-spy and async-profiler write it."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".folded", ".collapsed")
+
+    def recognises(self, name: str, head: bytes) -> bool:
+        """By lines that end with a count, one of which has several frames; or by the suffix."""
+        lines = head.split(b"\n")[: 20 if b"\n" in head else 1]
+        whole = [line.rstrip(b"\r") for line in lines[:-1]] or lines
+        told = all(LINE.fullmatch(line) for line in whole) and any(b";" in line for line in whole)
+        return told or name.lower().removesuffix(".gz").endswith(self.suffixes)
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the line."""
+        found = CountedStacks({SAMPLES: ""})
+        for place, line in enumerate(lines_of(document).split("\n"), 1):
+            if not line.strip():
+                continue
+            line = line.rstrip("\r")  # noqa: PLW2901 - of another system
+            stack, _, text = line.rpartition(" ")
+            count = number(text)
+            if count is None or count < 0 or not line.endswith(f" {text}"):
+                raise Malformed(f"line {place} does not end with a count")
+            found.add(stack.split(";") if stack else [], {SAMPLES: count})
+        return found.profile(document, "folded")
+
+    def encode(self, profile: Profile) -> bytes:
+        """A line for each stack, with the first metric that stacks have; times are in microseconds. Raises Malformed without stacks."""
+        from perfvcs.formats._unfolded import unfolded
+
+        found = unfolded(profile)
+        times = 1e6 if found.unit == "s" else 1.0
+        lines = [
+            f"{';'.join(name.replace(';', ':').replace(chr(10), ' ') for name in stack)} {round(value * times)}\n"
+            for stack, value in found.stacks
+        ]
+        return "".join(lines).encode("utf-8", "backslashreplace")
