@@ -145,6 +145,12 @@ def test_with_time_for_everything_everything_is_run(monkeypatch: pytest.MonkeyPa
     assert spent(monkeypatch, 1000, (1, 0.0001, 1), (2, 0.5, 1), most=20)[0] == [20, 20]
 
 
+def test_a_job_that_is_decided_leaves_the_time_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Simulated(monkeypatch, 40.5, [(1, 0.1, 1), (1, 0.1, 1)])
+    spend(session, {0: 60, 1: 60}, lambda number: number == 0)  # type: ignore[arg-type]
+    assert [session.count(0), session.count(1)] == [5, 35]
+
+
 def test_how_long_it_takes_is_said_before_it_begins(project: Project, perf: Perf, order: Path) -> None:
     configure(project, ("slow", 0.4, 0), executions=2)
     project.commit()
