@@ -84,8 +84,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             count = self.receipt.comparisons
             why = "; ".join(self.why[:FEW]) or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} open"
             return f"Nothing could be settled: {why}"
-        said = sentence(self.report)
-        return said[:1].upper() + said[1:]
+        return sentence(self.report)  # it may begin with a name
 
 
 def word_of(report: Report, receipt: Receipt, failures: bool) -> Word:  # noqa: FBT001
