@@ -23,11 +23,12 @@ OTHER = Environment(fields={"cpu": "another"}, fingerprint="ba9876543210")
 def grow(project: Project, count: int, title: str = "Change", days: int = 0) -> list[str]:
     """So many commits more, oldest first; they are so many days apart, or all of the same second, so that only ancestry orders them."""
     old = project.git("rev-parse", "--verify", "--quiet", "HEAD", check=False)
+    branch = project.git("branch", "--show-current")
     stream = []
     for number in range(count):
         message = f"{title} {number}"
         stream += [
-            f"commit refs/heads/{project.git('branch', '--show-current')}",
+            f"commit refs/heads/{branch}",
             f"committer Ada <ada@example.org> {1_700_000_000 + 86_400 * days * number} +0000",
         ]
         stream += [f"data {len(message)}", message, *([f"from {old}"] if old and not number else []), ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -22,7 +23,7 @@ def never(numbers):
     return numbers
 """
 RUN = "import library\n\nnumbers = list(range(100))\nfor _ in range(50):\n    library.total(numbers)\nlibrary.rarely([1])\n"
-CONFIG = 'overlay = ["run.py"]\n\n[[job]]\nname = "work"\ncmd = "python run.py"\ncollectors = ["time"]\n'
+CONFIG = f'overlay = ["run.py"]\n\n[[job]]\nname = "work"\ncmd = "{sys.executable} run.py"\ncollectors = ["time"]\n'
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_it_is_told_in_lines_and_the_same_seed_plants_the_same(perf):
 @pytest.mark.parametrize(
     ("config", "code", "message"),
     [
-        (CONFIG.replace("python run.py", "sh run.sh"), 2, "no job of perf.toml is a Python program"),
+        (CONFIG.replace(f"{sys.executable} run.py", "sh run.sh"), 2, "no job of perf.toml is a Python program"),
         (CONFIG.replace("run.py", "other.py"), 4, "the benchmarks run no Python function of this project"),
     ],
 )
