@@ -247,7 +247,7 @@ def test_binary_and_generated_files_are_left_out(library, perf):
     ("args", "code", "message"),
     [
         (["HEAD", "HEAD"], 4, "HEAD and HEAD are the same commit: name two different ones"),
-        (["HEAD~1", "HEAD", "wrok"], 2, "there is no benchmark `wrok` in perf.toml; did you mean `work`?"),
+        (["HEAD~1", "HEAD", "wrok"], 2, "there is no job `wrok`; did you mean `work`?"),
         (["nowhere", "HEAD"], 2, "`nowhere` is not a revision here"),
         (["HEAD~1", "HEAD", "work", "more"], 2, "`more` is too much: name at most two revisions and one benchmark"),
         (["HEAD~1"], 4, "HEAD~1 has no parent: name the revision to compare it with"),
