@@ -184,12 +184,12 @@ def test_a_service_that_is_never_ready_is_stopped(run: Callable[..., Run], field
 
 
 def test_a_service_that_dies_under_load_stops_the_load(run: Callable[..., Run]) -> None:
-    begin = time.monotonic()
     with pytest.raises(
         CollectError, match=r"the service ended before it was asked to: .* was killed by SIGSEGV: .*ready to serve"
-    ):
+    ) as caught:
         counting().collect(run("1", "die", "hang"))
-    assert time.monotonic() - begin < 15
+    of_the_load = str(caught.value.__context__)
+    assert "hang" in of_the_load and "time-out" not in of_the_load
 
 
 def test_a_service_that_ignores_its_signal_is_killed_and_that_is_told(run: Callable[..., Run]) -> None:
@@ -240,10 +240,10 @@ def test_a_load_that_hangs_is_stopped_with_the_service(run: Callable[..., Run]) 
 def test_ctrl_c_stops_both_at_once(run: Callable[..., Run]) -> None:
     timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    begin = time.monotonic()
+    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        counting("stubborn", patience=60.0).collect(run("1", "hello", "hang"))
-    assert time.monotonic() - begin < 20
+        counting("stubborn", patience=600.0).collect(run("1", "hello", "hang"))
+    assert time.monotonic() - began < 300, "it did not wait for the service's patience"
     timer.join()
 
 

@@ -60,7 +60,7 @@ class Stub:
 
     def calls(self, count: int = 1) -> list[str]:
         """What was called, as soon as there are that many calls."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             lines = self.log.read_text().splitlines() if self.log.exists() else []
             if len(lines) >= count:
@@ -70,7 +70,7 @@ class Stub:
 
     def settled(self) -> list[str]:
         """What was called, once nothing works below this folder any more."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while processes_in(Path.cwd()):
             assert time.monotonic() < deadline, processes_in(Path.cwd())
             time.sleep(0.02)

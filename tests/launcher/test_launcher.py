@@ -126,7 +126,7 @@ def running(text: str) -> list[int]:
 
 def gone(text: str) -> bool:
     """Whether all processes with ``text`` in their command line end soon."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 120
     while running(text) and time.monotonic() < until:
         time.sleep(0.02)
     return not running(text)
@@ -450,7 +450,7 @@ def start_caller(engine: str, script: str, env: dict[str, str] | None = None) ->
 
 
 def wait_for(text: str, count: int) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while len(running(text)) < count:
         assert time.monotonic() < until, f"{text} did not start"
         time.sleep(0.02)

@@ -903,7 +903,7 @@ def test_a_kill_before_the_first_page_leaves_a_folder_that_can_be_published_to(p
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.001)
     assert condition()
