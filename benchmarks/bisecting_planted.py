@@ -94,6 +94,30 @@ int main(void)
     return 0;
 }
 """
+ZLIB = "adler32.c compress.c crc32.c deflate.c inf*.c trees.c uncompr.c zutil.c"
+ZLIB_C = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "../zlib.h"
+int main(void)
+{
+    static unsigned char text[300000], packed[400000], again[300000];
+    unsigned long size, total = 0;
+    for (unsigned place = 0; place < sizeof text; place++)
+        text[place] = (unsigned char)("abcdefgh"[place * place % 7] + place / 1000 % 5);
+    for (int round = 0; round < 200; round++) {
+        size = sizeof packed;
+        if (round % 10 == 0 && compress2(packed, &size, text, sizeof text, 6) != Z_OK)
+            return 1;
+        size = sizeof again;
+        if (uncompress(again, &size, packed, sizeof packed) != Z_OK)
+            return 1;
+        total += adler32(1, again, (unsigned)size);
+    }
+    printf("%lu\n", total);
+    return 0;
+}
+"""
 PROJECTS = (
     Planted("sqlparse", "sqlparse/__init__.py", "parse", """
 import sqlparse
@@ -149,11 +173,7 @@ for number in range(14):
             "cJSON_Delete(item);",
     ), 0.10, "cc -O2 -o bench/task bench/task.c cJSON.c -lm"),
     Planted("inih", "ini.c", "ini_parse_stream", INI_C, 0.07, "cc -O2 -o bench/task bench/task.c ini.c"),
-    Planted("jsmn", "jsmn.h", "jsmn_parse", JSON_C.format(
-        include='#include "../jsmn.h"', rounds=700,
-        body="jsmn_parser parser; static jsmntok_t tokens[10000]; jsmn_init(&parser); "
-            "total += jsmn_parse(&parser, text, length, tokens, 10000);",
-    ), 0.03, "cc -O2 -o bench/task bench/task.c"),
+    Planted("zlib", "inflate.c", "inflate", ZLIB_C, 0.08, f"cc -O2 -o bench/task bench/task.c {ZLIB}"),
 )  # fmt: skip
 
 
