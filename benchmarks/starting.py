@@ -1,4 +1,4 @@
-"""Whether `perf init && perf collect` runs on projects of others without editing: ``python benchmarks/starting.py [--only LANGUAGE]``.
+"""Whether `perf init && perf collect` runs on projects of others without editing: ``python benchmarks/starting.py``.
 
 Three projects each of Python (source distributions, by pip), Node (packages, by npm), C, C++, Rust and Go (clones) are committed to a fresh
 repository, and both commands run there. Printed is what was proposed, how long both took, and how many stored a profile. A language whose
@@ -102,6 +102,7 @@ def main() -> None:
     """Print what ran."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="LANGUAGE")
+    parser.add_argument("--project", action="append", metavar="NAME", help="as it is listed here, such as fmtlib/fmt or tomli==2.0.1")
     parser.add_argument("--limit", type=float, default=900, help="seconds of each command")
     parser.add_argument("--repositories", default=REPOSITORIES, metavar="URL")
     asked = parser.parse_args()
@@ -114,7 +115,7 @@ def main() -> None:
             if missing := [tool for tool in tools if not shutil.which(tool)]:
                 print(f"{language}: {missing[0]} is missing, left out")
                 continue
-            for number, name in enumerate(names):
+            for number, name in enumerate(name for name in names if not asked.project or name in asked.project):
                 folder = Path(scratch) / f"{language}{number}"
                 folder.mkdir()
                 total += 1

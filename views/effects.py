@@ -14,7 +14,7 @@ from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import beside, columns, cut, padded, wrapped
 from perfvcs.text.quantity import change as change_text
-from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.quantity import percent, step
 from perfvcs.text.words import metric_name, metric_rank
 from perfvcs.view import Unfit, View
 
@@ -195,12 +195,12 @@ def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
         return 100 * max(-edge, min(edge, value if value is not None else (change.effect or 0.0)))
 
     why = change.reason if change.accepted is None else change.accepted
+    levels = step(change.baseline, change.target, change.unit).replace("->", "→")
     delta, name = change.delta or DELTA, DrawnUnit(change.job, "", change.uid, change.size).title
-    centres = [quantity(value, change.unit) if value is not None else "?" for value in (change.baseline, change.target)]
     return {
         "word": seen(change)[0], "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -100 * delta,
         "more": 100 * delta, "at": place(change.effect), "low": place(change.low), "high": place(change.high), "name": plain(name, 30),
         "numbers": change_text(change.effect or 0.0, change.low, change.high),
-        "full": shorten(name, HOVER), "centres": " → ".join(centres), "count": f"{change.executions[0]} and {change.executions[1]}",
+        "full": shorten(name, HOVER), "centres": levels or "?", "count": f"{change.executions[0]} and {change.executions[1]}",
         "why": f"({shorten(why, HOVER)})" if why else "",
     }  # fmt: skip

@@ -27,7 +27,8 @@ from perfvcs.drawing.commits.steps import LOUD, UNJUDGED, centred, drift_start, 
 from perfvcs.plugins import Count, Natural
 from perfvcs.subject import Point, Series, Step, Subject
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import change, quantity
+from perfvcs.text.quantity import change
+from perfvcs.text.quantity import step as levels
 from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class _Drawing:
             "size": change(step.effect, None, None), "word": named(step), "change": change(step.effect, step.low, step.high),
             "reason": shorten(step.accepted or "", HOVER), "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
             "author": shorten(about.author, HOVER // 3), "when": shorten(about.when, 40), "where": where(step),
-            "levels": f"{quantity(step.before, series.unit)} → {quantity(step.after, series.unit)}",
+            "levels": levels(step.before, step.after, series.unit).replace("->", "→"),
             "by": support(step),
         }  # fmt: skip
 

@@ -12,9 +12,9 @@ import msgspec
 from perfvcs.check.change import ALONE
 from perfvcs.check.importance import MOVED, Entry, Unit, entries
 from perfvcs.check.sentence import NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
-from perfvcs.check.text import LONGEST_NAME, benchmark, contested, ids, is_whole, measure, remarks, step
+from perfvcs.check.text import LONGEST_NAME, benchmark, contested, ids, is_whole, measure, remarks
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import percent
+from perfvcs.text.quantity import percent, step
 from perfvcs.text.words import counted, metric_rank, named, plural
 
 if TYPE_CHECKING:

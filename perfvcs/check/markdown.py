@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.brief import brief
-from perfvcs.check.text import benchmark, contested, measure, remarks, revision, settlement, step, summary, untouched
+from perfvcs.check.text import benchmark, contested, measure, remarks, revision, settlement, summary, untouched
 from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import step
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:

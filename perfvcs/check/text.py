@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter, defaultdict
-from math import floor, log10
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
@@ -14,7 +13,7 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import Named
 from perfvcs.text.quantity import change as effect
-from perfvcs.text.quantity import difference, number, scale
+from perfvcs.text.quantity import difference, number, step
 from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tallied
 
 if TYPE_CHECKING:
@@ -148,18 +147,6 @@ def untouched(report: Report) -> str:
 def revision(name: str) -> str:
     """A revision's name; a full commit id is cut to 12 digits."""
     return name[:12] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, LONGEST_NAME)
-
-
-def step(before: float | None, after: float | None, unit: str) -> str:
-    """``13.10 -> 14.06 ms``: both centres under one prefix, with four digits of the larger; empty where one is unknown."""
-    if before is None or after is None:
-        return ""
-    chosen = scale(max(abs(before), abs(after)), unit)
-    old, new = before * chosen.factor, after * chosen.factor
-    top = max(abs(old), abs(new))
-    whole = old == int(old) and new == int(new)
-    form = ".4g" if top >= 1e9 or 0 < top < 1e-3 else ",.0f" if not top or whole else f",.{max(0, 3 - floor(log10(top)))}f"
-    return f"{old:{form}} -> {new:{form}} {shorten(chosen.unit, LONGEST_NAME)}".rstrip()
 
 
 def _sorted(changes: Sequence[Change]) -> list[Change]:

@@ -15,7 +15,7 @@ from perfvcs.history.judging import judged
 from perfvcs.history.remarks import remarks_of
 from perfvcs.history.successions import successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
-from perfvcs.subject import Point, Series, Step
+from perfvcs.subject import Level, Point, Series, Step
 from perfvcs.text.naming import meant
 from perfvcs.text.words import counted, metric_rank
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 COMMITS = 3000  # the newest measured ones are drawn
 JUDGED = 40  # the newest of them are compared with the one before
+FEW = 12  # commits, below which a level has to be that of most of them
 SERIES = 60  # units and metrics, wall time first
 TOLD = ("cpu", "kernel", "python")  # of an environment, with its fingerprint
 
@@ -115,11 +116,22 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
         )
         if one:
             shown = replace(
-                shown, levels=levels.between(straight[number], one.found.judgement.steps, trail.straight),
+                shown, levels=list(_held(levels.between(straight[number], one.found.judgement.steps, trail.straight), points)),
                 steps=[_step(finding, accepted) for finding in one.findings], remarks=remarks_of(one),
             )  # fmt: skip
         series.append(shown)
     return Gathered(series, notes)
+
+
+def _held(found: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
+    """The levels without those of few commits most of which lie elsewhere, beyond their own intervals: something changed there."""
+    places = {point.commit: place for place, point in enumerate(points)}
+    for level in found:
+        within = [point for point in points[places.get(level.first, 0) : places.get(level.last, -1) + 1] if not point.aside]
+        known = [(point.low, point.high) for point in within if point.low is not None and point.high is not None]
+        off = sum(not low <= level.centre <= high for low, high in known)
+        if len(within) >= FEW or 2 * off <= len(known) or len(known) < 2:
+            yield level
 
 
 def _step(finding: Finding, accepted: Allowance) -> Step:

@@ -16,6 +16,7 @@ from perfvcs.page.sections import draw
 from perfvcs.page.table import overview
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten, written
+from perfvcs.text.quantity import micro_sign
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -26,6 +27,7 @@ ROW, FOLDED = 900, 130  # characters of a row, and of one that is compressed
 PLAIN = 20  # rows of a table that stand in the page as they are; more are compressed
 
 
+@micro_sign()
 def render(
     subject: Subject,
     view: str | None = None,

@@ -11,7 +11,8 @@ from perfvcs.locate.effects import effect as effect_of
 from perfvcs.reports.suspects import reasons, title, wrapped
 from perfvcs.text.characters import shorten
 from perfvcs.text.duration import duration
-from perfvcs.text.quantity import change, difference, percent, quantity
+from perfvcs.text.quantity import change, difference, percent
+from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _culprit(found: Bisection, about: dict[str, Commit], place: int) -> Iterator
     against = "against its parent" if place in found.outcome.evidence.steps else "against the good end, its parent"
     yield from wrapped(f"{effect_text(found, step)} {against}, {counted(step.pairs, 'pair')} in turns", indent=INDENT)
     if found.target and (sides := found.outcome.sides.get(place)):
-        yield from wrapped(" -> ".join(quantity(value, found.target.unit) for value in sides), indent=INDENT)
+        yield from wrapped(levels(*sides, found.target.unit), indent=INDENT)
     share = part(found, place)
     probability = f"probability {_probability(float(found.outcome.decision.belief.change[place - 1]))}"
     yield from wrapped(

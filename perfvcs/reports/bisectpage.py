@@ -10,6 +10,7 @@ from perfvcs.locate.effects import own
 from perfvcs.reports.bisect import effect_text, lines
 from perfvcs.reports.suspects import reasons
 from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import micro_sign
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Point(NamedTuple):
     title: str
 
 
+@micro_sign()
 def page(repository: Repository, found: Bisection) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
     from jinja2 import Environment

@@ -10,7 +10,7 @@ from perfvcs import __version__
 from perfvcs.locate.finding import Blame, Lines, SuspectFunction, Trial
 from perfvcs.locate.outline import MODULE
 from perfvcs.text.characters import escaped
-from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.quantity import percent, quantity, step
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -67,9 +67,7 @@ def _not_the_code(found: Blame) -> str:
 def _effect(found: Blame) -> str:
     unit = UNITS.get(found.metric, "")
     span = "" if found.low == found.high else f" [{percent(found.low)}, {percent(found.high)}]"
-    return (
-        f"{percent(found.effect)}{span} {found.metric} ({quantity(found.a, unit).strip()} -> {quantity(found.b, unit).strip()})"
-    )
+    return f"{percent(found.effect)}{span} {found.metric} ({step(found.a, found.b, unit)})"
 
 
 def _cause(found: Blame, cause: SuspectFunction) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 from perfvcs.locate.finding import Blame
 from perfvcs.page.flames import rectangles
 from perfvcs.reports.blame import UNITS, lines
-from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.quantity import micro_sign, percent, quantity
 
 TEMPLATE = Path(__file__).resolve().parents[1] / "page" / "blame.html"
 ROW = 16  # units of a flame graph's height
 
 
+@micro_sign()
 def page(found: Blame) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
     from jinja2 import Environment

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perfvcs.check.text import step
 from perfvcs.history import remarks
 from perfvcs.history.finding import title
 from perfvcs.history.judging import SHORTEST
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import apart
-from perfvcs.text.quantity import change
+from perfvcs.text.quantity import change, step
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted, metric_name
 

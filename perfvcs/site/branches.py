@@ -16,7 +16,7 @@ from perfvcs.site.contents import Contents, cell
 from perfvcs.site.forge import Forge
 from perfvcs.site.output import digest, packed
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import quantity
+from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import counted, metric_name, tallied
 
 if TYPE_CHECKING:
@@ -122,14 +122,15 @@ class Branches:
         contents = self._contents
         size = "" if verdict.size is None else f" [{verdict.size:.10g}]"
         name = verdict.job if verdict.uid == verdict.job else f"{verdict.job}: {verdict.uid}"
-        before, after = ("" if value is None else quantity(value, verdict.unit) for value in (verdict.baseline, verdict.target))
+        levels = step(verdict.baseline, verdict.target, verdict.unit).replace("->", "→")
+        after = "" if verdict.target is None else quantity(verdict.target, verdict.unit)
         number = self._trails.get((verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
         known = contents.environments.get(environment)
         return model.MovedData(
             benchmark=shorten(name + size, names.NAME) if number is None else contents.benchmark(contents.record.trails[number]),
             metric=shorten(metric_name(verdict.metric), names.NAME), environment=known.name if known else environment[: names.SHORT],
             url=None if number is None else contents.urls[number], since=self._commit(one.base or ""),
-            before=before, after=after, cell=cell(verdict, word, after, (one.base or "")[: names.SHORT]),
+            levels=levels, cell=cell(verdict, word, after, (one.base or "")[: names.SHORT]),
         )  # fmt: skip
 
     @cached_property

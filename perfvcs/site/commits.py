@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from perfvcs.site import model
-from perfvcs.site.contents import Contents, metric
+from perfvcs.site import answer, model
+from perfvcs.site.contents import Contents, level, metric
 from perfvcs.site.output import digest, packed
 from perfvcs.site.series import fields
+from perfvcs.text.quantity import step
 
 FILES = 200
 MOVED = 400  # series in a table
@@ -28,28 +30,35 @@ class Commits:
     contents: Contents
 
     @cached_property
-    def _changed(self) -> dict[int, list[tuple[int, int]]]:
-        """By measured place, trail and turn of what moved there, the largest first."""
+    def _judged(self) -> dict[int, list[tuple[int, int]]]:
+        """By measured place, trail and turn of what was compared there with the commit before."""
         found = defaultdict(list)
         for number, trail in enumerate(self.contents.record.trails):
-            for turn, verdict in trail.verdicts.items():
-                if verdict.word in MOVING:
-                    found[int(trail.places[turn])].append((-abs(verdict.effect or 0.0), number, turn))
-        return {place: [(number, turn) for _, number, turn in sorted(rows)] for place, rows in found.items()}
+            for turn in trail.verdicts:
+                found[int(trail.places[turn])].append((number, turn))
+        return found
 
     @cached_property
-    def _counts(self) -> tuple[list[int], list[int]]:
-        """How many series did not move at each place of the record, and how many nobody knows."""
+    def _every(self) -> list[int]:
+        """How many series were measured at each place of the record."""
         import numpy as np
 
-        trails = self.contents.record.trails
-        length = len(self.contents.record.commits)
-        same, moved = [0] * length, [0] * length
-        for trail in trails:
-            for turn, verdict in trail.verdicts.items():
-                (moved if verdict.word in MOVING else same)[int(trail.places[turn])] += 1
-        every = np.bincount(np.concatenate([trail.places for trail in trails]), minlength=length).tolist()
-        return same, [count - known - other for count, known, other in zip(every, same, moved, strict=True)]
+        record = self.contents.record
+        every: list[int] = np.bincount(
+            np.concatenate([trail.places for trail in record.trails]), minlength=len(record.commits)
+        ).tolist()
+        return every
+
+    def _found(self, number: int) -> dict[tuple[int, int], answer.Judged]:
+        """What was compared at a measured commit, by trail and turn, those that matter most first."""
+        contents = self.contents
+        found = {}
+        for series, turn in self._judged.get(number, []):
+            trail = contents.record.trails[series]
+            found[series, turn] = answer.Judged(
+                trail, trail.verdicts[turn], contents.benchmark(trail), contents.environment(trail).name
+            )
+        return dict(sorted(found.items(), key=lambda pair: (pair[1].rank, pair[0])))
 
     @cached_property
     def _turns(self) -> dict[int, int]:
@@ -81,12 +90,12 @@ class Commits:
         own, may = self._steps
         steps = [self._about(*pair) for pair in own[number]]
         possible = [contents.possible(*pair) for pair in may[number][:MAY]]
-        moved = []
-        for series, at in self._changed.get(number, []):
+        judged = []
+        for series, at in self._judged.get(number, []):
             trail = contents.record.trails[series]
             before = contents.record.commits[trail.places[at - 1]]
             about = [contents.urls[series], contents.environment(trail).name, before, float(trail.levels[at])]
-            moved.append([*about, trail.verdicts[at]])
+            judged.append([*about, trail.verdicts[at]])
         near = [contents.record.commits[other] for other in (self._near(turn - 1), self._near(turn + 1)) if other is not None]
         return digest(
             packed(
@@ -95,8 +104,8 @@ class Commits:
                 near,
                 steps,
                 possible,
-                moved,
-                [one[number] for one in self._counts],
+                judged,
+                self._every[number],
             )
         )
 
@@ -115,21 +124,36 @@ class Commits:
         contents, turn = self.contents, self._turns[number]
         own, may = self._steps
         diff = contents.diffs.of(contents.record.commits[number]).first(FILES)
-        moved = self._changed.get(number, [])
-        same, alone = (counts[number] for counts in self._counts)
+        found = self._found(number)
+        judged, moved = list(found.values()), [pair for pair, one in found.items() if one.verdict.word in MOVING]
         left_out = max(0, len(own[number]) - STEPS) + max(0, len(moved) - MOVED)
         around = [None if other is None else contents.commit(other) for other in (self._near(turn - 1), self._near(turn + 1))]
         return model.Revision(
             commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
             files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
-            left_out=left_out, same=same, alone=alone, before=around[0], after=around[1],
+            left_out=left_out, sentence=answer.sentence(judged), jobs=answer.jobs(judged),
+            rest=answer.rest(judged, self._every[number] - len(judged)), next=self._next(number, found), before=around[0],
+            after=around[1],
         )  # fmt: skip
+
+    def _next(self, number: int, found: Mapping[tuple[int, int], answer.Judged]) -> str:
+        """The command that goes on from what moved first; empty where nothing did."""
+        contents = self.contents
+        for (series, turn), one in found.items():
+            if one.word in answer.MOVED:
+                before = int(contents.record.trails[series].places[turn - 1])
+                pair = f"{contents.short(before)} {contents.short(number)}"
+                between = number - before - 1
+                if between:
+                    return f"perf bisect {pair} finds which of {between + 1:,} commits it was"
+                return f"perf blame {pair} looks for the function; perf show {pair} draws both"
+        return ""
 
     def _row(self, number: int, turn: int) -> model.MovedData:
         contents, trail = self.contents, self.contents.record.trails[number]
         return model.MovedData(
             benchmark=contents.benchmark(trail), metric=metric(trail), environment=contents.environment(trail).name,
-            url=contents.urls[number], since=contents.commit(int(trail.places[turn - 1])), before=contents.value(trail, turn - 1),
-            after=contents.value(trail, turn), cell=contents.cell(number, turn),
+            url=contents.urls[number], since=contents.commit(int(trail.places[turn - 1])),
+            levels=step(level(trail, turn - 1), level(trail, turn), trail.line.unit).replace("->", "→"), cell=contents.cell(number, turn),
         )  # fmt: skip

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.check.text import labelled
-from perfvcs.check.text import step as levels_text
 from perfvcs.reports.suspects import reasons
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
@@ -20,6 +19,7 @@ from perfvcs.site.status import ChangeStatus, retired, statuses
 from perfvcs.site.suspicion import Suspicions
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT, change, percent, quantity
+from perfvcs.text.quantity import step as levels_text
 from perfvcs.text.words import ambiguous, metric_name, metric_rank
 
 if TYPE_CHECKING:

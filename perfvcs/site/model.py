@@ -344,15 +344,27 @@ class MovedData(msgspec.Struct, frozen=True, kw_only=True):
     environment: str
     url: str | None
     since: CommitData
-    before: str
-    after: str
+    levels: str
     cell: CellData
 
 
-class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of one commit: lasting changes laid to it, those that ``may`` be its, and what moved at it, the largest first.
+class JobTotal(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job did as a whole at a commit: the total of its ``series`` under one metric, of which so many became worse and better."""
 
-    ``same`` and ``alone`` count series that did not move, and that have nothing before to compare with.
+    job: str
+    environment: str
+    metric: str
+    series: int
+    worse: int
+    better: int
+    change: str
+    levels: str
+    direction: str
+
+
+class Revision(msgspec.Struct, frozen=True, kw_only=True):
+    """The page of one commit: a ``sentence``, ``jobs`` as a whole, what moved there, those that matter most first, ``rest`` for all
+    else, the ``next`` step; then lasting changes laid to it, and those that ``may`` be its.
     """
 
     commit: CommitData
@@ -361,10 +373,12 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     more: int
     steps: list[StepData]
     may: list[Possible]
+    sentence: str
+    jobs: list[JobTotal]
     moved: list[MovedData]
     left_out: int
-    same: int
-    alone: int
+    rest: str
+    next: str
     before: CommitData | None
     after: CommitData | None
 

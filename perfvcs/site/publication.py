@@ -28,6 +28,7 @@ from perfvcs.site.output import Output, digest, packed
 from perfvcs.site.template import GENERATOR, Templates
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import micro_sign
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def publish(
     repository: Repository, folder: Path, *, revision: str = "HEAD", title: str = "", choice: SiteOptions | None = None
 ) -> Published:
     """Write the site of the history up to a revision into a folder; raises Foreign, SiteBusy, UnknownRevision, NothingToCompare."""
-    with _unwatched():
+    with _unwatched(), micro_sign():
         return _publish(repository, folder, revision, title, choice or SiteOptions())
 
 

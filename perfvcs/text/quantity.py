@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +21,19 @@ SMALL = 1e-3  # of a unit with a prefix: below, a smaller prefix is the better o
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UNIT = 24  # characters of a unit
 HUGE = 1e7  # percent from which on only their power of ten is of interest
+
+
+_MICRO = ContextVar("_MICRO", default="u")
+
+
+@contextmanager
+def micro_sign() -> Iterator[None]:
+    """Write µs, as pages do; a terminal may have no such character, and gets us."""
+    token = _MICRO.set("µ")
+    try:
+        yield
+    finally:
+        _MICRO.reset(token)
 
 
 @dataclass(frozen=True)
@@ -45,12 +61,13 @@ def scale(magnitude: float, unit: str) -> Scale:
         smaller = scale(magnitude * seconds, "s")
         return Scale(smaller.factor * seconds, smaller.unit)
     step = max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3))
-    return _scaled(-3 if TENTH <= magnitude < NANO and unit.partition("/")[0] == "s" else step, unit)
+    return _scaled(-3 if TENTH <= magnitude < NANO and unit.partition("/")[0] == "s" else step, unit, _MICRO.get())
 
 
 @lru_cache(maxsize=1024)
-def _scaled(step: int, unit: str) -> Scale:
+def _scaled(step: int, unit: str, micro: str) -> Scale:
     """The scale of magnitudes from 1,000 to the power of ``step`` on; kept, since a site has ten thousand quantities."""
+    unit = f"{micro}s" if unit == "us" else unit
     upper, per, _ = unit.partition("/")
     fraction = unit in COUNTS or unit.startswith(("B", "bit"))  # a part of a byte or of a count takes no prefix
     if upper == "s":
@@ -63,7 +80,8 @@ def _scaled(step: int, unit: str) -> Scale:
         power = f"×10{str(3 * step).translate(SUPERSCRIPT)}" if step else ""
         return Scale(10.0 ** (-3 * step), f"{power} {'' if unit in COUNTS else unit}".strip())
     step = max(min(PREFIXES), min(max(PREFIXES), step))
-    return Scale(10.0 ** (-3 * step), PREFIXES[step] + ("" if unit in ("1", "count") else unit))
+    prefix = micro if PREFIXES[step] == "u" else PREFIXES[step]
+    return Scale(10.0 ** (-3 * step), prefix + ("" if unit in ("1", "count") else unit))
 
 
 def number(value: float) -> str:
@@ -88,6 +106,25 @@ def quantity(value: float, unit: str) -> str:
     """
     chosen = scale(value, unit)
     return f"{number(value * chosen.factor)} {_short(chosen.unit)}".strip()
+
+
+def step(before: float | None, after: float | None, unit: str) -> str:
+    """Two levels under one prefix, with four digits of the larger and as many decimals on both sides; empty where one is unknown.
+
+    >>> step(0.03895, 0.037, "s"), step(0.0131, 0.01406, "s"), step(3, 4, "")
+    ('38.95 -> 37.00 ms', '13.10 -> 14.06 ms', '3 -> 4')
+    """
+    if before is None or after is None:
+        return ""
+    chosen = scale(max(abs(before), abs(after)), unit)
+    old, new = before * chosen.factor, after * chosen.factor
+    top = max(abs(old), abs(new))
+    if not math.isfinite(top):
+        return f"{old} -> {new} {_short(chosen.unit)}".rstrip()
+    whole = old == int(old) and new == int(new)
+    digits = 0 if not top or whole else max(0, 3 - math.floor(math.log10(top)))
+    form = ".4g" if top >= 1e9 or 0 < top < 1e-3 else f",.{digits}f"
+    return f"{old:{form}} -> {new:{form}} {_short(chosen.unit)}".rstrip()
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,8 @@ from perfvcs.check import Change, Report
 from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
 from perfvcs.check.settling import settling
-from perfvcs.check.text import step, text
+from perfvcs.check.text import text
+from perfvcs.text.quantity import step
 from perfvcs.validity import Malformed
 
 

@@ -14,7 +14,7 @@ from test_methods_curves import FEW, noisy, report
 
 from perfvcs.check import compare
 from perfvcs.check.statement import levels
-from perfvcs.check.text import step
+from perfvcs.text.quantity import step
 
 POSITIVE = st.floats(1e-9, 1e9)
 

@@ -100,3 +100,18 @@ def test_joiners_elsewhere_and_hidden_messages_are_shown() -> None:
     assert visible("a\u200db \u200d\u200d") == "a\ufffdb \ufffd\ufffd"
     assert visible("tag" + "".join(chr(0xE0000 + ord(one)) for one in "evil")) == "tag" + 4 * "\ufffd"
     assert visible("😀" + "\U000e0141\U000e0142") == "😀\ufffd\ufffd"
+
+
+def test_pages_have_the_micro_sign() -> None:
+    with quantities.micro_sign():
+        assert quantity(1.31e-5, "s") == "13.1 µs"
+        assert quantity(5.0, "us") == "5 µs"
+        assert quantity(2e-6, "J") == "2 µJ"
+        assert quantities.step(1.31e-5, 2e-5, "s") == "13.10 -> 20.00 µs"
+    assert quantity(1.31e-5, "s") == "13.1 us"
+
+
+@given(st.floats(min_value=1e-9, max_value=1e8), st.floats(min_value=0.5, max_value=2.0))
+def test_both_levels_have_as_many_decimals(value: float, ratio: float) -> None:
+    before, after = quantities.step(value, value * ratio, "s").rpartition(" ")[0].split(" -> ")
+    assert len(before.partition(".")[2]) == len(after.partition(".")[2])

@@ -26,7 +26,7 @@ from perfvcs.drawing.commits.steps import latest
 from perfvcs.errors import UsageError
 from perfvcs.history import series as reports
 from perfvcs.history import verdict
-from perfvcs.profile import Collected, Resources
+from perfvcs.profile import Collected, Job, Resources
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 from perfvcs.subject import Series, Subject
@@ -87,6 +87,17 @@ def test_a_short_series_has_neither_levels_nor_steps(project: Project) -> None:
     found = shown(store(*measured(grow(project, 5), stepped(5, 3))))
     assert (found.levels, found.steps) == ((), ())
     assert "lasting" not in words(drawn(Subject("x", history=[found]))[0])
+
+
+def test_no_level_is_drawn_through_a_few_commits_that_obviously_differ(project: Project) -> None:
+    commits = grow(project, 14)
+    rising = [0.0154, 0.0154, 0.0158, 0.0161, 0.0161, 0.0164, 0.0164]
+    repository = store(
+        *measured(commits[:7], rising, spread=0.0001),
+        *measured(commits[7:], [0.0154] * 7, seed=2, spread=0.0001, job=Job("calm", "time", "./calm")),
+    )
+    assert shown(repository).levels == []
+    assert [(level.first, level.last) for level in shown(repository, "calm").levels] == [(commits[7], commits[13])]
 
 
 def test_an_accepted_step_has_its_reason(project: Project) -> None:

@@ -13,6 +13,7 @@ from perfvcs.subject import Series, Step
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import columns, cut, fitted, padded, wrapped
 from perfvcs.text.quantity import change, quantity
+from perfvcs.text.quantity import step as levels_text
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import metric_name
 
@@ -83,7 +84,7 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
 def _step(series: Series, step: Step, width: int) -> list[str]:
     """``▲ lasting degradation +12 % [+11, +13]: 12.9 ms → 14.5 ms at 0000001e, 2026-03-12, Ada: Tidy up``, and why it is accepted."""
     about = next((point for point in series.points if point.commit == step.commit), None)
-    levels = f"{quantity(step.before, series.unit)} → {quantity(step.after, series.unit)}"
+    levels = levels_text(step.before, step.after, series.unit).replace("->", "→")
     found = f"{look_of(step).sign} {named(step)} {change(step.effect, step.low, step.high)}: {levels}, at {step.commit[:10]}"
     found += f", {where(step)}" if step.commits > 1 else ""
     if about is not None:

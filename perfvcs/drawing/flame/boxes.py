@@ -11,7 +11,7 @@ from perfvcs.drawing.canvas import FONT, HOVER, INK, canvas, hover, plain, sourc
 from perfvcs.drawing.flame.stacks import FrameTree, StackGroup, Traces, spans, split, tree, widest
 from perfvcs.profile import Metric
 from perfvcs.subject import Subject
-from perfvcs.text.quantity import quantity
+from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class Flame:
         """What all boxes together have: samples of all executions, of other metrics that of one."""
         seen = self.metric == SAMPLES
         values = [self.tree.counts[side] if seen else float(self.tree.total[0, side]) for side in sides]
-        return " → ".join(map(self.quantity, values)) + (" in all executions" if seen else " per execution")
+        shown = step(values[0], values[1], self.meaning.unit).replace("->", "→") if len(values) == 2 else self.quantity(values[0])
+        return shown + (" in all executions" if seen else " per execution")
 
     def amounts(self, values: NDArray[np.float64]) -> list[str]:
         """Amounts of one execution with their shares, of shape (boxes, 2); of two revisions the baseline's before the target's."""

@@ -1,5 +1,6 @@
 "use strict";
-// A forest of effects: every row of a page's tables gets its effect with its interval beside the numbers, all on one scale.
+// A forest of effects: every row of a page's tables gets its effect with its interval beside the numbers, all on one scale of
+// log-ratios: half and double are equally far from nothing, and nothing falls by more than 100 %.
 var perf = globalThis.perf || {};
 perf.effects = (() => {
   const {node, element, round, ruler, mark} = perf.plot;
@@ -7,7 +8,7 @@ perf.effects = (() => {
 
   function draw(page) {
     const cells = Array.from(page.querySelectorAll("td.forest"), cell => ({
-      cell, word: cell.dataset.word, effect: value(cell.dataset.effect), low: value(cell.dataset.low), high: value(cell.dataset.high),
+      cell, word: cell.dataset.word, effect: ratio(cell.dataset.effect), low: ratio(cell.dataset.low), high: ratio(cell.dataset.high),
     })).filter(one => one.effect !== null);
     if (!cells.length) return;
     const sizes = cells.flatMap(one => [one.effect, one.low, one.high]).filter(each => each !== null).map(Math.abs).sort((a, b) => a - b);
@@ -15,9 +16,9 @@ perf.effects = (() => {
     const reach = Math.max(0.005, Math.min(sizes.at(-1), 4 * sizes[Math.floor(0.9 * (sizes.length - 1))])) * 1.06;
     const place = ruler(-reach, reach, 4, WIDTH - 4), x = effect => round(Math.max(4, Math.min(WIDTH - 4, place(effect))));
     for (const one of cells) one.cell.replaceChildren(figure(one, x));
-    const edge = perf.number.percent(reach).slice(1);
+    const ends = [-reach, 0, reach].map(one => one ? perf.number.percent(Math.expm1(one)).replace("-", "−") : "0");
     for (const head of page.querySelectorAll("th.forest")) {
-      head.replaceChildren(element("span", {class: "ends"}, ...[`−${edge}`, "0", `+${edge}`].map(text => element("span", {}, text))));
+      head.replaceChildren(element("span", {class: "ends"}, ...ends.map(text => element("span", {}, text))));
     }
   }
 
@@ -29,6 +30,7 @@ perf.effects = (() => {
       node("path", {class: `mark ${word}`, d: mark(word, x(effect), middle, 5)}));
   }
 
-  const value = text => text === undefined || text === "" || text === "None" ? null : Number(text);
+  const LEAST = -0.999; // of what fell to nothing, as far as a scale can show it
+  const ratio = text => text === undefined || text === "" || text === "None" ? null : Math.log1p(Math.max(LEAST, Number(text)));
   return {draw};
 })();

@@ -6,12 +6,13 @@ perf.number = (() => {
   const PREFIXED = {ms: 1e-3, us: 1e-6, "µs": 1e-6, ns: 1e-9}, SMALL = 1e-3, NANO = 1e-9, TENTH = 9.99e-11;
   const EVENTS = new Set(["op", "ops", "items"]);
   const COUNTS = new Set(["", "1", "count"]);
-  const PREFIXES = ["p", "n", "u", "m", "", "k", "M", "G", "T", "P"];
+  const PREFIXES = ["p", "n", "µ", "m", "", "k", "M", "G", "T", "P"];
   const UNIT = 24; // characters of a unit
   const superscript = text => text.replace(/[-0-9]/g, sign => sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]);
 
   function scale(value, unit) {
     const magnitude = Math.abs(value);
+    if (unit === "us") unit = "µs";
     if (!Number.isFinite(magnitude) || magnitude === 0) return {factor: 1, unit};
     if (magnitude < SMALL && Object.hasOwn(PREFIXED, unit)) {
       const smaller = scale(magnitude * PREFIXED[unit], "s");

@@ -1,0 +1,100 @@
+"""What the page of a commit says first: a sentence, what each job did as a whole, what moved most, and a bound for everything else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.sentence import percent_of
+from perfvcs.site.model import JobTotal
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import change, percent, step
+from perfvcs.text.words import counted, metric_name, metric_rank, plural
+
+if TYPE_CHECKING:
+    from perfvcs.history.record import SeriesRecord
+    from perfvcs.history.verdict import Verdict
+
+MOVED = ("degradation", "improvement")
+JOBS = 6  # that are listed
+NAME = 60  # characters
+
+
+class Judged(NamedTuple):
+    """A series at a commit: what it is ``called``, in which ``environment``, and its verdict against the commit before."""
+
+    trail: SeriesRecord
+    verdict: Verdict
+    called: str
+    environment: str
+
+    @property
+    def word(self) -> str:
+        """The verdict's word."""
+        return "accepted" if self.verdict.accepted is not None else self.verdict.word
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """Its place on the page: sure changes first, then times, by effect times the time that is spent."""
+        seconds = self.verdict.baseline or 0.0 if self.verdict.unit == "s" else 0.0
+        return self.word not in MOVED, not seconds, -abs(self.verdict.effect or 0.0) * (seconds or 1.0)
+
+
+def sentence(judged: Sequence[Judged]) -> str:
+    """What changed, by how much, and how surely."""
+    if not judged:
+        return "Nothing before this commit to compare with."
+    moved = sorted((one for one in judged if one.word in MOVED), key=lambda one: one.rank)
+    open_ones = sum(one.word not in (*MOVED, "same", "accepted") for one in judged)
+    if not moved:
+        if not open_ones:
+            return f"Nothing changed: {counted(len(judged), 'comparison is', 'comparisons are')} the same."
+        few = f"{open_ones:,} of {counted(len(judged), 'comparison')}"
+        return f"No change is shown, and {few} {plural(open_ones, 'is', 'are')} open."
+    first = moved[0]
+    size = change(first.verdict.effect or 0.0, first.verdict.low, first.verdict.high)
+    worse, better = (sum(one.word == word for one in moved) for word in MOVED)
+    rest = f"; {worse:,} worse and {better:,} better in all" if len(moved) > 1 else ""
+    became = "became worse" if first.word == "degradation" else "became better"
+    return f"{shorten(first.called, NAME)} {became}: {metric_name(first.verdict.metric)} {size}{rest}."
+
+
+def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
+    """What each job did as a whole, by the metric that says most: the total of its series on both commits, those that moved first."""
+    groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
+    for one in judged:
+        line = one.trail.line
+        if one.verdict.baseline and one.verdict.target and line.better != "none":
+            groups[line.job.label, line.job.collector, one.environment][line.metric].append(one)
+    found = []
+    for (label, _, environment), metrics in groups.items():
+        metric = min(metrics, key=metric_rank)
+        rows = metrics[metric]
+        before, after = (sum(getattr(one.verdict, side) for one in rows) for side in ("baseline", "target"))
+        counts = [sum(one.word == word for one in rows) for word in MOVED]
+        worse = (after > before) == (rows[0].trail.line.better == "lower")
+        direction = ("degradation" if worse else "improvement") if any(counts) else ""
+        total = JobTotal(
+            job=shorten(label, NAME), environment=environment, metric=metric_name(metric), series=len(rows), worse=counts[0],
+            better=counts[1], change=percent(after / before - 1), levels=step(before, after, rows[0].trail.line.unit).replace("->", "→"),
+            direction=direction,
+        )  # fmt: skip
+        found.append(((not any(counts), -abs(after / before - 1)), total))
+    return [total for _, total in sorted(found, key=lambda pair: pair[0])][:JOBS]
+
+
+def rest(judged: Sequence[Judged], alone: int) -> str:
+    """Everything else in a line, with the bound that it rules out."""
+    same = [one.verdict for one in judged if one.word == "same"]
+    bounds = [max(abs(one.low), abs(one.high)) for one in same if one.low is not None and one.high is not None]
+    open_ones = sum(one.word not in (*MOVED, "same", "accepted", "suspected") for one in judged)
+    said = []
+    if same:
+        bound = f", none moved by more than {percent_of(max(bounds))}" if len(bounds) == len(same) else ""
+        said.append(f"{counted(len(same), 'series is', 'series are')} the same{bound}")
+    if open_ones:
+        said.append(f"{counted(open_ones, 'is', 'are')} open")
+    if alone:
+        said.append(f"{counted(alone, 'has', 'have')} nothing before to compare with")
+    return f"{'; '.join(said)}." if said else ""
