@@ -102,7 +102,9 @@ def main() -> None:
     """Print what ran."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="LANGUAGE")
-    parser.add_argument("--project", action="append", metavar="NAME", help="as it is listed here, such as fmtlib/fmt or tomli==2.0.1")
+    parser.add_argument(
+        "--project", action="append", metavar="NAME", help="as it is listed here, such as fmtlib/fmt or tomli==2.0.1"
+    )
     parser.add_argument("--limit", type=float, default=900, help="seconds of each command")
     parser.add_argument("--repositories", default=REPOSITORIES, metavar="URL")
     asked = parser.parse_args()

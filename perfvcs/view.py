@@ -54,6 +54,10 @@ class View(ABC, Generic[Data]):
         """
         return None
 
+    def beside(self, data: Data) -> list[Listing]:  # noqa: ARG002
+        """Tables that a page shows below the figure."""
+        return []
+
     def text(self, data: Data, width: int) -> str | None:  # noqa: ARG002
         """The same in characters, in lines of at most ``width`` columns; None where it has no such form."""
         return None

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from perfvcs.drawing.canvas import legend, stack
 from perfvcs.drawing.flame.boxes import POINTS, Flame, draw, flames
+from perfvcs.drawing.flame.sandwich import sandwiches
 from perfvcs.drawing.flame.stacks import StackGroup, Traces, traces
+from perfvcs.drawing.tables.listing import Listing
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.view import Scope, Unfit, View
@@ -38,6 +40,10 @@ class Flamegraph(View[dict[StackGroup, Traces]]):
         if not (alone := {name: group for name, group in found.items() if not group.of_two}):
             raise Unfit("it draws one revision, not two")
         return alone
+
+    def beside(self, data: dict[StackGroup, Traces]) -> list[Listing]:
+        """The functions with their callers and callees, of each group under its first metric."""
+        return sandwiches(data)
 
     def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""

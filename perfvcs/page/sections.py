@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import get_args
 
 from perfvcs.drawing.samples import Key
+from perfvcs.drawing.tables.listing import Listing
 from perfvcs.page.choice import Drawable, fitted
 from perfvcs.page.packing import Backend, FigureArchive
 from perfvcs.page.pieces import PagePiece, pieces
@@ -41,11 +42,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class FigureBlock:
-    """The figures of one metric, and what diagnostics among them have to say."""
+    """The figures of one metric, what diagnostics among them have to say, and tables that belong to them."""
 
     heading: str
     figures: list[Figure]
     remarks: list[str]
+    tables: list[Listing] = field(default_factory=list)
 
 
 @dataclass
@@ -97,6 +99,7 @@ class PageFigures:
                 label = self._label(piece, name, type(view).__module__)
                 block.figures.append(Figure(number, name, label, int(getattr(layout, "height", None) or 0)))
                 block.remarks.extend([said] if said else [])
+                block.tables.extend(view.beside(data))
         if block.figures:
             section = known or self._section(piece)
             (section.rest if folded else section.blocks).append(block)

@@ -111,8 +111,8 @@ def quantity(value: float, unit: str) -> str:
 def step(before: float | None, after: float | None, unit: str) -> str:
     """Two levels under one prefix, with four digits of the larger and as many decimals on both sides; empty where one is unknown.
 
-    >>> step(0.03895, 0.037, "s"), step(0.0131, 0.01406, "s"), step(3, 4, "")
-    ('38.95 -> 37.00 ms', '13.10 -> 14.06 ms', '3 -> 4')
+    >>> step(0.03895, 0.037, "s"), step(10e3, 12e3, ""), step(3, 4, "")
+    ('38.95 -> 37.00 ms', '10 k -> 12 k', '3 -> 4')
     """
     if before is None or after is None:
         return ""
@@ -124,7 +124,8 @@ def step(before: float | None, after: float | None, unit: str) -> str:
     whole = old == int(old) and new == int(new)
     digits = 0 if not top or whole else max(0, 3 - math.floor(math.log10(top)))
     form = ".4g" if top >= 1e9 or 0 < top < 1e-3 else f",.{digits}f"
-    return f"{old:{form}} -> {new:{form}} {_short(chosen.unit)}".rstrip()
+    both = f" {chosen.unit}" if chosen.unit and unit in COUNTS else ""  # "10 -> 12 k" reads as if the first were ten
+    return f"{old:{form}}{both} -> {new:{form}} {_short(chosen.unit)}".rstrip()
 
 
 @lru_cache(maxsize=1024)

@@ -153,8 +153,7 @@ def test_branches_and_requests_that_were_measured_have_pages(project: Project, p
     assert slow["forge"] is None
     (row,) = page(slow["url"])["moved"]
     assert row["cell"]["effect"] == pytest.approx(0.3, abs=0.02)
-    assert row["before"].endswith(" ms")
-    assert row["after"].endswith(" ms")
+    assert row["levels"].endswith(" ms")
     assert Path("site", row["url"]).exists()
     assert page(same["url"])["moved"] == []
     text = Path("site", slow["url"]).read_text()

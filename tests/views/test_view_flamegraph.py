@@ -19,6 +19,7 @@ from samples import sample_profile
 from perfvcs import page
 from perfvcs.drawing.flame import stacks
 from perfvcs.drawing.flame.boxes import clip
+from perfvcs.drawing.flame.sandwich import functions
 from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
 from perfvcs.subject import Subject
@@ -369,3 +370,45 @@ def test_every_graph_of_a_page_has_a_search_of_its_own(browser: Any, tmp_path: P
     told = opened.run("[...document.querySelectorAll('.search span')].map(one => one.textContent.trim())")
     assert told[2] == "site_bytes 25.0 %, site_peak 25.0 % with what it calls"
     assert opened.problems() == []
+
+
+# the table of functions
+
+
+def test_a_function_has_its_own_share_its_callers_and_its_callees() -> None:
+    rows = {row.function: row for row in functions(stacks.tree(Subject("x", [sampled(MAIN)]), "samples"), 1)}
+    assert [(name, row.own, row.total) for name, row in rows.items()] == [
+        ("h", 0.6, 0.6), ("g", 0.25, 0.25), ("f", 0.1, 0.35), ("main", 0.05, 1.0),
+    ]  # fmt: skip
+    assert rows["f"].callers == [("main", 0.35)]
+    assert rows["f"].callees == [("g", 0.25)]
+    assert rows["main"].callees == [("h", 0.6), ("f", 0.35)]
+    assert rows["main"].callers == []
+
+
+def test_a_recursive_function_counts_once_in_each_stack() -> None:
+    profile = sampled({("f (x)", "g (x)", "f (x)", "g (x)"): 30, ("f (x)", "h (x)"): 70})
+    rows = {row.function: row for row in functions(stacks.tree(Subject("x", [profile]), "samples"), 1)}
+    assert (rows["f"].total, rows["g"].total, rows["g"].own) == pytest.approx((1.0, 0.3, 0.3))
+
+
+@settings(max_examples=50, deadline=None)
+@given(FOLDED)
+def test_no_function_has_more_than_all(folded: Folded) -> None:
+    rows = functions(stacks.tree(Subject("x", [sampled(folded)]), "samples"), 1)
+    assert sum(row.own for row in rows) == pytest.approx(1.0)
+    assert all(row.own <= row.total + 1e-9 <= 1 + 1e-6 for row in rows)
+
+
+def test_a_page_has_the_table_below_the_flame_graph() -> None:
+    html = page.render(Subject("x", [sampled({("main (a.py)", "<b>f</b> (a.py)"): 35, ("main (a.py)", "h (b.py)"): 65})]))
+    table = html[html.index('<th scope="col">Function</th>') :]
+    assert "shares of 100 per execution" in html
+    assert "&lt;b&gt;f&lt;/b&gt;" in table
+    assert "<td>main 65.0 %</td>" in table
+    assert "65.0 %<small>65</small>" in table
+
+
+def test_boxes_say_their_share_where_there_is_room() -> None:
+    labels = [box["label"] for box in told(drawn(Subject("x", [sampled(MAIN)]))[0])]
+    assert labels[:2] == ["all  100 in all executions", "main  100.0 %"]

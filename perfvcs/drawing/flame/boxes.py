@@ -136,9 +136,11 @@ def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[s
     left, right = (stepped(edge[kept], BITS) for edge in spans(found, found.shares[:, sides[0]]))
     widths = ((right - left) * WIDTH / LETTER).tolist()
     depth = found.depth[kept].astype(float)
+    texts = [f"{100 * share:.1f} %" for share in found.shares[kept, sides[0]].tolist()]
+    texts[0] = flame.amount(sides[0])
     data: dict[str, Any] = {
         "left": left, "right": right, "top": depth, "bottom": depth + 1, "at": left, "middle": depth + 0.5,
-        "label": [clip(name, width) for name, width in zip(names, widths, strict=True)], "name": [one[:HOVER] for one in names],
+        "label": [label(*one) for one in zip(names, texts, widths, strict=True)], "name": [one[:HOVER] for one in names],
         "file": [plain(file, HOVER) or "–" for _, file in flame.parts], "alpha": np.ones(len(kept)),
         "parent": np.searchsorted(kept, found.parent[kept]),  # a frame that is drawn has a parent that is
         "total": flame.amounts(found.total), "own": flame.amounts(found.own),
@@ -146,6 +148,12 @@ def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[s
     if len(sides) > 1:
         data["other_left"], data["other_right"] = (stepped(edge[kept], BITS) for edge in spans(found, found.shares[:, sides[1]]))
     return source(**data, **{name: column for name, column in columns.items() if name != "sign"})
+
+
+def label(name: str, amount: str, letters: float) -> str:
+    """The name in a box, with its amount where there is room for both."""
+    both = f"{name}  {amount}"
+    return both if len(both) < int(letters) else clip(name, letters)
 
 
 def clip(name: str, letters: float) -> str:

@@ -1,0 +1,116 @@
+"""A table of functions to a flame graph: what each has of its own and in all, who calls it, and whom it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.drawing.flame.stacks import FrameTree, StackGroup, Traces, split, tree
+from perfvcs.drawing.tables.listing import Column, Listing, TableCell, TableRow
+from perfvcs.text.characters import shorten
+from perfvcs.text.naming import apart
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import metric_name
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST = 20  # functions
+NAME = 48  # characters of a function's name
+AROUND = 3  # callers and callees of each
+LEAST = 0.001  # of all: what has less is not listed
+
+
+class FunctionRow(NamedTuple):
+    """One function: shares of all without and with its callees (0.1 is 10 %), and the largest of its callers and callees with theirs.
+
+    ``total`` counts a recursive function once in each stack.
+    """
+
+    function: str
+    file: str
+    own: float
+    total: float
+    callers: list[tuple[str, float]]
+    callees: list[tuple[str, float]]
+
+
+def functions(found: FrameTree, side: int, most: int = MOST) -> list[FunctionRow]:
+    """The functions with the largest amounts of their own on one side, then those with the largest in all."""
+    import numpy as np
+
+    whole = float(found.total[0, side]) or 1.0
+    frame, total = found.frame, found.total[:, side] / whole
+    own = np.bincount(frame[1:], weights=found.own[1:, side] / whole, minlength=len(found.frames))
+    every = np.bincount(frame[1:], weights=total[1:], minlength=len(found.frames))  # recursive calls several times
+    ranked = dict.fromkeys([*np.argsort(-own, kind="stable")[:most].tolist(), *np.argsort(-every, kind="stable")[:most].tolist()])
+    names = [split(name) for name in found.frames]
+    rows: list[FunctionRow] = []
+    for number in ranked:
+        if max(own[number], every[number]) < LEAST or len(rows) == most:
+            continue
+        nodes = np.flatnonzero(frame == number)
+        outermost = nodes[~_inside(found, number)[nodes]]
+        before = [(int(frame[parent]), weight) for parent, weight in zip(found.parent[outermost], total[outermost], strict=True)]
+        children = np.flatnonzero(np.isin(found.parent, nodes) & (frame != number))
+        after = list(zip(frame[children].tolist(), total[children].tolist(), strict=True))
+        function, file = names[number]
+        rows.append(
+            FunctionRow(
+                function, file, float(own[number]), float(total[outermost].sum()), _largest(before, names), _largest(after, names)
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.own, -row.total, row.function))
+
+
+def _inside(found: FrameTree, number: int) -> NDArray[np.bool_]:
+    """Whether each node is below another node of this frame; parents come before children, a level at a time."""
+    import numpy as np
+
+    below = np.zeros(len(found.frame), bool)
+    for depth in range(1, int(found.depth.max()) + 1):
+        level = found.depth == depth
+        parents = found.parent[level]
+        below[level] = below[parents] | (found.frame[parents] == number)
+    return below
+
+
+def _largest(pairs: list[tuple[int, float]], names: list[tuple[str, str]]) -> list[tuple[str, float]]:
+    """The functions with the largest sums, the outermost frame's caller left out."""
+    sums: dict[int, float] = {}
+    for number, weight in pairs:
+        if number >= 0:
+            sums[number] = sums.get(number, 0.0) + weight
+    ranked = sorted(sums.items(), key=lambda pair: -pair[1])[:AROUND]
+    return [(names[number][0], weight) for number, weight in ranked if weight >= LEAST]
+
+
+def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
+    """A table for each group of one revision, by its first metric."""
+    found = []
+    for group, (profiles, metrics) in groups.items():
+        metric, meaning = next(iter(metrics.items()))
+        grown, side = tree(profiles, metric), 1 if profiles.target else 0
+        whole = float(grown.total[0, side])
+        rows = functions(grown, side)
+        names = apart([row.function for row in rows], NAME)
+        listed = [
+            TableRow(
+                (group.job, row.function, None), name, shorten(f"{row.function} {row.file}".strip(), 300),
+                [*(_amount(share, whole, meaning.unit) for share in (row.own, row.total)), _around(row.callers), _around(row.callees)],
+            )
+            for row, name in zip(rows, names, strict=True)
+        ]  # fmt: skip
+        columns = [Column("own", number=True), Column("with callees", number=True), Column("called by"), Column("calls")]
+        caption = f"{shorten(group.job)}: {metric_name(metric)}, shares of {quantity(whole, meaning.unit)} per execution"
+        found.append(Listing("Function", caption, columns, listed, []))
+    return found
+
+
+def _amount(share: float, whole: float, unit: str) -> TableCell:
+    return TableCell(f"{100 * share:.1f} %", quantity(share * whole, unit), value=share)
+
+
+def _around(several: Sequence[tuple[str, float]]) -> TableCell:
+    return TableCell(", ".join(f"{shorten(name, NAME)} {100 * share:.1f} %" for name, share in several))
