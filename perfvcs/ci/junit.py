@@ -6,9 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import is_open
-from perfvcs.check.text import labelled, remarks, step
+from perfvcs.check.text import labelled, remarks
 from perfvcs.check.text import measure as measured
 from perfvcs.text.characters import shorten, visible
+from perfvcs.text.quantity import step
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:

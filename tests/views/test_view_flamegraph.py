@@ -326,9 +326,9 @@ def test_a_click_zooms_and_words_are_found(browser: Any, tmp_path: Path) -> None
     from selenium.webdriver.common.keys import Keys
 
     opened = Flames(browser, tmp_path, Subject("x", [sampled(NARROW)]))
-    assert opened.column("label") == ["all", "main", "", "wide"]
+    assert opened.column("label") == ["all  100 (100.00 %)", "main  100.0 %", "", "wide  99.0 %"]
     opened.choose(2)
-    assert opened.column("label")[2] == "narrowest" and opened.range() == pytest.approx((0, 0.01), abs=2**-16)
+    assert opened.column("label")[2] == "narrowest  1.0 %" and opened.range() == pytest.approx((0, 0.01), abs=2**-16)
     opened.type(" WIDE")
     assert opened.said == "99.0 % with what it calls" and opened.column("alpha") == [0.25, 0.25, 0.25, 1]
     opened.type(Keys.ENTER)
@@ -405,8 +405,8 @@ def test_a_page_has_the_table_below_the_flame_graph() -> None:
     table = html[html.index('<th scope="col">Function</th>') :]
     assert "shares of 100 per execution" in html
     assert "&lt;b&gt;f&lt;/b&gt;" in table
-    assert "<td>main 65.0 %</td>" in table
-    assert "65.0 %<small>65</small>" in table
+    assert "<span>main 65.0 %</span>" in table
+    assert '65.0 %<span class="detail">65</span>' in table
 
 
 def test_boxes_say_their_share_where_there_is_room() -> None:
