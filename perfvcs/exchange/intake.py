@@ -90,7 +90,7 @@ class Intake:
     moved: int = 0
     empty: int = 0
     titles: set[str] = field(default_factory=set)
-    _before: set[str] = field(default_factory=set)
+    _before: dict[str, set[str]] = field(default_factory=dict)
     _first: dict[tuple[str, str], str] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
     _stores: dict[Path, dict[Path, list[StoredObject]]] = field(default_factory=dict)
@@ -112,14 +112,13 @@ class Intake:
         given = [(Path(file), commit) for file, commit in zip(files, commits, strict=True)]
         wanted = list(dict.fromkeys(source for file, commit in given for source in self._sources(file, commit, show)))
         progress.begin(len(wanted))
-        self._before = set(self.repository.store.paths())
         what = counted(len(wanted), "file")
         session = _session(wanted) if self.in_turns else ""
         try:
             paths = self.repository.store.add(self._profiles(wanted, session, progress, show), f"Import {what}")
         finally:
             self._dates.close()
-        self.paths = list(dict.fromkeys(path for path in paths if path not in self._before))
+        self.paths = list(dict.fromkeys(path for path in paths if not self._was_there(path)))
         self.known = len(paths) - len(self.paths)
 
     def lines(self) -> list[str]:
@@ -227,20 +226,27 @@ class Intake:
             f"{source.path}: perfvcs failed to read it ({type(error).__name__}): its traceback follows, please report it"
         )
 
+    def _was_there(self, path: str) -> bool:
+        """Whether the store had a profile at a path before; looked up commit by commit, since a store may have a million."""
+        commit = path.split("/")[1]
+        if commit not in self._before:
+            self._before[commit] = set(self.repository.index.paths(commit))
+        return path in self._before[commit]
+
     def _is_another_version(self, profile: Profile, document: bytes) -> bool:
         """Whether the store has, or gets from an earlier file, the same measurement before or after another postprocessor.
 
         With both, verdicts would count it twice.
         """
         path = path_of(profile, document)
-        if path in self._before:
+        if self._was_there(path):
             return False
         first = profile.origin or hashlib.sha256(document).hexdigest()
         if self._first.setdefault((profile.commit, first), path) != path:
             return True
         folder, _, name = path.rpartition("/")
         unprocessed = f"{folder}/{name.rpartition('-')[0]}-{first[:12]}.json"
-        return unprocessed in self._before or any(made.startswith(folder) for made in self.repository.index.made_from(first))
+        return self._was_there(unprocessed) or any(made.startswith(folder) for made in self.repository.index.made_from(first))
 
     def _read(self, source: Source) -> Iterator[Profile]:
         if source.parts:

@@ -288,6 +288,11 @@ class Index:
             return []
         return self._database.attempt(lambda: [row[0] for row in self._current().execute(FIND, {"p": prefix})])
 
+    def paths(self, commit: str) -> list[str]:
+        """The paths of the profiles of one commit."""
+        sql = f"SELECT {PATH} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ?"
+        return self._database.attempt(lambda: [row[0] for row in self._rows(sql, commit)])
+
     def made_from(self, origin: str) -> list[str]:
         """The paths of the processed profiles whose first version was this document, named by its SHA-256."""
         sql = f"SELECT {PATH} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE p.origin = ?"

@@ -63,11 +63,15 @@ def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
 
     chance = 2 * (1 - p)
     value = np.full(distinct.shape, NormalDist().inv_cdf(p))
+    moving = np.ones(
+        distinct.shape, dtype=bool
+    )  # each stops by itself: its last digit must not depend on what it is computed with
     for _ in range(STEPS):
         tail = two_sided(value, distinct)
         step = np.log(tail / chance) * tail / (2 * value * _density(value, distinct))
-        value = value * np.exp(np.clip(step, -2, 2))
-        if np.abs(step).max(initial=0.0) < 1e-13:
+        value = np.where(moving, value * np.exp(np.clip(step, -2, 2)), value)
+        moving &= np.abs(step) >= 1e-13
+        if not moving.any():
             break
     return value
 
@@ -104,6 +108,7 @@ def _fraction(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.floa
     upper = np.ones(x.shape)
     lower = 1 / _away(1 - (a + b) * x / (a + 1))
     found = lower.copy()
+    moving = np.ones(x.shape, dtype=bool)
     for round_ in range(1, ROUNDS):
         twice = a + 2 * round_
         for term in (
@@ -113,8 +118,9 @@ def _fraction(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.floa
             lower = 1 / _away(1 + term * lower)
             upper = _away(1 + term / upper)
             step = upper * lower
-            found = found * step
-        if np.abs(step - 1).max(initial=0.0) < PRECISION:
+            found = np.where(moving, found * step, found)
+        moving &= np.abs(step - 1) >= PRECISION
+        if not moving.any():
             break
     return found
 

@@ -240,6 +240,20 @@ def test_an_aa_floor_needs_three_measurements() -> None:
     assert sessions.aa_floor([0.01, -0.01, 0.01]) == pytest.approx(0.0196)
 
 
+def test_student_s_last_digit_does_not_depend_on_what_it_is_computed_with():
+    """Pages are written anew where anything that they say has moved, and so by far more than one new value."""
+    from perfvcs.statistics.student import quantile, two_sided
+
+    df = np.concatenate([np.arange(1, 60), np.linspace(0.3, 400, 300)])
+    values = np.linspace(0.01, 12, len(df))
+    points, tails = quantile(0.995, df), two_sided(values, df)
+    for size in (2, 3, 7, 50):
+        for start in range(0, len(df), size):
+            part = slice(start, start + size)
+            assert quantile(0.995, df[part]).tolist() == points[part].tolist()
+            assert two_sided(values[part], df[part]).tolist() == tails[part].tolist()
+
+
 def test_student_s_distribution_is_that_of_scipy():
     from scipy.special import stdtr, stdtrit
 
