@@ -31,7 +31,7 @@ REFERENCE = "refs/perf/profiles"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
 COUNTS = {"pushers": 32, "kills": 200, "hostile": 1, "packing": 50}
 PACKS = 60  # more than those at which `git gc --auto` begins, 50
-MANY_FILES = 1_000_000
+MANY_FILES = 2_000_000
 ONLY = ""  # name of a recipe; empty: all
 GIGABYTES = 10  # of a file that is too large
 WHO = {f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -291,7 +291,7 @@ def wrong(shared: Path) -> None:
 
 
 def crowded(shared: Path) -> None:
-    """A million files."""
+    """Two million files."""
     found, folders = blob(shared), []
     for folder in range(256):
         names = (f"time-x-{number:012x}.json" for number in range(folder * MANY_FILES // 256, (folder + 1) * MANY_FILES // 256))

@@ -38,7 +38,8 @@ KEPT = ("refs/known/", "refs/lost/")
 UNUSABLE = re.compile(
     "promisor remote|unable to read|is corrupt|(invalid|bad) object|missing"
 )  # what git says of a damaged repository
-MOST_FILES = 500_000  # that a remote may list: five times the largest store that was measured
+MOST_FILES = 1_500_000  # that a remote may list beside what it had when it was seen last; git and we hold some 500 bytes of each
+FEW_FOLDERS = 16  # of the store's 256, that are listed one by one
 NEWEST_FORMAT = 99  # versions of the store that are looked for, to say which one a remote has
 
 
@@ -168,12 +169,33 @@ class Mirror:
 
     def _count(self, remote: Remote, tip: str) -> None:
         """Raise TooMuch where a commit lists more than it may: of equal folders within folders, a few trees can list any number."""
-        with closing(self.reading.fields("ls-tree", "-r", "-z", "--name-only", "--full-tree", tip)) as listed:
-            for number, _ in enumerate(listed):
-                if number >= MOST_FILES:
-                    raise TooMuch(
-                        f"{remote.name} lists more than {MOST_FILES:,} files: nothing was taken over; see who pushed them"
-                    )
+        count = 0
+        for tree in self._new_trees(remote, tip):
+            with closing(self.reading.fields("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)) as listed:
+                for _ in listed:
+                    count += 1
+                    if count > MOST_FILES:
+                        raise TooMuch(
+                            f"{remote.name} lists more than {MOST_FILES:,} files: nothing was taken over; see who pushed them"
+                        )
+
+    def _new_trees(self, remote: Remote, tip: str) -> list[str]:
+        """The folders of a commit that a remote did not have when it was last seen; the whole of it where these are many."""
+        if (last := self.last(remote)) is None:
+            return [tip]
+        before, new = set(self._folders(last)), []
+        for tree in self._folders(tip):
+            if tree not in before:
+                new.append(tree)
+                if len(new) > FEW_FOLDERS:
+                    return [tip]
+        return new
+
+    def _folders(self, commit: str) -> Iterator[str]:
+        """The trees at the top of a commit."""
+        with closing(self.reading.fields("ls-tree", "-z", "-d", "--full-tree", commit)) as listed:
+            for entry in listed:
+                yield entry.split()[2].decode()
 
     def lost(self, remote: Remote, tip: str | None) -> int:
         """How many profiles a remote had when it was last seen and has no more, though nobody removed them.

@@ -536,6 +536,21 @@ def test_more_files_than_anybody_has_are_refused(ada: Clone, bob: Clone, monkeyp
     assert bob.paths() == set()
 
 
+def test_what_a_remote_had_before_is_not_counted_again(
+    ada: Clone, bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.measure(*range(20))
+    ada.perf("push")
+    bob.perf("pull")
+    monkeypatch.setattr(mirror, "MOST_FILES", 10)
+    ada.measure(100, revision="HEAD~1")
+    ada.perf("push")
+    assert bob.perf("pull").out == "pulled 1 profile from origin\n"
+    planted(forge, {f"ff/{number}": b"x" for number in range(11)}, on=tip(forge))
+    assert "lists more than 10 files" in bob.perf("pull", code=1).err
+    assert len(bob.paths()) == 21
+
+
 def test_a_few_folders_that_list_any_number_of_files_are_refused(ada: Clone, forge: Path) -> None:
     ada.measure(1)
     git = Bare(forge.absolute())
@@ -547,7 +562,7 @@ def test_a_few_folders_that_list_any_number_of_files_are_refused(ada: Clone, for
     commit = git.run("-c", "user.name=Eve", "-c", "user.email=e@e", "commit-tree", tree, "-m", "x").decode().strip()
     git.run("update-ref", REFERENCE, commit)
     for word in ("pull", "push"):
-        assert "lists more than 500,000 files" in ada.perf(word, code=1).err
+        assert "lists more than 1,500,000 files" in ada.perf(word, code=1).err
 
 
 def test_more_bytes_than_anybody_has_are_refused(bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
