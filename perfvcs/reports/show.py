@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.check.text import called
+from perfvcs.check.text import called, labelled
 from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import line_called, title
@@ -90,4 +90,6 @@ def _history(repository: Repository, name: str, delta: float | None) -> Subject:
     found = gather(repository, name, delta=delta)
     if not found.series:
         raise NothingToCompare(f"`{name}` was not measured on any ancestor of HEAD: `perf collect` measures it")
-    return Subject(f"{name}: history", history=found.series, notes=found.notes)
+    units = list(dict.fromkeys(labelled(series.label, series.uid, None) for series in found.series))
+    title = units[0] if len(units) == 1 and name in units[0] else name
+    return Subject(f"{title}: history", history=found.series, notes=found.notes)
