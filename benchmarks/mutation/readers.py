@@ -53,6 +53,19 @@ def _imported(suffix: str) -> Callable[[bytes, Path], object]:
     return read
 
 
+def _taken(format_name: str) -> Callable[[bytes, Path], object]:
+    """As `perf import` does it with a named format, whose files may hold many profiles."""
+
+    def read(document: bytes, folder: Path) -> object:  # noqa: ARG001
+        from perfvcs.store.document import path_of
+        from perfvcs.summary import Measured
+
+        profiles = list(formats.decode_all(document, "mutant", format_name))
+        return [(path_of(profile, profile.encode()), Measured.of(profile)) for profile in profiles]
+
+    return read
+
+
 def _stored(document: bytes, folder: Path) -> object:  # noqa: ARG001
     """As the index does it with what other people pushed."""
     from perfvcs.profile import decode
@@ -418,5 +431,6 @@ def readers() -> dict[str, Reader]:
         "audits": Reader(_audits, seeds.audits()),
         "record": Reader(_record, seeds.records()),
         "manifest": Reader(_manifest, seeds.manifests()),
+        **{f"format {name}": Reader(_taken(name), documents) for name, documents in seeds.foreign().items()},
         "packages": Reader(_packages, [json.dumps(["numpy==1.26.0", "click==8.1.7"]).encode()], 0.5),
     }

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from perfvcs import formats
+from perfvcs.formats._compression import expanded
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Processed, Profile, Reached, Resources, Stacks, Turns
 
+FOREIGN = Path(__file__).resolve().parents[2] / "tests/data/formats"
 ASV = Path(__file__).resolve().parents[2] / "tests/data/asv/results/lab"
 
 PROGRAM = """
@@ -96,6 +98,14 @@ def asv() -> list[bytes]:
         + b'", "results": {"time_a": 1.5, "mem_b": {"result": [1, null], "params": [["1", "2"]]}}, "version": 1}'
     )
     return [*(path.read_bytes() for path in sorted(ASV.glob("*existing*"))), old]
+
+
+def foreign() -> dict[str, list[bytes]]:
+    """The files of other benchmark tools, by the format that they have."""
+    found: dict[str, list[bytes]] = {}
+    for path in sorted(path for path in FOREIGN.iterdir() if path.name != "README.md" and path.is_file()):
+        found.setdefault(formats.guess(path), []).append(expanded(path.read_bytes(), 1 << 20))
+    return found
 
 
 def perun() -> list[bytes]:

@@ -26,7 +26,7 @@ def elements(document: bytes, wanted: Container[str]) -> list[Element]:
     """
     found: list[Element] = []
     stack: list[Element] = []
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("utf-8")  # whatever encoding it names, which may be any word
 
     def refuse(*_: object) -> None:
         raise Malformed(f"line {parser.CurrentLineNumber}: it has a document type, whose entities are not read: take it out")

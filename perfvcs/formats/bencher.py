@@ -65,6 +65,17 @@ class Bencher:
             readings.append(Reading(uid, columns))
         return profile_of(document, "bencher", readings, {name: about for name, about, _ in known.values()})
 
+    def encode(self, profile: Profile) -> bytes:
+        """The mean of each unit, size and metric; wall time is latency, in nanoseconds. Raises Malformed without values."""
+        from perfvcs.formats._rounds import benchmarks, written
+
+        names = {ours: (theirs, over) for theirs, (ours, _, over) in MEASURES.items()}
+        found: dict[str, dict[str, dict[str, float]]] = {}
+        for one in benchmarks(profile):
+            measure, over = names.get(one.metric, (one.metric, 1.0))
+            found.setdefault(one.name, {})[measure] = {"value": one.mean * over}
+        return written(found)
+
     def _about(self, measure: str) -> tuple[str, Metric, float]:
         name, known, over = MEASURES.get(measure, (usable(measure), Metric("", "none"), 1.0))
         unit = self.unit.get(measure)

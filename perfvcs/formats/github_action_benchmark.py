@@ -49,11 +49,32 @@ class _Data(msgspec.Struct):
 class GithubActionBenchmark:
     """The history of many commits: an entry is one profile, of one execution with one value for each benchmark."""
 
-    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
+    suffixes: ClassVar[tuple[str, ...]] = (".data.js",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the name of the variable, or by the fields of the data alone."""
         return BEFORE.match(head) is not None or tells(head, "lastUpdate", "entries")
+
+    def encode(self, profile: Profile) -> bytes:
+        """One entry, or two where more is better of some metrics: the means of all that is judged. Raises Malformed without any."""
+        from perfvcs.formats._rounds import judged, written
+
+        found = judged(profile)
+        several = len({one.metric for one in found}) > 1
+        when = profile.collected.started
+        moment = datetime.fromisoformat(when).timestamp() * 1000 if when else 0
+        entries = {}
+        for better, tool in (("lower", "customSmallerIsBetter"), ("higher", "customBiggerIsBetter")):
+            benches = [
+                {"name": f"{one.name} {one.metric}" if several else one.name, "value": one.mean, "unit": one.about.unit}
+                for one in found if one.about.better == better
+            ]  # fmt: skip
+            if benches:
+                suite = profile.job.label + (" (more is better)" if better == "higher" else "")
+                entries[suite] = [
+                    {"commit": {"id": profile.commit, "timestamp": when}, "date": round(moment), "tool": tool, "benches": benches}
+                ]
+        return b"window.BENCHMARK_DATA = " + written({"lastUpdate": round(moment), "repoUrl": "", "entries": entries})
 
     def decode(self, document: bytes, stem: str = "") -> Profile:
         """The profile of a file with one entry; raises NoResults, and Malformed with the place, also for several."""

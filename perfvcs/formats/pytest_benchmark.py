@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, typed
 from perfvcs.profile import Environment, Metric, Profile
+from perfvcs.validity import Malformed
+
+if TYPE_CHECKING:
+    from perfvcs.formats._rounds import Benchmark
 
 METRICS = {"wall": Metric("s")}
+WRITTEN = "5.0.0"  # the version of pytest-benchmark whose files are written
 
 
 class _Stats(msgspec.Struct):
@@ -58,6 +63,36 @@ class PytestBenchmark:
             document, "pytest-benchmark", _readings(found), METRICS, commit=str(commit.get("id") or ""), started=found.datetime,
             machine=_machine(found.machine_info, commit),
         )  # fmt: skip
+
+    def encode(self, profile: Profile) -> bytes:
+        """A benchmark for each unit and size, with its first metric of time; all values are rounds. Raises Malformed without times."""
+        from perfvcs.formats._rounds import benchmarks, written
+
+        times = [one for one in benchmarks(profile) if one.about.unit == "s" and one.about.better == "lower"]
+        if not times:
+            raise Malformed("the profile has no times, and pytest-benchmark holds nothing else")
+        first = times[0].metric
+        fields, when = profile.environment.fields, profile.collected.started
+        document = {
+            "machine_info": {"node": fields.get("host", ""), "machine": fields.get("machine", ""), "system": fields.get("system", "")},
+            "commit_info": {"id": profile.commit, "dirty": profile.dirty is not None},
+            "benchmarks": [_written(one) for one in times if one.metric == first], "datetime": when, "version": WRITTEN,
+        }  # fmt: skip
+        return written(document)
+
+
+def _written(one: Benchmark) -> dict[str, Any]:
+    import statistics
+
+    size = None if one.size is None else f"{one.size:g}"
+    name = one.uid if size is None else f"{one.uid}[{size}]"
+    stats = {
+        "min": min(one.values), "max": max(one.values), "mean": one.mean, "median": statistics.median(one.values),
+        "stddev": statistics.stdev(one.values) if len(one.values) > 1 else 0, "rounds": len(one.values), "iterations": 1,
+        "data": one.values,
+    }  # fmt: skip
+    return {"group": None, "name": name, "fullname": name, "params": None if size is None else {"size": one.size}, "param": size,
+            "extra_info": {}, "options": {}, "stats": stats}  # fmt: skip
 
 
 def _readings(found: _File) -> Iterator[Reading]:

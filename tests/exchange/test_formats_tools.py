@@ -15,7 +15,7 @@ import pytest
 from conftest import ROOT, TESTS, Project, Said
 
 from perfvcs import formats
-from perfvcs.errors import PerfError
+from perfvcs.errors import PerfError, UsageError
 from perfvcs.formats import UnreadableFile
 from perfvcs.formats._compression import expanded
 from perfvcs.profile import Profile
@@ -456,6 +456,8 @@ def test_a_folder_of_criterion_with_a_broken_file_is_refused_with_its_name(proje
 
 
 def test_entities_of_xml_are_refused() -> None:
+    with pytest.raises(Malformed, match="line 1"):
+        formats.decode(b'<?xml version="1.0" encoding="TF-8"?><Catch name="\xff"/>', "x.xml")
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><Catch name="&b;"><BenchmarkResults name="x"/></Catch>'
     with pytest.raises(Malformed, match="document type"):
         formats.decode(bomb.encode(), "x.xml")
@@ -542,6 +544,60 @@ def test_stacks_that_are_written_are_read_again(name: str) -> None:
     assert again.resources.metrics["samples"] == first.resources.metrics["samples"]
     with pytest.raises(Malformed, match="no call stacks"):
         formats.encode(formats.read(FOLDER / "go.txt"), name)
+
+
+def test_a_result_of_asv_that_is_written_is_read_again() -> None:
+    first = formats.read(TESTS / "data" / "asv" / "results" / "lab" / "158ec25c-existing-py_python3.json")
+    again = formats.decode(formats.encode(first, "asv"), "x.json")
+    assert again.commit == first.commit
+    assert again.metrics == first.metrics
+    assert again.environment == first.environment
+
+    def rows(profile: Profile) -> dict[tuple[str, float | None, str], list[Value]]:
+        sizes = profile.resources.size or [None] * len(profile.resources)
+        units = {(profile.resources.names[code], size) for code, size in zip(profile.resources.uid, sizes, strict=True)}
+        return {(uid, size, metric): values(profile, uid, size, metric) for uid, size in units for metric in profile.metrics}
+
+    assert rows(again) == rows(first)
+
+
+def test_rounds_that_are_written_for_pytest_benchmark_are_read_again() -> None:
+    first = formats.read(FOLDER / "pytest-benchmark.json")
+    again = formats.decode(formats.encode(first, "pytest-benchmark"), "x.json")
+    assert again.commit == first.commit
+    assert again.resources == first.resources
+    with pytest.raises(Malformed, match="has no times"):
+        formats.encode(formats.read(FOLDER / "py-spy.folded"), "pytest-benchmark")
+
+
+def test_values_that_are_written_for_bencher_are_read_again() -> None:
+    first = formats.read(FOLDER / "bencher.json")
+    again = formats.decode(formats.encode(first, "bencher"), "x.json")
+    assert values(again, "sort::stable", None, "wall") == values(first, "sort::stable", None, "wall")
+    assert described(again)["throughput"] == "ops/s+"
+
+
+def test_an_entry_that_is_written_for_github_action_benchmark_is_read_again() -> None:
+    first = next(formats.read_all(FOLDER / "github-action-benchmark.js"))
+    again = formats.decode(formats.encode(first, "github-action-benchmark"), "data.js")
+    assert (again.commit, again.job.name, again.metrics, again.collected.started) == (
+        first.commit, first.job.name, first.metrics, first.collected.started,
+    )  # fmt: skip
+    assert again.resources == first.resources
+    both = formats.decode_all(
+        formats.encode(formats.read(FOLDER / "google-benchmark.json"), "github-action-benchmark"), "data.js"
+    )
+    assert [sorted({about.better for about in profile.metrics.values()}) for profile in both] == [["lower"], ["higher"]]
+
+
+def test_openmetrics_ends_as_it_has_to_and_is_only_written() -> None:
+    lines = formats.encode(formats.read(FOLDER / "hyperfine.json"), "openmetrics").decode().splitlines()
+    assert lines[:2] == ["# TYPE perfvcs_wall_seconds gauge", "# UNIT perfvcs_wall_seconds seconds"]
+    assert lines[-1] == "# EOF"
+    label = f'{{job="hyperfine",unit="seq {{n}}",size="1000",metric="wall",commit="{"0" * 40}"}} '
+    assert lines[2] == f"perfvcs_wall_seconds{label}{(0.007797832 + 0.001043934 + 0.0009536900000000001 + 0.012436796) / 4!r}"
+    with pytest.raises(UsageError, match="can only be written"):
+        formats.read(FOLDER / "hyperfine.json", "openmetrics")
 
 
 def test_frames_that_open_and_close_are_stacks() -> None:
