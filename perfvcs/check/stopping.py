@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.rules import Rules
     from perfvcs.summary import Measured
 
+LAST = 0.01  # the level of a report of all that was measured
 OPEN: tuple[Word, ...] = ("inconclusive", "suspected")
 
 
@@ -50,7 +51,8 @@ def interim(
     that stopped early is somewhat too large on average (+5.2 % where it is +5 %). A comparison is open while it is neither changed nor
     ``same``; one that more pairs cannot decide (a coarse clock, no usable value, too few builds, which take turns from the first pair
     on) is not. ``rules`` say how small an effect counts, and what settles it; the method here is always ``auto``. Measuring a job can
-    stop as soon as none of its comparisons is open.
+    stop as soon as none of its comparisons is open. What only ``within`` settles stays open while the last report, which asks for less
+    evidence than an early look, would call it a change: otherwise stopping there would raise false alarms.
     """
     report = compare(
         baseline,
@@ -62,8 +64,16 @@ def interim(
         alpha=level(pairs, most),
     )
     undecided = [change for change in report.having(*OPEN) if _open(change, pairs)]
+    undecided += [change for change in report.having("same") if pairs < most and _would_change(change)]
     later = [count for count in schedule(most) if count > pairs]
     return Interim(report, undecided, later[0] if undecided and later else None)
+
+
+def _would_change(change: Change) -> bool:
+    """Whether what lies within the bound that was asked for would be a change at the last look's level."""
+    if change.within is None or change.p is None or change.p > LAST:
+        return False
+    return change.effect is None or abs(change.effect) >= (change.delta or 0.0)
 
 
 def _open(change: Change, pairs: int) -> bool:

@@ -88,6 +88,17 @@ def test_measuring_stops_when_all_lies_within() -> None:
     assert interim(*sides, pairs=10, within=0.05).pairs is None
 
 
+def test_what_the_last_report_would_call_a_change_is_measured_on_however_wide_the_bound() -> None:
+    random = np.random.default_rng(4)
+    old, new = np.exp(random.normal(0, 0.01, 10)), np.exp(random.normal(0.0125, 0.01, 10))
+    sides = [profile(old.tolist())], [profile(new.tolist(), 1)]
+    (change,) = compare(*sides, within=0.1, alpha=0.001).changes
+    assert change.word == "same" and change.p is not None and 0.001 < change.p < 0.01
+    assert compare(*sides, within=0.1).changes[0].word == "degradation"
+    assert interim(*sides, pairs=10, within=0.1).pairs == 11
+    assert interim(*sides, pairs=10, most=10, within=0.1).pairs is None
+
+
 def resident(metric: str, unit: str, level: float, shift: float = 0.0, side: int = 0) -> Profile:
     values = (level * (1 + np.random.default_rng(side).normal(0, 1e-4, 12)) + shift).tolist()
     rows = Resources(names=["sort"], uid=[0] * 12, execution=list(range(12)), metrics={metric: values})
