@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -77,14 +77,14 @@ class FileChange:
 class Unit:
     """A changed function, or what stands outside of functions in a changed file: ``<module>``.
 
-    ``means``: the change is more than comments and layout.
+    ``means``: the change is more than comments and layout. ``is_new``: the old side has no such function.
     """
 
     path: str
     name: str
     hunks: tuple[Hunk, ...]
     means: bool = True
-    old_name: str = ""
+    is_new: bool = False
 
     @property
     def key(self) -> str:
@@ -259,7 +259,7 @@ def _units(change: FileChange) -> Iterator[Unit]:
     known = [one.digests() if one else {} for one in (before, after)]
     for name, own in hunks.items():
         means = not before or not after or known[0].get(name) != known[1].get(name)
-        yield Unit(change.path, name, tuple(own), means)
+        yield Unit(change.path, name, tuple(own), means, is_new=name not in known[0])
 
 
 def _renamed(files: Iterable[FileChange]) -> dict[str, str]:
@@ -287,8 +287,3 @@ def _renamed(files: Iterable[FileChange]) -> dict[str, str]:
         if share >= ALIKE:
             pairs[name] = best
     return pairs
-
-
-def changed_names(units: Sequence[Unit]) -> set[str]:
-    """The last parts of the names of functions."""
-    return {re.split(r"\.|::", unit.name)[-1] for unit in units}

@@ -117,6 +117,15 @@ def plain(name: str) -> str:
     return text.replace("\1", "()").replace("\2", "<<").replace("\3", "<").lstrip("*&")
 
 
+def last_name(name: str) -> str:
+    """The last part of a qualified name.
+
+    >>> last_name("Box.full"), last_name("shop::Store::find"), last_name("main")
+    ('full', 'find', 'main')
+    """
+    return re.split(r"\.|::", name)[-1]
+
+
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 
 from perfvcs.git.project import Project
 from perfvcs.locate.hunks import texts
-from perfvcs.locate.outline import language, outline, plain, unit
+from perfvcs.locate.outline import Definition, language, last_name, outline, plain, unit
 
 MOST_SOURCES = 2000  # files of C and C++ whose functions are looked up
 
@@ -24,6 +24,7 @@ class Places:
         for path in self.files:
             self._ends[PurePosixPath(path).name].append(path)
         self._native: dict[str, str] = {}
+        self._mentions: dict[str, set[str]] = {}
 
     @classmethod
     def of(cls, project: Project, a: str, b: str, *, native: bool) -> Places:
@@ -34,15 +35,22 @@ class Places:
             sources = sorted(path for path in after if language(path) == "c")[:MOST_SOURCES]
             known = texts(project, {after[path] for path in sources})
             for path in sources:
-                source = outline(path, known[after[path]] or "")
-                found.define(path, (one.name for one in source.definitions) if source else ())
+                text = known[after[path]] or ""
+                source = outline(path, text)
+                found.define(path, source.definitions if source else (), text.splitlines())
         return found
 
-    def define(self, path: str, names: Iterable[str]) -> None:
+    def define(self, path: str, definitions: Iterable[Definition], lines: Sequence[str]) -> None:
         """The functions of C and C++ that a file defines, since frames of those name no file."""
-        for name in names:
-            self._native.setdefault(plain(name), f"{path}:{name}")
-            self._native.setdefault(re.split(r"::", plain(name))[-1], f"{path}:{name}")
+        for one in definitions:
+            key = f"{path}:{one.name}"
+            self._native.setdefault(plain(one.name), key)
+            self._native.setdefault(last_name(plain(one.name)), key)
+            self._mentions.setdefault(key, set()).update(re.findall(r"\w+", "\n".join(lines[one.first - 1 : one.last])))
+
+    def mentions(self, key: str) -> Collection[str]:
+        """The names in the body of a function of C and C++, which it may call without a frame of their own."""
+        return self._mentions.get(key, ())
 
     def owner(self, frame: str) -> str | None:
         """The function that answers for a frame, as ``file:name``; None where it is not of this project."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from perfvcs.locate.attribution import Contribution
 from perfvcs.locate.hunks import Unit
 from perfvcs.locate.matching import MatchedTree
-from perfvcs.locate.outline import MODULE
+from perfvcs.locate.outline import MODULE, language, last_name
 from perfvcs.locate.places import Places
 
 LEAST = 0.01  # the share of the difference from which on a function that did not change has to be explained
@@ -72,6 +72,12 @@ def _add(found: dict[str, Suspect], evidence: Evidence, places: Places, sign: fl
     reached = {owner for owner in (places.owner(name) for name in set(tree.names)) if owner}
     led: defaultdict[str, float] = defaultdict(float)
     through: dict[str, tuple[float, str]] = {}
+    for caller, callee in _inlined(found, tree, places):
+        amount = amounts.get(caller, 0.0)
+        if amount > amounts.get(callee, 0.0):
+            led[callee] += amount
+            through[callee] = max(through.get(callee, (0.0, "")), (amount, caller))
+            amounts[caller] = CALLED * amount
     for name, amount in amounts.items():
         if name in found or amount < LEAST * whole:
             continue
@@ -93,6 +99,28 @@ def _add(found: dict[str, Suspect], evidence: Evidence, places: Places, sign: fl
         if max(amount, 0.0) + led[key] > suspect.score:
             suspect.own, suspect.led = max(amount, 0.0), led[key]
             suspect.through = through.get(key, (0.0, ""))[1]
+
+
+def _inlined(found: Mapping[str, Suspect], tree: MatchedTree, places: Places) -> set[tuple[str, str]]:
+    """Pairs of changed functions of C and C++ of which the second is in the first's body on one side, and called by it on the other.
+
+    What a compiler makes of it says nothing of who changed: the callee's cost looks like its caller's.
+    """
+    pairs = set()
+    for node in range(1, len(tree)):
+        callee, parent = places.owner(tree.names[node]), tree.parents[node]
+        one_sided = bool(tree.calls[0][node]) != bool(tree.calls[1][node])
+        if (
+            callee is not None
+            and one_sided
+            and callee in found
+            and language(found[callee].unit.path) == "c"
+            and not found[callee].unit.is_new
+        ):
+            caller = places.owner(tree.names[parent])
+            if caller is not None and caller in found and caller != callee and tree.calls[0][parent] and tree.calls[1][parent]:
+                pairs.add((caller, callee))
+    return pairs
 
 
 def _settled(amount: float, noise: float) -> float:
@@ -117,6 +145,8 @@ def _explaining(
             weights[key] = OUTSIDE
         else:
             weights[key] = REACHED if key in reached else UNSEEN
+        if key not in reached and last_name(inside) in places.mentions(name):  # it may be a part of that one's body
+            weights[key] = max(weights[key], CALLED)
     node, distance = contribution.heaviest, 0
     while node > 0:
         node = tree.parents[node]

@@ -478,3 +478,39 @@ def test_templates_and_lambdas_of_cpp_are_named(project, perf, level):
     project.commit("linear", **{"table.cpp": CPP.replace(FASTER, SLOWER_CPP).replace("long sum = 0", "long sum = 1 - 1")})
     found = json.loads(perf("blame", "-q", "--json").out)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "Table::find")
+
+
+INLINED = """
+#include <stdio.h>
+
+static int cell(const int *keys, int place) { return keys[place]; }
+static int away(int key) { return key % 7; }
+
+__attribute__((noinline)) static int find(const int *keys, int count, int key)
+{
+    int found = 0;
+    for (int place = 0; place < count; place++) found += cell(keys, place) == key;
+    return found;
+}
+
+__attribute__((noinline)) static int weight(int key) { return away(key); }
+
+int main(void)
+{
+    int keys[500], sum = 0;
+    for (int i = 0; i < 500; i++) keys[i] = 2 * i;
+    for (int i = 0; i < 900; i++) sum += find(keys, 500, i) + weight(i);
+    printf("%d\\n", sum);
+    return 0;
+}
+"""
+
+
+@pytest.mark.needs("gcc", "valgrind")
+def test_a_function_inside_the_body_of_its_caller_is_named_before_others(program, perf):
+    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2"))
+    program.commit("inlined", **{"search.c": INLINED})
+    slower = INLINED.replace("return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)")
+    program.commit("slower", **{"search.c": slower.replace("key % 7", "key % 7 + 0")})
+    found = json.loads(perf("blame", "-q", "--json").out)
+    assert (found["verdict"], found["suspects"][0]["name"]) == ("proved", "cell")
