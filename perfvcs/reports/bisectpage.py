@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.locate.bisection import describe_target
 from perfvcs.locate.effects import own
+from perfvcs.page.report import render
 from perfvcs.reports.bisect import effect_text, lines
 from perfvcs.reports.suspects import reasons
 from perfvcs.text.characters import shorten
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from perfvcs.locate.bisection import Bisection
     from perfvcs.repository import Repository
 
-TEMPLATE = Path(__file__).resolve().parents[1] / "page" / "bisect.html"
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 990.0, 20.0, 270.0  # of the drawing, in its own units
 LOWEST, HIGHEST = -0.25, 1.25  # levels that are drawn
 MOST_BARS = 1000  # that can be told apart
@@ -49,14 +48,12 @@ class Point(NamedTuple):
 @micro_sign()
 def page(repository: Repository, found: Bisection) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
-    from jinja2 import Environment
-
     about = found.target and f"{describe_target(found.target)}, {metric_name(found.target.metric)}"
     title = f"{about or 'bisection'}: {found.span.good[:10]} -> {found.span.bad[:10]}"
     rows, left = _rows(repository, found)
     scale = [(f"{100 * share:.0f} %", round(_height(share), 1)) for share in (0.0, 0.5, 1.0)]
-    environment = Environment(autoescape=True, trim_blocks=True)
-    return environment.from_string(TEMPLATE.read_text()).render(
+    return render(
+        "bisect.html",
         title=title,
         said="\n".join(lines(repository, found)),
         bars=_bars(found),

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from perfvcs.locate.finding import Blame
 from perfvcs.page.flames import rectangles
+from perfvcs.page.report import render
 from perfvcs.reports.blame import UNITS, lines
 from perfvcs.text.quantity import micro_sign, percent, quantity
 
-TEMPLATE = Path(__file__).resolve().parents[1] / "page" / "blame.html"
 ROW = 16  # units of a flame graph's height
 
 
 @micro_sign()
 def page(found: Blame) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
-    from jinja2 import Environment
-
     cause = found.cause
     flames = []
     for side, name in enumerate((found.baseline, found.target)):
         boxes = rectangles(found.tree, side=side, blamed=cause.name if cause else "")
         if boxes:
             flames.append((name[:10], ROW * (max(box.row for box in boxes) + 1), boxes))
-    environment = Environment(autoescape=True, trim_blocks=True)
-    return environment.from_string(TEMPLATE.read_text()).render(
+    return render(
+        "blame.html",
         title=f"{found.job}: {found.baseline[:10]} -> {found.target[:10]}", said="\n".join(lines(found)), cause=cause,
         suspects=found.suspects, trials=found.trials, flames=flames, measure=found.measure, baseline=found.baseline[:10],
         share=lambda value: percent(value) if value else "", level=lambda value: quantity(value, UNITS.get(found.metric, "")).strip(),
