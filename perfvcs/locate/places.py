@@ -48,9 +48,16 @@ class Places:
             self._native.setdefault(last_name(plain(one.name)), key)
             self._mentions.setdefault(key, set()).update(re.findall(r"\w+", "\n".join(lines[one.first - 1 : one.last])))
 
-    def mentions(self, key: str) -> Collection[str]:
-        """The names in the body of a function of C and C++, which it may call without a frame of their own."""
-        return self._mentions.get(key, ())
+    def inside(self, key: str, reached: Collection[str]) -> set[str]:
+        """The functions of C and C++ that may be parts of the body of one: it, or one inside it, names them, and no frame does."""
+        found: set[str] = set()
+        waiting = [key]
+        while waiting:
+            named = {self._native.get(word) for word in self._mentions.get(waiting.pop(), ())}
+            new = {one for one in named if one is not None and one not in reached} - found - {key}
+            found |= new
+            waiting += new
+        return found
 
     def owner(self, frame: str) -> str | None:
         """The function that answers for a frame, as ``file:name``; None where it is not of this project."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from perfvcs.locate.attribution import Contribution
 from perfvcs.locate.hunks import Unit
 from perfvcs.locate.matching import MatchedTree
-from perfvcs.locate.outline import MODULE, language, last_name
+from perfvcs.locate.outline import MODULE, language
 from perfvcs.locate.places import Places
 
 LEAST = 0.01  # the share of the difference from which on a function that did not change has to be explained
@@ -79,7 +79,12 @@ def _add(found: dict[str, Suspect], evidence: Evidence, places: Places, sign: fl
             through[callee] = max(through.get(callee, (0.0, "")), (amount, caller))
             amounts[caller] = CALLED * amount
     for name, amount in amounts.items():
-        if name in found or amount < LEAST * whole:
+        if amount < LEAST * whole:
+            continue
+        if name in found:
+            for key in places.inside(name, reached) & found.keys():  # a compiler's choice: the change may be in either
+                led[key] += CALLED * amount
+                through[key] = max(through.get(key, (0.0, "")), (CALLED * amount, name))
             continue
         for key, weight in _explaining(found, evidence, places, name, reached).items():
             led[key] += weight * amount
@@ -135,6 +140,7 @@ def _explaining(
     tree, contribution = evidence.tree, evidence.contributions[name]
     file, _, function = name.partition(":")
     weights: dict[str, float] = {}
+    hidden = places.inside(name, reached)
     for key, suspect in found.items():
         path, inside = suspect.unit.path, suspect.unit.name
         if path == file and _class(inside) and _class(inside) == _class(function):
@@ -145,7 +151,7 @@ def _explaining(
             weights[key] = OUTSIDE
         else:
             weights[key] = REACHED if key in reached else UNSEEN
-        if key not in reached and last_name(inside) in places.mentions(name):  # it may be a part of that one's body
+        if key in hidden:
             weights[key] = max(weights[key], CALLED)
     node, distance = contribution.heaviest, 0
     while node > 0:

@@ -507,6 +507,16 @@ int main(void)
 
 
 @pytest.mark.needs("gcc", "valgrind")
+def test_a_function_inside_the_body_of_a_changed_one_is_tried_after_it(program, perf):
+    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2"))
+    program.commit("inlined", **{"search.c": INLINED})
+    slower = INLINED.replace("return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)")
+    program.commit("slower", **{"search.c": slower.replace("int found = 0;", "int found = 1 - 1;")})
+    found = json.loads(perf("blame", "-q", "--json").out)
+    assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "cell")
+
+
+@pytest.mark.needs("gcc", "valgrind")
 def test_a_function_inside_the_body_of_its_caller_is_named_before_others(program, perf):
     program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2"))
     program.commit("inlined", **{"search.c": INLINED})
