@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("changes", nargs=-1, metavar="CHANGE...", shell_complete=degradations)
 @click.option("-r", "--reason", metavar="TEXT", help="The reason, for later readers.")
+@click.option("--blame", "blamed", is_flag=True, help="Add to the reason the function that `perf blame` named.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
               help="First day (YYYY-MM-DD) on which the acceptance no longer holds.")  # fmt: skip
 @click.option("--list", "listing", is_flag=True, help="List the acceptances.")
@@ -26,6 +27,7 @@ def command(
     reason: str | None,
     until: datetime | None,
     *,
+    blamed: bool,
     listing: bool,
     removed: tuple[str, ...],
     as_json: bool,
@@ -47,11 +49,11 @@ def command(
         raise click.UsageError("name what to accept, or use one of --list and --remove")
     if changes and reason is None:
         raise click.UsageError("say why with --reason TEXT")
-    if not changes and (reason is not None or until is not None):
-        raise click.UsageError("--reason and --until are for what is accepted now: name it")
+    if not changes and (reason is not None or until is not None or blamed):
+        raise click.UsageError("--reason, --blame and --until are for what is accepted now: name it")
     repository = Repository.find()
     if changes:
-        found = report.accept(repository, changes, reason or "", until.date() if until else None)
+        found = report.accept(repository, changes, reason or "", until.date() if until else None, blamed=blamed)
     elif removed:
         found = report.take_back(repository, removed)
     else:

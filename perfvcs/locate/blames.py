@@ -67,19 +67,22 @@ def load(repository: Repository, a: str, b: str, benchmark: str = "") -> Blame:
 
 def of_pair(repository: Repository, a: str, b: str) -> list[Blame]:
     """All results for two commits, by their full ids; what cannot be read is left out, since it can be made again."""
+    return [one for one in every(repository, f"{a[:16]}-{b[:16]}-") if (one.baseline, one.target) == (a, b)]
+
+
+def every(repository: Repository, first: str = "") -> list[Blame]:
+    """All results that can be read, or those whose names begin with ``first``."""
     folder = repository.home / FOLDER
     try:
-        names = [name for name in entries(folder) if name.startswith(f"{a[:16]}-{b[:16]}-")]
+        names = [name for name in entries(folder) if name.startswith(first)]
     except (NotPlain, OSError):
         return []
     found = []
     for name in sorted(names):
         try:
-            one = msgspec.json.decode(content(folder / name, LARGEST), type=Blame)
+            found.append(msgspec.json.decode(content(folder / name, LARGEST), type=Blame))
         except (*UNDECODABLE, OSError):
             continue
-        if (one.baseline, one.target) == (a, b):
-            found.append(one)
     return found
 
 

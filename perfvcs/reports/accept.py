@@ -60,8 +60,13 @@ class AcceptableChange:
         return f"{self.id} ({shorten(benchmark(self.change), LABEL)}:{self.change.metric})"
 
 
-def accept(repository: Repository, names: Sequence[str], reason: str, until: date | None) -> list[Acceptance]:
-    """Write the changes of these names to the project's file; what was written. Raises UsageError, NothingToCompare."""
+def accept(
+    repository: Repository, names: Sequence[str], reason: str, until: date | None, *, blamed: bool = False
+) -> list[Acceptance]:
+    """Write the changes of these names to the project's file; what was written. Raises UsageError, NothingToCompare.
+
+    ``blamed``: the reason ends with what the newest `perf blame` of the same commits names.
+    """
     if not reason.strip():
         raise UsageError("an empty reason helps nobody later: --reason TEXT")
     if until and until <= date.today():
@@ -72,7 +77,8 @@ def accept(repository: Repository, names: Sequence[str], reason: str, until: dat
         found: dict[str, Acceptance] = {}
         for name in names:
             candidate = find(repository, name)
-            new = _acceptance(repository, candidate, " ".join(reason.split()), until)
+            why = f"{reason} ({_blame(repository, candidate)})" if blamed else reason
+            new = _acceptance(repository, candidate, " ".join(why.split()), until)
             if (old := known.get(candidate.id)) and not _renews(new, old):
                 raise UsageError(f"{candidate.title} is accepted already: perf accept --remove {candidate.id} takes it back")
             found[candidate.id] = new
@@ -220,6 +226,18 @@ def _only(name: str, changes: Sequence[AcceptableChange]) -> AcceptableChange:
 
 def _size(change: AcceptableChange) -> float:
     return -1.0 if change.change.effect is None else abs(change.change.effect)
+
+
+def _blame(repository: Repository, candidate: AcceptableChange) -> str:
+    """What is blamed for a change; raises UsageError where nothing is."""
+    from perfvcs.locate.blames import of_pair
+    from perfvcs.reports.blame import named
+
+    a, b = candidate.baseline, candidate.target
+    kept = [one for one in of_pair(repository, a, b) if one.job == candidate.change.job]
+    if said := named(max(kept, key=lambda one: one.made, default=None)):
+        return said
+    raise UsageError(f"nothing is blamed for {candidate.title} yet: run `perf blame {a[:10]} {b[:10]} {candidate.change.job}`")
 
 
 def _acceptance(repository: Repository, candidate: AcceptableChange, reason: str, until: date | None) -> Acceptance:

@@ -48,12 +48,16 @@ def known(repository: Repository, a: str, b: str) -> str:
     """What the newest blame of two commits, by their full ids, says in one line; empty where there is none."""
     from perfvcs.locate.blames import of_pair
 
-    found = max(of_pair(repository, a, b), key=lambda one: one.made, default=None)
+    said = named(max(of_pair(repository, a, b), key=lambda one: one.made, default=None))
+    return f"{said}: perf blame --stored {a[:10]} {b[:10]} shows it" if said else ""
+
+
+def named(found: Blame | None) -> str:
+    """The benchmark, the function that is blamed, where, and whether it is proved; empty where none is."""
     cause = found.cause if found else None
     if found is None or cause is None:
         return ""
-    where = cause.hunks[0].place if cause.hunks else cause.path
-    return f"blamed for {found.job}: {cause.name} ({where}), {found.verdict}: perf blame --stored {a[:10]} {b[:10]} shows it"
+    return f"blamed for {found.job}: {cause.name} ({cause.hunks[0].place if cause.hunks else cause.path}), {found.verdict}"
 
 
 def _not_the_code(found: Blame) -> str:

@@ -106,6 +106,7 @@ class Commits:
                 possible,
                 judged,
                 self._every[number],
+                contents.blamed.get(contents.record.commits[number], []),
             )
         )
 
@@ -134,7 +135,7 @@ class Commits:
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
             left_out=left_out, sentence=answer.sentence(judged), jobs=answer.jobs(judged),
             rest=answer.rest(judged, self._every[number] - len(judged)), next=self._next(number, found), before=around[0],
-            after=around[1],
+            after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
         )  # fmt: skip
 
     def _next(self, number: int, found: Mapping[tuple[int, int], answer.Judged]) -> str:

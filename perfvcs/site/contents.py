@@ -52,6 +52,18 @@ class CommitColumns(NamedTuple):
     authors: list[str]
 
 
+def _blamed(repository: Repository) -> dict[str, list[str]]:
+    """What `perf blame` named, by the newer commit."""
+    from perfvcs.locate.blames import every
+    from perfvcs.reports.blame import named
+
+    found: dict[str, list[str]] = {}
+    for one in every(repository):
+        if said := named(one):
+            found.setdefault(one.target, []).append(f"{said}, since {one.baseline[:10]}")
+    return found
+
+
 class Contents:
     """The record of a site, and what its pages need to say of it; changes are named by trail and turn."""
 
@@ -62,6 +74,7 @@ class Contents:
         self.diffs = Diffs(repository.project)
         self.shallow = repository.project.shallow
         measured = [record.commits[place] for place in record.measured]
+        self.blamed = _blamed(repository)
         self.profiles: dict[int, str] = {}  # trail -> page of its newest profile
         self._shorts = names.shorts(measured)
         self.environments = names.environments((trail.line.environment for trail in record.trails), self.retired)

@@ -364,7 +364,7 @@ class JobTotal(msgspec.Struct, frozen=True, kw_only=True):
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
     """The page of one commit: a ``sentence``, ``jobs`` as a whole, what moved there, those that matter most first, ``rest`` for all
-    else, the ``next`` step; then lasting changes laid to it, and those that ``may`` be its.
+    else, the ``next`` step; then lasting changes laid to it, and those that ``may`` be its. ``blamed``: what `perf blame` named.
     """
 
     commit: CommitData
@@ -381,6 +381,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     next: str
     before: CommitData | None
     after: CommitData | None
+    blamed: list[str]
 
 
 class BranchData(msgspec.Struct, frozen=True, kw_only=True):

@@ -524,3 +524,18 @@ def test_a_function_inside_the_body_of_its_caller_is_named_before_others(program
     program.commit("slower", **{"search.c": slower.replace("key % 7", "key % 7 + 0")})
     found = json.loads(perf("blame", "-q", "--json").out)
     assert (found["verdict"], found["suspects"][0]["name"]) == ("proved", "cell")
+
+
+def test_a_blame_is_named_by_the_commit_on_the_site_and_by_what_is_accepted(library, perf):
+    library.write("perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n")
+    changed(library, SLOWER)
+    perf("collect", "HEAD~1", "HEAD", "-q")
+    perf("check", "HEAD~1", "HEAD", code=3)
+    said = perf("accept", "work:bytecodes", "--reason", "safer", "--blame", code=2).err
+    assert "nothing is blamed for " in said and "(work:bytecodes) yet: run `perf blame " in said
+    assert blamed(perf)["verdict"] == "proved"
+    perf("publish", "site")
+    pages = [page.read_text() for page in (library.root / "site").rglob("*.html")]
+    assert sum("blamed for work: scaled (library.py:20-23), proved, since " in page for page in pages) == 1
+    perf("accept", "work:bytecodes", "--reason", "safer", "--blame")
+    assert "safer (blamed for work: scaled (library.py:20-23), proved)" in (library.root / "perf-accepted.toml").read_text()
