@@ -14,13 +14,14 @@ from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import acf
 
 from perfvcs.statistics.autocorrelation import autocorrelation
-from perfvcs.statistics.changepoints.confirmation import limits
+from perfvcs.statistics.changepoints.confirmation import Segments, limits
 from perfvcs.statistics.changepoints.drift import join
 from perfvcs.statistics.changepoints.horvath import horvath, ratio
 from perfvcs.statistics.changepoints.judgement import steps
 from perfvcs.statistics.changepoints.pelt import noise, running_median, segment, winsorise
 from perfvcs.statistics.changepoints.steps import VERSION, ChangePoint, intervals
 from perfvcs.statistics.changepoints.trend import ramp, stepped, trend
+from perfvcs.statistics.changepoints.wandering import FASTEST, SLOWEST, SPEEDS, evidence, sudden
 
 RESULTS = [
     [(67, 66, 68, "s"), (104, 104, 104, "s"), (126, 126, 126, "s"), (202, 202, 202, "s")],
@@ -267,6 +268,48 @@ def test_a_slow_ramp_is_one_drift() -> None:
     assert words.count(["drift"]) >= 18
 
 
+def test_the_evidence_against_wandering_is_that_of_dense_matrices() -> None:
+    rng = np.random.default_rng(41)
+    n, places = 90, [30, 70]
+    # no outlier: all values are within a standard deviation of the levels that the segments are given
+    values = np.repeat([0.0, 1.5, -0.5], [30, 40, 20]) + rng.uniform(-1, 1, n)
+    segments = Segments(values, np.full(n, 1.5))
+    z = np.diff(values) / 1.5
+
+    def cost(steps: list[int]) -> float:
+        impulses = np.eye(n - 1)[:, [step - 1 for step in steps]]
+        found = []
+        for speed in [0.0, *np.geomspace(SLOWEST, FASTEST, SPEEDS)]:
+            covariance = (2 + speed) * np.eye(n - 1) - np.eye(n - 1, k=1) - np.eye(n - 1, k=-1)
+            whiten = np.linalg.inv(np.linalg.cholesky(covariance))
+            fit = np.linalg.lstsq(whiten @ impulses, whiten @ z, rcond=None)[0]
+            rest = whiten @ (z - impulses @ fit)
+            price = np.linalg.slogdet(covariance)[1] + (log(n) if speed else 0.0)
+            found.append((n - 1) * log(rest @ rest) + price)
+        return min(found)
+
+    expected = [cost([place for place in places if place != one]) - cost(places) - log(n) for one in places]
+    assert evidence(segments, places, 1.0) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_walk_has_fewer_steps_than_it_is_cut_into_and_sudden_steps_stay() -> None:
+    n, walks, rng = 400, [], np.random.default_rng(42)
+    for _ in range(20):
+        walks.append(np.cumsum(0.1 * rng.standard_normal(n)) + rng.standard_normal(n))
+    cut = [100, 200, 300]
+    left = [sudden(Segments(walk, np.ones(n)), cut, 1.0) for walk in walks]
+    assert np.mean([not one for one in left]) >= 0.8
+    assert all(sudden(Segments(walk, np.ones(n)), cut, 1.0, settled={200}).count(200) == 1 for walk in walks)
+    stepped_ = [sudden(Segments(rng.standard_normal(n) + 2 * (np.arange(n) >= 200), np.ones(n)), [200], 1.0) for _ in range(20)]
+    assert stepped_ == [[200]] * 20
+
+
+def test_a_steady_wander_is_no_staircase() -> None:
+    rng = np.random.default_rng(43)
+    found = [steps(0.02 * (rng.standard_normal(200) + np.cumsum(0.05 * rng.standard_normal(200)))) for _ in range(40)]
+    assert np.mean([any(step.word == "step" for step in one) for one in found]) <= 0.4
+
+
 def test_intervals_of_many_steps_are_those_of_each() -> None:
     found = steps(noisy(26, (50, 0.0), (40, 0.05), (40, 0.1), (50, 0.15)))
     assert len(found) == 3
@@ -285,7 +328,7 @@ def test_other_results_need_another_version() -> None:
         for place in rng.integers(12, 228, 4).tolist():
             values[place:] += rng.uniform(0.02, 0.15)
         found.append([(step.place, step.first, step.last, step.word[0]) for step in steps(values)])
-    assert (VERSION, found) == (7, RESULTS)
+    assert (VERSION, found) == (8, RESULTS)
 
 
 @pytest.mark.simulation

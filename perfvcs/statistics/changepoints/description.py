@@ -23,25 +23,45 @@ OUTSIDE = 3.0  # standard deviations from which a value is an outlier
 FEWEST_DF = 4  # degrees of freedom
 
 
-def described(segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[ChangePoint]:
-    """The steps at ascending places, between each one's neighbours; those that are ``settled`` were measured in turns."""
+def described(
+    segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = (), *, switches: bool = False
+) -> list[ChangePoint]:
+    """The steps at ascending places, between each one's neighbours; those that are ``settled`` were measured in turns.
+
+    Those that slow wandering explains as well are left out, unless they are a part of a drift, or the series ``switches``: its moves are
+    not wandering.
+    """
+    from perfvcs.statistics.changepoints.confirmation import confirm
+    from perfvcs.statistics.changepoints.wandering import sudden
+
+    # Two steps may turn out to be closer to each other than they were found: the ends of a spike.
+    moved = confirm(segments, _placed(segments, places, inflation, settled)[0], inflation, settled) if places else []
+    doubtful = set() if switches else {*moved}.difference(sudden(segments, moved, inflation, settled))
+    while moved:
+        placed, ranges = _placed(segments, moved, inflation, settled)
+        doubtful = {new for old, new in zip(moved, placed, strict=True) if old in doubtful}
+        found = _changes(segments, placed, ranges, inflation, settled)
+        left_out = doubtful.intersection(step.place for step in found if step.word == "step")
+        if not left_out:
+            return found
+        moved = [place for place in placed if place not in left_out]
+    return []
+
+
+def _changes(
+    segments: Segments, moved: Sequence[int], ranges: Sequence[tuple[int, int]], inflation: float, settled: Collection[int]
+) -> list[ChangePoint]:
+    """The steps and drifts at their likeliest places, which are as plausible anywhere in their ranges."""
     import numpy as np
 
-    from perfvcs.statistics.changepoints.confirmation import chances, confirm, scores
+    from perfvcs.statistics.changepoints.confirmation import chances, scores
     from perfvcs.statistics.changepoints.confirmation import level as allowed
     from perfvcs.statistics.changepoints.drift import join, ramps
     from perfvcs.statistics.changepoints.level import level
     from perfvcs.statistics.changepoints.longrun import batches
     from perfvcs.statistics.changepoints.trend import SIDE, stepped
 
-    if not places:
-        return []
     y, scale = segments.values, segments.scale
-    # Two steps may turn out to be closer to each other than they were found: the ends of a spike.
-    moved = confirm(segments, _placed(segments, places, inflation, settled)[0], inflation, settled)
-    if not moved:
-        return []
-    moved, ranges = _placed(segments, moved, inflation, settled)
     bounds = [0, *moved, len(y)]
     levels = [level(y[low:high], scale[low:high]) for low, high in pairwise(bounds)]
     centres = np.repeat([one.centre for one in levels], np.diff(bounds))

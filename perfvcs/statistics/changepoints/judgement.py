@@ -130,7 +130,7 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     inner = {place for place in generous if SPIKE < place <= len(y) - EDGE}
     places = confirm(segments, sorted(inner | read.settled), inflation, read.settled)
     places, moving = switching(segments, places, inflation, read.settled)
-    found = described(segments, places, inflation, read.settled)
+    found = described(segments, places, inflation, read.settled, switches=moving is not None)
     starts = [step.last if step.word == "drift" else step.place for step in found]
     last = newest(y, starts, scale, read.variance)
     spreads = noisier(_about(y, found))

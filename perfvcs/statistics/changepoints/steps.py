@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-VERSION = 7  # of what `judge` finds: results that were kept are used only under the same number
+VERSION = 8  # of what `judge` finds: results that were kept are used only under the same number
 SERIES, TURNS = "series", "turns"  # what says that there is a step: the series itself, or a verdict measured in turns
 
 
