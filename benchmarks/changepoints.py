@@ -213,6 +213,7 @@ def main() -> None:
         return
     annotated("development", made.DEVELOPMENT, options.runs, options.seed)
     annotated("held out", made.HELD_OUT, options.runs, options.seed)
+    annotated("wandering", made.WANDERING, options.runs, options.seed)
     back_and_forth(options.seed)
     near_the_end(options.runs, options.seed)
     dashboard(options.runs, options.seed)

@@ -1,7 +1,7 @@
 """Histories with known truth: plateaus, switching, spikes, drifts, changing spread, missing commits, nearly equal points.
 
 All values are natural logarithms, all generators take a numpy generator and nothing else that is random. `DEVELOPMENT` is what the judge of
-a series was developed on; `HELD_OUT` has other noise, other sizes and other dwell times.
+a series was developed on; `HELD_OUT` has other noise, other sizes and other dwell times; `WANDERING` has no level that stays.
 """
 
 from __future__ import annotations
@@ -65,6 +65,23 @@ def autoregressive(strength: float, shape: Noise = normal) -> Noise:
 def wandering(rng: np.random.Generator, n: int) -> Series:
     """Normal noise about a slow random walk that is as large as the noise after 400 commits."""
     return rng.standard_normal(n) + np.cumsum(rng.standard_normal(n)) / 20
+
+
+def walking(speed: float) -> Noise:
+    """Normal noise about a random walk whose moves have a standard deviation of ``speed``."""
+
+    def made(rng: np.random.Generator, n: int) -> Series:
+        return rng.standard_normal(n) + np.cumsum(rng.standard_normal(n)) * speed
+
+    return made
+
+
+def returning(rng: np.random.Generator, n: int) -> Series:
+    """Normal noise about a slow course of half its size that returns to 0 within some 50 commits."""
+    course = np.zeros(n)
+    for place in range(1, n):
+        course[place] = 0.98 * course[place - 1] + 0.1 * rng.standard_normal()
+    return rng.standard_normal(n) + course
 
 
 @dataclass(frozen=True)
@@ -134,6 +151,7 @@ def _between(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 PLAIN = (normal, heavy, skewed, autoregressive(0.3))
+WANDERERS = (walking(0.03), walking(0.1), returning, heavy)
 OTHER = (laplace, gamma, autoregressive(0.4, laplace), wandering)
 
 DEVELOPMENT = {
@@ -153,6 +171,12 @@ HELD_OUT = {
     "changing spread": Recipe(OTHER, spread=1.0, size=(2, 20), missing=0.0),
     "mixture": Recipe(OTHER, mixture=1.0, size=(6, 20), dwell=(60, 600)),
     "flat": Recipe(OTHER, flat=1.0, drift=0.0, spikes=0.01),
+}
+
+WANDERING = {
+    "plateaus": Recipe(WANDERERS),
+    "short plateaus": Recipe(WANDERERS, dwell=(10, 80), size=(3, 12), back=0.8, flat=0.0),
+    "flat": Recipe(WANDERERS, flat=1.0, drift=0.0),
 }
 
 
