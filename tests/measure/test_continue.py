@@ -322,7 +322,16 @@ def test_damaged_lines_are_measured_again(perf: Perf, order: Path) -> None:
 
 @pytest.mark.usefixtures("order")
 @pytest.mark.parametrize(
-    "content", [b"", b"\n", b"{}", b"00000000 {}\n", os.urandom(5000), b"[" * 100_000, b"a" * 8 + b" " + b"[" * 100_000 + b"\n"]
+    "content",
+    [
+        b"",
+        b"\n",
+        b"{}",
+        b"00000000 {}\n",
+        random.Random(1).randbytes(5000),
+        b"[" * 100_000,
+        b"a" * 8 + b" " + b"[" * 100_000 + b"\n",
+    ],
 )
 def test_files_of_others_are_left_alone(project: Project, perf: Perf, content: bytes) -> None:
     perf("init")
