@@ -64,7 +64,7 @@ def test_a_view_without_a_method_is_refused_with_its_name(installed) -> None:
 
 def test_a_view_that_does_not_inherit_lacks_the_defaults_as_well(installed) -> None:
     installed("views", WHOLE.replace("(View[int])", ""))
-    assert "lacks `asked`, `scope`, `telling`, `text`, `table`, `bounded`, which" in refused("views")
+    assert "lacks `asked`, `scope`, `telling`, `beside`, `text`, `table`, `bounded`, which" in refused("views")
 
 
 def test_a_member_that_is_not_a_dataclass_is_refused(installed) -> None:
