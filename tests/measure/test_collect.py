@@ -272,7 +272,7 @@ def test_a_job_is_asked_for_by_its_name_or_its_whole_label(project: Project, per
     perf("collect", "-j", "work")
     assert sorted(profile.job.label for profile in stored()) == ["work 10", "work 20", "work 20"]
     assert json.loads(perf("export", "-j", "work 10").out)["job"]["workload"] == "10"
-    assert "of a job `work 30`; did you mean `work 20`?" in perf("export", "-j", "work 30", code=2).err
+    assert "no job `work 30` is stored; did you mean `work 20`?" in perf("export", "-j", "work 30", code=2).err
 
 
 def test_a_run_beside_another_is_refused_or_waits(project: Project, perf: Perf) -> None:
