@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from conftest import Said
-from farms import Farm
 from histories import grow, measured, stepped
+from measuring_machines import MeasuringMachine
 
 from perfvcs.repository import Repository
 from perfvcs.watch import cycle, webhook
@@ -82,10 +82,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def farm(tmp_path: Path, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> Farm:
+def machine(tmp_path: Path, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> MeasuringMachine:
     """It has looked once, and then another machine has pushed profiles that show a step."""
     monkeypatch.chdir(tmp_path)
-    found = Farm(tmp_path, perf)
+    found = MeasuringMachine(tmp_path, perf)
     commits = grow(found.developer, 30)
     found.developer.git("push", "--quiet", "origin", "main")
     profiles = measured(commits, stepped(30, 20, 0.010, 0.013))
@@ -105,10 +105,12 @@ def told(server: Server) -> dict[str, Any]:
     return found
 
 
-def test_a_new_change_is_posted_once_and_signed(farm: Farm, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_change_is_posted_once_and_signed(
+    machine: MeasuringMachine, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PERFVCS_WEBHOOK_SECRET", SECRET)
     words = ("--last", "1", "--webhook", server.address, "--base-url", "https://example.org/perf/")
-    said = farm.watch(*words)
+    said = machine.watch(*words)
     assert ", 1 new change" in said.out
     ((headers, body),) = server.got
     expected = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
@@ -118,25 +120,25 @@ def test_a_new_change_is_posted_once_and_signed(farm: Farm, server: Server, monk
     assert headers["x-perf-delivery"] == found["id"]
     assert found["format"] == "perfvcs-watch/1"
     assert found["branch"] == "main"
-    assert found["text"] == "farm: 1 degradation on main"
+    assert found["text"] == "machine: 1 degradation on main"
     (change,) = found["changes"]
     assert change["state"] == "open"
     assert change["effect"] == pytest.approx(0.3, abs=0.03)
     assert change["commit"]["title"] == "Change 20"
     assert change["url"].startswith("https://example.org/perf/series/")
-    farm.watch(*words)
+    machine.watch(*words)
     assert len(server.got) == 1, "what was announced is not new"
 
 
-def test_without_a_secret_nothing_is_signed(farm: Farm, server: Server) -> None:
-    farm.watch("--last", "1", "--webhook", server.address)
+def test_without_a_secret_nothing_is_signed(machine: MeasuringMachine, server: Server) -> None:
+    machine.watch("--last", "1", "--webhook", server.address)
     ((headers, _),) = server.got
     assert "x-perf-signature-256" not in headers
 
 
-def test_what_was_there_before_the_first_look_is_not_announced(farm: Farm, server: Server, tmp_path: Path) -> None:
-    farm.developer.git("clone", "--quiet", str(farm.forge), str(tmp_path / "another"))
-    farm.run("-C", str(tmp_path / "another"), "watch", "--once", "--last", "1", "--webhook", server.address)
+def test_what_was_there_before_the_first_look_is_not_announced(machine: MeasuringMachine, server: Server, tmp_path: Path) -> None:
+    machine.developer.git("clone", "--quiet", str(machine.forge), str(tmp_path / "another"))
+    machine.run("-C", str(tmp_path / "another"), "watch", "--once", "--last", "1", "--webhook", server.address)
     assert server.got == []
 
 
@@ -171,36 +173,38 @@ def test_what_no_try_would_help_is_tried_once(server: Server, answer: Any) -> No
     assert len(server.got) == 1
 
 
-def test_a_notice_that_is_refused_is_given_up_and_is_no_error(farm: Farm, server: Server) -> None:
+def test_a_notice_that_is_refused_is_given_up_and_is_no_error(machine: MeasuringMachine, server: Server) -> None:
     server.answers = [403]
-    said = farm.watch("--last", "1", "--webhook", server.address)
+    said = machine.watch("--last", "1", "--webhook", server.address)
     assert said.err.endswith(" by webhook is given up: 127.0.0.1 answers 403\n")
     assert "token" not in said.err, "the address may hold a password"
-    assert recalled(farm.memory()).waiting == []
+    assert recalled(machine.memory()).waiting == []
 
 
-def test_what_fails_waits_for_the_next_cycle(farm: Farm, server: Server) -> None:
+def test_what_fails_waits_for_the_next_cycle(machine: MeasuringMachine, server: Server) -> None:
     server.answers = [500]
     words = ("--last", "1", "--webhook", server.address)
-    said = farm.watch(*words)
+    said = machine.watch(*words)
     assert said.err.endswith(" by webhook waits: 127.0.0.1 answers 500\n")
     assert len(server.got) == webhook.TRIES
-    (waiting,) = recalled(farm.memory()).waiting
+    (waiting,) = recalled(machine.memory()).waiting
     assert waiting.to == ["webhook"]
     server.answers = [200]
-    assert farm.watch(*words).err == ""
-    assert recalled(farm.memory()).waiting == []
+    assert machine.watch(*words).err == ""
+    assert recalled(machine.memory()).waiting == []
     assert len(server.got) == webhook.TRIES + 1
     told(server)
 
 
-def test_a_notice_that_always_fails_is_given_up(farm: Farm, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notice_that_always_fails_is_given_up(
+    machine: MeasuringMachine, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cycle, "MOST_FAILURES", 2)
     server.answers = ["cut"]
     words = ("--last", "1", "--webhook", server.address)
-    assert " waits: 127.0.0.1 cannot be reached" in farm.watch(*words).err
-    assert " is given up: 127.0.0.1 cannot be reached" in farm.watch(*words).err
-    assert farm.watch(*words).err == ""
+    assert " waits: 127.0.0.1 cannot be reached" in machine.watch(*words).err
+    assert " is given up: 127.0.0.1 cannot be reached" in machine.watch(*words).err
+    assert machine.watch(*words).err == ""
 
 
 def test_a_server_that_drips_does_not_hold_the_watch(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,9 +215,9 @@ def test_a_server_that_drips_does_not_hold_the_watch(server: Server, monkeypatch
     assert len(server.got) == webhook.TRIES
 
 
-def test_nobody_there_is_no_error(farm: Farm, server: Server) -> None:
+def test_nobody_there_is_no_error(machine: MeasuringMachine, server: Server) -> None:
     server.close()
-    said = farm.watch("--last", "1", "--webhook", server.address)
+    said = machine.watch("--last", "1", "--webhook", server.address)
     assert " waits: 127.0.0.1 cannot be reached ([Errno 111] Connection refused)" in said.err
     assert "pulled 15 profiles" in said.out
 
@@ -240,13 +244,13 @@ def sendmail(folder: Path, ending: str = "") -> Path:
     return program.parent
 
 
-def test_a_new_change_is_mailed(farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_change_is_mailed(machine: MeasuringMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{sendmail(tmp_path)}:{os.environ['PATH']}")
-    said = farm.watch("--last", "1", "--mail", "team@example.org", "--base-url", "https://example.org/perf/")
+    said = machine.watch("--last", "1", "--mail", "team@example.org", "--base-url", "https://example.org/perf/")
     assert said.err == ""
     assert (tmp_path / "words").read_text() == "-i -- team@example.org\n"
     mail = message_from_bytes((tmp_path / "mail").read_bytes())
-    assert mail["Subject"] == "[perf] farm: 1 degradation on main"
+    assert mail["Subject"] == "[perf] machine: 1 degradation on main"
     assert mail["To"] == "team@example.org"
     body = mail.get_payload(decode=True)
     assert isinstance(body, bytes)
@@ -255,24 +259,24 @@ def test_a_new_change_is_mailed(farm: Farm, tmp_path: Path, monkeypatch: pytest.
     assert "https://example.org/perf/series/" in body.decode()
 
 
-def test_a_title_with_line_ends_is_no_header(farm: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_title_with_line_ends_is_no_header(machine: MeasuringMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{sendmail(tmp_path)}:{os.environ['PATH']}")
-    farm.clone = farm.clone.rename(tmp_path / "farm\nBcc: eve@example.org")
-    farm.watch("--last", "1", "--mail", "team@example.org")
+    machine.clone = machine.clone.rename(tmp_path / "machine\nBcc: eve@example.org")
+    machine.watch("--last", "1", "--mail", "team@example.org")
     assert message_from_bytes((tmp_path / "mail").read_bytes())["Bcc"] is None
 
 
 def test_mail_that_fails_waits_and_a_webhook_is_not_told_twice(
-    farm: Farm, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: MeasuringMachine, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{sendmail(tmp_path, 'echo no route >&2; exit 75')}:{os.environ['PATH']}")
     words = ("--last", "1", "--webhook", server.address, "--mail", "ada")
-    assert " by mail waits: sendmail failed: no route\n" in farm.watch(*words).err
+    assert " by mail waits: sendmail failed: no route\n" in machine.watch(*words).err
     sendmail(tmp_path)
-    assert farm.watch(*words).err == ""
+    assert machine.watch(*words).err == ""
     assert len(server.got) == 1
 
 
-def test_mail_without_sendmail_is_one_line(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mail_without_sendmail_is_one_line(machine: MeasuringMachine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
-    assert farm.watch("--mail", "ada", code=2).err.startswith("perf: --mail needs sendmail: ")
+    assert machine.watch("--mail", "ada", code=2).err.startswith("perf: --mail needs sendmail: ")

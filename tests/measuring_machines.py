@@ -13,11 +13,16 @@ from perfvcs.repository import Repository
 Perf = Callable[..., Said]
 
 
-class Farm:
+class MeasuringMachine:
     """A developer, a bare repository to which they push, and a clone that watches."""
 
     def __init__(self, folder: Path, perf: Perf) -> None:
-        self.developer, self.forge, self.clone, self.run = Project(folder / "developer"), folder / "forge", folder / "farm", perf
+        self.developer, self.forge, self.clone, self.run = (
+            Project(folder / "developer"),
+            folder / "forge",
+            folder / "machine",
+            perf,
+        )
         self.developer.configure()
         self.developer.commit("one", **{"work.sh": "true\n"})
         self.developer.git("clone", "--quiet", "--bare", ".", str(self.forge))
