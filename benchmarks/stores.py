@@ -15,13 +15,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
-from math import log
 from pathlib import Path
 from typing import NamedTuple
 
 from budgets import ENVIRONMENT, METRICS, git
-from scale import stream
+from scale import exponents, stream
 
 from perfvcs.profile import Collected, Design, Job, Profile, Resources
 from perfvcs.repository import Repository
@@ -109,11 +107,6 @@ def run(folder: Path, name: str) -> Used:
         one.write_bytes(next(profiles([head], random.SystemRandom().randrange(256))).encode())
         words = ["import", str(one)]
     return used(folder, [str(PERF), *(str(site) if word == "SITE" else word for word in words)])
-
-
-def exponents(found: dict[int, float]) -> str:
-    """The slopes from each size to the next."""
-    return " ".join(f"{log(found[new] / found[old]) / log(new / old):6.2f}" for old, new in pairwise(found))
 
 
 def main() -> None:
