@@ -1,6 +1,7 @@
 # make demo    measure eight releases of a real package, check neighbours, write the pages (three minutes with its set-up)
 # make demo-curves  the same of a skip list in Python and C++, every call against its size
 # make test    lint, types and every test; with ARGS only pytest with these: make test ARGS='-k store'
+# make explore  the tests by examples, with examples that nobody has tried; a failure prints how to repeat it
 # make coverage  the branches of the rooms that judge, in the process of their own tests; with ARGS=--all of everything, in all processes (slow)
 # make site    make a site with a search of docs/, in build/docs, and the manual page of all commands, in build/man
 # make docs    the same, after running the commands of every document and recording those that take seconds, which `make test` compares
@@ -26,7 +27,7 @@ IN_PROCESS = COVERAGE_IN_PROCESS=1
 MEASURED = -m "not simulation" tests/statistics tests/check tests/store/test_profile.py tests/store/test_summary.py tests/text/test_units.py
 endif
 
-.PHONY: help demo demo-curves test coverage site docs lint fresh clean
+.PHONY: help demo demo-curves test explore coverage site docs lint fresh clean
 
 unexport PYTHONDONTWRITEBYTECODE # pytest keeps the tests that it has prepared, mypy and Python what they have compiled
 
@@ -57,6 +58,9 @@ ifeq ($(ARGS),)
 else
 	@$(PYTEST) $(ARGS)
 endif
+
+explore: .venv-test/installed
+	@PERFVCS_EXAMPLES=explore $(PYTEST) -n $(WORKERS) --dist worksteal -m hypothesis $(ARGS)
 
 coverage: .venv-test/installed
 	@rm -f .coverage .coverage.* .coverage-skipped

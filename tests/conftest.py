@@ -23,8 +23,11 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("load", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # others may use the machine too
-settings.load_profile("load")
+# Others may use the machine too. A change is judged by the same examples each time; `make explore` looks for new ones.
+LOADED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("same", LOADED)
+settings.register_profile("explore", LOADED, derandomize=False, print_blob=True)
+settings.load_profile(os.environ.get("PERFVCS_EXAMPLES", "same"))
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent  # of the repository

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.change import WORDS
-from perfvcs.text.characters import shorten
+from perfvcs.text.characters import printable, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import Named
 from perfvcs.text.quantity import change as effect
@@ -49,11 +49,11 @@ def text(report: Report, *, width: int = COLUMNS, following: Sequence[str] = ())
 
 
 def wrap(text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = "") -> list[str]:
-    """A text of one line as lines of at most ``width`` characters; ``textwrap`` takes longer to find that it fits as it is."""
+    """A text as lines of at most ``width`` characters, safe for a terminal: what would break a line elsewhere becomes visible."""
     line = initial_indent + text
-    if len(line) <= width and text and text == text.strip():
-        return [line]
-    return textwrap.wrap(text, width, initial_indent=initial_indent, subsequent_indent=subsequent_indent)
+    if len(line) <= width and text.isprintable() and text and text == text.strip():
+        return [line]  # textwrap takes longer to find that it fits as it is
+    return textwrap.wrap(printable(text), width, initial_indent=initial_indent, subsequent_indent=subsequent_indent)
 
 
 def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:

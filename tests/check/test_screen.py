@@ -132,6 +132,12 @@ def test_bounds_that_rule_nothing_out_are_not_said() -> None:
     assert "Of the 101 comparisons 19 of 20 moved by at most 24 %, and none moved by more" in screen(report(*few))
 
 
+@pytest.mark.parametrize("separator", "\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029")
+def test_a_name_breaks_lines_nowhere(separator: str) -> None:
+    broken = screen(report(change(reason=f"a{separator}b", finding=f"c{separator}d", uid=f"e{separator}f")))
+    assert len(broken.splitlines()) == len(screen(report(change(reason="a b", finding="c d", uid="e f"))).splitlines())
+
+
 NAMES = st.text(max_size=300)
 
 

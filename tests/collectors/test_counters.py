@@ -471,7 +471,7 @@ def test_counts_are_scaled_up_when_counters_took_turns() -> None:
 # What /proc may look like
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None)
 @given(
     name=st.binary(max_size=15).filter(lambda name: b")" not in name[-1:]),
     parent=st.integers(0, 1 << 22),

@@ -349,7 +349,7 @@ def test_only_a_plain_file_is_read(tmp_path: Path) -> None:
         read_samples(tmp_path / "folder", {}, "")
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=60), cut=st.integers(0, 70), place=st.integers(0, 60))
 def test_whatever_is_in_the_file_gives_rows_or_one_line(tmp_path: Path, data: bytes, cut: int, place: int) -> None:
     valid = b'{"uid": "a", "size": 1, "wall": 0.5}\n{"metric": "x", "unit": "B"}\n'

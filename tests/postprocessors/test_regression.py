@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import sample_profile
 
@@ -391,7 +391,7 @@ def test_equal_values_are_a_constant_without_error() -> None:
     st.sampled_from(["full", "iterative", "initial-guess", "interval", "bisection"]),
     st.sampled_from(["means", "calls"]),
 )
-@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None)
 def test_whatever_the_rows_the_profile_can_be_written(
     rows: list[tuple[float | None, float | None, int]], strategy: Any, fit: Any
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import WALL, sample_profile
 
@@ -72,7 +72,7 @@ def profiles(draw: st.DrawFn) -> Profile:
 
 
 @given(profiles())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=60, deadline=None)
 def test_every_profile_comes_back_as_it_was(profile: Profile) -> None:
     document = profile.encode()
     assert decode(document) == profile
@@ -80,7 +80,7 @@ def test_every_profile_comes_back_as_it_was(profile: Profile) -> None:
 
 
 @given(profiles(), st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=100, deadline=None)
 def test_a_mutated_document_is_a_profile_or_malformed_and_nothing_else(profile: Profile, data: st.DataObject) -> None:
     document = json.loads(profile.encode())
     _mutate(document, data)
@@ -88,7 +88,7 @@ def test_a_mutated_document_is_a_profile_or_malformed_and_nothing_else(profile: 
 
 
 @given(profiles(), st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=100, deadline=None)
 def test_flipped_bytes_make_a_profile_or_malformed_and_nothing_else(profile: Profile, data: st.DataObject) -> None:
     document = bytearray(profile.encode())
     for _ in range(data.draw(st.integers(1, 3))):
