@@ -16,8 +16,8 @@ HEAD = """\
 
 <!-- written by `python docs/generate_cli.py`: change the commands' docstrings, not this page -->
 
-`perf` and `perfvcs` are the same program. As `perf` it also hands to Linux perf, the next `perf` on PATH, every command that only Linux
-perf has (`perf stat`, `perf record`, ...), with its arguments as they are.
+`perf` and `perfvcs` are the same program. Called as `perf`, it passes commands that only Linux perf has (`perf stat`, `perf record`, ...)
+to Linux perf, the next `perf` on PATH, with their arguments unchanged.
 
 | exit code | meaning |
 |---|---|
@@ -25,13 +25,13 @@ perf has (`perf stat`, `perf record`, ...), with its arguments as they are.
 | 1 | unexpected error |
 | 2 | usage |
 | 3 | `perf check` found a degradation |
-| 4 | nothing to compare, or `perf check` left open: all with `--gate`, some with `--strict` |
+| 4 | nothing to compare; `perf check --gate`: nothing settled; `perf check --strict`: something inconclusive |
 | 5 | collecting failed |
 | 10 | no repository, nothing measured in it yet, or a `.perf` that is not [trusted](security.md) |
 | 11 | locked by another run |
 | 12 | damaged |
 | 129, 130, 143 | ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM |
-| 141 | nobody reads the output any longer (`perf log \\| head`) |
+| 141 | the reader of the output has gone (`perf log \\| head`) |
 """
 
 

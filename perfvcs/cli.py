@@ -207,7 +207,7 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -
 )
 @click.option(
     "-C", "folder", metavar="DIR", multiple=True, expose_value=False, is_eager=True, callback=_change_folder,
-    help="Run as if started in DIR; several are each relative to the one before.",
+    help="Run as if started in DIR; repeated, each DIR is relative to the one before.",
 )  # fmt: skip
 @click.pass_context
 def group(context: click.Context) -> None:

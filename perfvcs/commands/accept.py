@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("changes", nargs=-1, metavar="CHANGE...", shell_complete=degradations)
-@click.option("-r", "--reason", metavar="TEXT", help="The reason, for later readers.")
+@click.option("-r", "--reason", metavar="TEXT", help="Reason, for later readers.")
 @click.option("--blame", "blamed", is_flag=True, help="Add to the reason the function that `perf blame` named.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
               help="First day (YYYY-MM-DD) on which the acceptance no longer holds.")  # fmt: skip

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     "--within",
     metavar="PERCENT",
     type=click.FloatRange(0, 1000),
-    help="Count comparisons as settled whose interval lies within this.",
+    help="Count a comparison as settled if its interval lies within ±PERCENT.",
 )
 @click.option("--method", metavar="NAME", default="auto", show_default=True, help="Method of comparison.")
 @click.option("--select", is_flag=True, help="With --measure: leave out what the change cannot touch.")
 @click.option("--sample", metavar="N", type=click.IntRange(0), default=20, show_default=True,
-              help="With --select: measure one in N of those all the same.")  # fmt: skip
+              help="With --select: measure one in N of those anyway.")  # fmt: skip
 @click.option(
     "-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.", shell_complete=jobs
 )
-@click.option("--bisect-codes", is_flag=True, help="Exit as `git bisect run` expects: 0 good, 1 bad, 125 if it is not settled.")
+@click.option("--bisect-codes", is_flag=True, help="Exit as `git bisect run` expects: 0 good, 1 bad, 125 not settled.")
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exact number of pairs.")
 @click.option("--seed", type=int, help="With --measure or --audit: seed of the random order and of the blocks.")
 @click.option("--wait", is_flag=True, help="With --measure or --audit: wait until another measuring run ends.")
@@ -58,11 +58,11 @@ def command(
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
-    A..B compares every measured commit from A to B with the one before it. Two files are compared without a repository, in any
-    format that `perf import` reads.
+    A..B compares every measured commit from A to B with the one before it. Two files, in any format that `perf import` reads,
+    are compared without a repository. Naming a revision twice runs an A/A check of the set-up.
 
     Exits with 3 on a degradation that was not accepted, and with 4 if there is nothing to compare (with --gate: if nothing was
-    settled). Naming a revision twice runs an A/A check of the set-up.
+    settled).
     """
     share, bound = (None if value is None else value / 100 for value in (delta, within))
     form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"

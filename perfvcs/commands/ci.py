@@ -33,34 +33,34 @@ def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # 
 
 @click.command()
 @click.option("--platform", type=click.Choice(["github", "gitlab", "plain"]), show_default="the service that runs here",
-              help="Whose variables to read, and whose reports to show.")  # fmt: skip
+              help="CI service whose variables to read and whose reports to write.")  # fmt: skip
 @click.option("--base", metavar="REVISION", default="", show_default="what the service says",
-              help="Compare with the merge base of HEAD and this.", shell_complete=revisions)  # fmt: skip
+              help="Compare with the merge base of HEAD and REVISION.", shell_complete=revisions)  # fmt: skip
 @click.option(
-    "--budget", metavar="TIME", default="10min", show_default=True, callback=_seconds, help="Measure for at most so long."
+    "--budget", metavar="TIME", default="10min", show_default=True, callback=_seconds, help="Measure for at most this long."
 )
 @click.option("-j", "--job", "chosen", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.",
               shell_complete=jobs)  # fmt: skip
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
               help="Smallest change that counts.")  # fmt: skip
 @click.option("--within", metavar="PERCENT", type=click.FloatRange(0, 1000),
-              help="Count comparisons as settled whose interval lies within this.")  # fmt: skip
-@click.option("--all", "everything", is_flag=True, help="Measure also what the change cannot touch.")
+              help="Count a comparison as settled if its interval lies within ±PERCENT.")  # fmt: skip
+@click.option("--all", "everything", is_flag=True, help="Also measure what the change cannot touch.")
 @click.option("--sample", metavar="N", type=click.IntRange(0), default=0, show_default=True,
               help="Measure one in N of what the change cannot touch (0: none).")  # fmt: skip
 @click.option("--last", metavar="N", type=click.IntRange(0), default=30, show_default=True,
               help="Pull the profiles of the N newest commits that have any (0: none).")  # fmt: skip
 @click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
 @click.option("--out", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default="perf-ci", show_default=True,
-              help="Where to write the reports.")  # fmt: skip
+              help="Folder for the reports.")  # fmt: skip
 @click.option("--bundle", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-              help="Write the profiles for a job that may push; `perf import` reads the file.")  # fmt: skip
+              help="Write the profiles to FILE for another job that may push; `perf import` reads it.")  # fmt: skip
 @click.option("--post", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
-              help="Only comment on the pull request, with the report in DIR of another step or job.")  # fmt: skip
+              help="Only comment on the pull request, with the report that another step or job wrote to DIR.")  # fmt: skip
 @click.option("--always", is_flag=True, help="Comment even if nothing changed.")
 @click.option("--no-comment", is_flag=True, help="Do not comment.")
 @click.option("--name", metavar="NAME", default="main", show_default=True, callback=_name,
-              help="Tells several comments on one pull request apart.")  # fmt: skip
+              help="Name of the comment, if several runs comment on one pull request.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 def command(
     platform: str | None, base: str, budget: float, chosen: tuple[str, ...], delta: float | None, within: float | None,
@@ -69,9 +69,10 @@ def command(
 ) -> None:  # fmt: skip
     """Measure and judge a pull request, and write the reports that the CI service shows.
 
-    Compares HEAD with where the change began: what the change can touch is measured in turns until it is settled or the budget is spent.
-    Comments on the pull request if something changed. Exits with 3 if something became worse for certain, with 4 if nothing could be
-    settled, and with 5 if measuring failed.
+    Compares HEAD with the commit where the change began. Measures both in turns, but only benchmarks that the change can touch, until
+    they are settled or the budget is spent. Comments on the pull request if something changed.
+
+    Exits with 3 if something certainly became worse, with 4 if nothing could be settled, and with 5 if measuring failed.
     """
     from perfvcs.ci.annotations import obeying_nothing, workflow_commands
     from perfvcs.ci.artifacts import append, read, write

@@ -53,11 +53,11 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--missing", is_flag=True, help="Skip revisions that already have profiles of all jobs.")
 @click.option("--select", is_flag=True, help="Leave out benchmarks that the change cannot touch (see perf select).")
 @click.option("--sample", metavar="N", type=click.IntRange(0), default=20, show_default=True,
-              help="With --select: measure one in N of those all the same.")  # fmt: skip
+              help="With --select: measure one in N of those anyway.")  # fmt: skip
 @click.option("--committed", is_flag=True, help="Measure HEAD as committed, without the changes in the working tree.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or SESSION.")
 @click.option(
-    "--budget", metavar="TIME", callback=_seconds, help="Measure for at most so long, such as 10min, where it settles most."
+    "--budget", metavar="TIME", callback=_seconds, help="Measure for at most this long, such as 10min, where it settles most."
 )
 @click.option("--wait", is_flag=True, help="Wait until another measuring run ends, instead of failing.")
 @click.option("--push", "pushes", is_flag=True, help="Push the profiles to the remote afterwards, as `perf push` does.")
@@ -70,9 +70,9 @@ def command(
 ) -> None:  # fmt: skip
     """Measure the job matrix on revisions and store the profiles.
 
-    Measures HEAD, that is the working tree as it stands, unless you name revisions. Other revisions are checked out in worktrees of
-    their own; several revisions are measured in turns. A command after -- is measured instead of the jobs in perf.toml. An
-    interrupted session keeps its complete blocks.
+    Measures HEAD, including uncommitted changes, unless you name revisions. Other revisions are checked out in worktrees of their
+    own; several revisions are measured in turns. A command after -- is measured instead of the jobs in perf.toml. An interrupted
+    session keeps its complete blocks.
     """
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single

@@ -37,7 +37,7 @@ from perfvcs.text.words import counted
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write all values as one table: .csv, .jsonl, .parquet or .arrow.")  # fmt: skip
 @click.option("--bundle", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write profiles for a job that may push; `perf import` reads the file.")  # fmt: skip
+              help="Write profiles to FILE for a CI job that may push; `perf import` reads it.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Overwrite existing files.")
 def command(
     names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, table: Path | None,
@@ -45,8 +45,8 @@ def command(
 ) -> None:  # fmt: skip
     """Write profiles to files: all profiles of a revision (HEAD), or single profiles by path or id.
 
-    Several profiles are written as one file each, into the folder given with -o. --table writes one file with a row per value, of
-    everything that is stored unless you name revisions or ranges A..B. --bundle writes what was not pushed, unless you name revisions.
+    Several profiles become one file each, in the folder given with -o. --table writes one row per value to a single file; it takes
+    all stored profiles unless you name revisions or ranges A..B. --bundle takes the profiles not pushed yet, unless you name revisions.
     """
     if table is not None or bundle is not None:
         alone = (format_name, pairs, str(output)) == ("perfvcs", (), "-") and (table is None or bundle is None)

@@ -11,7 +11,7 @@ from perfvcs.text.words import counted
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
 def command(*, as_json: bool) -> None:
-    """Check every profile against its format and place, and rebuild the index."""
+    """Check the format and the path of every stored profile, and rebuild the index."""
     import json
 
     from perfvcs.repository import Repository

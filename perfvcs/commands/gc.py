@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--squash", is_flag=False, flag_value="", metavar="[REMOTE]",
-              help="Shorten the history of a remote's profiles to one commit; they all stay.")  # fmt: skip
+              help="Shorten the history of a remote's profiles to one commit; all profiles stay.")  # fmt: skip
 def command(*, squash: str | None) -> None:
-    """Pack the store; remove virtual environments that are not kept, and the leftovers of crashes and failed measurements."""
+    """Pack the store; remove surplus virtual environments and the leftovers of crashes and failed measurements."""
     from perfvcs.exchange import sharing
     from perfvcs.repository import Repository
 

@@ -22,16 +22,16 @@ HOOK = click.Choice(["post-commit", "pre-push"])
 def command() -> None:
     """Measure after each commit and check before each push, by git hooks.
 
-    post-commit measures the new commit in the background; pre-push compares what is pushed with what the remote has, and stops
-    a degradation. A hook that is there already is kept and called first. PERFVCS_SKIP=1 skips both once, `git push --no-verify`
-    the second.
+    post-commit measures the new commit in the background; pre-push compares the pushed commits with what the remote has, and
+    stops a degradation. An existing hook is kept and called first. PERFVCS_SKIP=1 skips both hooks once; `git push --no-verify`
+    skips pre-push.
     """
 
 
 @command.command()
 @click.argument("names", nargs=-1, type=HOOK, metavar="[post-commit] [pre-push]")
 def install(names: tuple[str, ...]) -> None:
-    """Install the hooks (both, unless named); again to renew them."""
+    """Install both hooks, or those named; run it again to update them."""
     from perfvcs import hooks
     from perfvcs.git.project import Project
 
@@ -87,7 +87,7 @@ def status(*, as_json: bool) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def run(ctx: click.Context, name: str, arguments: tuple[str, ...]) -> None:
-    """Do what the hook does, from a hook of your own: `perf hook run pre-push "$@"`."""
+    """Run a hook's work from a hook of your own: `perf hook run pre-push "$@"`."""
     import os
 
     from perfvcs.gate import made

@@ -16,7 +16,7 @@ MANY = 20  # files from which on progress is worth showing
 @click.option("--commit", "revisions", multiple=True, metavar="REV",
               help="Commit to file the profiles under: once for all files, or once per file.")  # fmt: skip
 @click.option("--map", "renamed", type=click.Path(path_type=Path), metavar="FILE",
-              help="Former and present commit ids, a pair per line, of a rewritten history.")  # fmt: skip
+              help="File with old and new commit ids, a pair per line, for a rewritten history.")  # fmt: skip
 @click.option("--name", default="", help="Name of the benchmark; only profiles of one name are compared.")
 @click.option("--in-turns", is_flag=True, help="The files were measured in turns: compare them run by run.")
 @click.option(
@@ -30,8 +30,8 @@ def command(
 ) -> None:  # fmt: skip
     """Store profiles from files; a broken file is reported, and the others are still stored.
 
-    Files may be compressed (gzip, zlib). From a folder, all files with a known suffix are read, and from Perun's .perun its
-    objects, too; - reads standard input. Profiles whose file does not name a commit are filed under HEAD.
+    Reads every file with a known suffix in a folder, and the objects in Perun's .perun folder; - reads standard input. Files may
+    be compressed (gzip, zlib). Profiles whose file does not name a commit are filed under HEAD.
 
     The options of csv name the columns (uid=function size=n execution=run metrics=ms,mem) and describe the metrics (unit.ms=ms
     better.rate=higher); see docs/exchange.md.

@@ -21,15 +21,15 @@ LONGEST_MESSAGE, LONGEST_COMMAND = 300, 60
 
 
 @click.command()
-@click.option("--adopt", is_flag=True, help="Check a .perf that was made elsewhere, or by an older version, and use it.")
-@click.option("--store", metavar="DIR", help="Keep the profiles in this folder, on another disk say, and link .perf to it.")
-@click.option("--pull/--no-pull", "pulls", default=True, help="Take over profiles that the project's remote has; the default.")
-@click.option("--try/--no-try", "attempt", default=True, help="Run what is proposed once, the default; --no-try runs nothing.")
+@click.option("--adopt", is_flag=True, help="Check and use a .perf folder from elsewhere or from an older version.")
+@click.option("--store", metavar="DIR", help="Keep the profiles in DIR, such as on another disk, and link .perf to it.")
+@click.option("--pull/--no-pull", "pulls", default=True, help="Pull the profiles that the project's remote has (default).")
+@click.option("--try/--no-try", "attempt", default=True, help="Run proposed commands once (default); --no-try runs nothing.")
 def command(*, adopt: bool, store: str | None, pulls: bool, attempt: bool) -> None:
-    """Make .perf/ and a commented perf.toml that fits the project.
+    """Create .perf/ and a commented perf.toml that fits the project.
 
-    A .perf that was not made here is never used unasked: --adopt keeps its whole profiles and drops everything that could lead
-    perfvcs or git elsewhere. What is proposed to be measured is built and run once in a checkout of HEAD, until something runs.
+    Builds and runs the commands that it proposes in a checkout of HEAD, once each, until one works. A .perf folder from elsewhere is
+    not used until you run --adopt, which keeps the intact profiles and drops everything that could lead perfvcs or git elsewhere.
     """
     from pathlib import Path
 

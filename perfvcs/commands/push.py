@@ -9,13 +9,13 @@ from perfvcs.commands._output import echo
 
 @click.command()
 @click.argument("remote", required=False, metavar="[REMOTE|ADDRESS]")
-@click.option("-n", "--dry-run", is_flag=True, help="Only say what would be sent.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would be sent.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def command(remote: str | None, *, dry_run: bool, quiet: bool) -> None:
-    """Send profiles to a remote, beside what others have sent.
+    """Send profiles to a remote, next to those that others have sent.
 
-    They go to refs/perf/profiles of the project's own remote: the one named, or that of the current branch. Nothing there is ever replaced.
-    Removals go too: what `perf rm` took out disappears for everybody.
+    The remote is the one named, or that of the current branch; it keeps the profiles in refs/perf/profiles. Nothing there is ever
+    replaced. Removals are sent, too: profiles removed with `perf rm` disappear for everybody.
     """
     from perfvcs.exchange.sharing import push_to
     from perfvcs.repository import Repository

@@ -16,7 +16,7 @@ from perfvcs.commands._output import echo
     "jobs",
     multiple=True,
     metavar="NAME",
-    help="Only profiles of this job, by its whole name; may be repeated.",
+    help="Only profiles of this job, by its full name; may be repeated.",
     shell_complete=stored_jobs,
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be removed.")

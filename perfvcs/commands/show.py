@@ -37,8 +37,8 @@ def command(
 ) -> None:  # fmt: skip
     """Draw a revision (HEAD), two revisions side by side, the history of a benchmark, or one or two files of profiles.
 
-    The page is one HTML file that works without a network, in .perf/pages unless -o names another file (of files: in
-    the cache folder). Pictures (.png, .svg) need Chromium.
+    The page is one HTML file that works offline. It is written to .perf/pages, or to the cache folder if you name files, unless -o
+    names another file. Pictures (.png, .svg) need Chromium.
     """
     from perfvcs.exchange.delivery import into_file
     from perfvcs.page.export import PAGE, TEXT, ending, export

@@ -12,11 +12,11 @@ from perfvcs.commands._output import echo
 @click.command()
 @click.argument("remote", required=False)
 @click.argument("branch", required=False)
-@click.option("--interval", metavar="TIME", default="10min", show_default=True, help="Time between looks at the remote.")
+@click.option("--interval", metavar="TIME", default="10min", show_default=True, help="Time between fetches.")
 @click.option("--once", is_flag=True, help="End when nothing is left to measure, instead of waiting for commits.")
 @click.option("--last", metavar="N", type=click.IntRange(1), default=100, show_default=True,
               help="Measure only commits among the N newest.")  # fmt: skip
-@click.option("--budget", metavar="TIME", default="", help="Measure for at most so long in one cycle, such as 30min.")
+@click.option("--budget", metavar="TIME", default="", help="Measure for at most this long in one cycle, such as 30min.")
 @click.option("--publish", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Keep a site in DIR.")
 @click.option("--base-url", default="", metavar="URL", help="Address of the site, for links in notices and in its feed.")
 @click.option("--webhook", metavar="URL", envvar="PERFVCS_WEBHOOK",
