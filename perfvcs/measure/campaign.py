@@ -283,7 +283,7 @@ def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) ->
     with repository.replacing() if earlier else nullcontext():
         outcome.paths += repository.store.replace(pairs, f"Collect {names}")
     repository.refresh()
-    prune(repository.home / FOLDER, KEEP if (table := session.sites.config.python) is None else table.keep)
+    prune(repository.home / FOLDER, KEEP if (table := session.config.python) is None else table.keep)
     outcome.profiles += profiles
     outcome.failures += session.failures
     if missing := session.unmeasured():

@@ -112,7 +112,7 @@ def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet) -> Trial |
         began = time.monotonic()
         with Session(sites, quiet, Identity.new()) as session:
             prepared = time.monotonic()
-            session.budget = Budget(LONGEST)
+            session.tally.budget = Budget(LONGEST)
             session.run({0: 1})
             if not session.count(0):
                 return None

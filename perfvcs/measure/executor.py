@@ -1,0 +1,256 @@
+"""Executors run the blocks of a session; the one here runs them on this machine, one execution after the other."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import NamedTuple, Protocol
+
+from perfvcs.collector import CollectError, Observations
+from perfvcs.environment import noise
+from perfvcs.errors import PerfError
+from perfvcs.jobs.config import Config
+from perfvcs.measure.journal import Block, Identity
+from perfvcs.measure.profiles import About, Place, profile_of
+from perfvcs.measure.series import CellSeries
+from perfvcs.measure.sites import SiteKind, Sites
+from perfvcs.measure.tally import Tally
+from perfvcs.measure.turns import draw, turns
+from perfvcs.profile import Reached
+
+FAILED = 5  # exit code of what could not be measured, which is no reason to measure nothing else
+SHORTEST = 0.001  # seconds of a time-out
+WARM_UP = -1  # the block of executions whose results are dropped
+
+
+class Wanted(NamedTuple):
+    """A block to be run: its number, and the cells that take a turn in it."""
+
+    block: int
+    cells: Sequence[int]
+
+
+class Turned(NamedTuple):
+    """One cell's part of a block: the ``seed``, the versions ``tried`` with it in this order, what they gave, and how often they failed."""
+
+    seed: int
+    tried: Sequence[int]
+    seen: dict[int, Observations]
+    failed: dict[int, int]
+
+
+class Executor(Protocol):
+    """Runs the blocks of a session, and puts what is complete, or given up, into the session's tally."""
+
+    tally: Tally
+    config: Config
+
+    def prepare(self, identity: Identity, stack: ExitStack) -> None:
+        """Get ready for a session; what that makes lives as long as ``stack``."""
+        ...
+
+    def resume(self) -> None:
+        """The tally has what is known from before the session was continued."""
+        ...
+
+    def warm_up(self, cells: Sequence[int]) -> None:
+        """Run the warm-up executions of these cells, and drop what they measured."""
+        ...
+
+    def run(self, blocks: Iterable[Wanted]) -> None:
+        """Run blocks."""
+        ...
+
+    def describe(self, places: Iterable[Place]) -> dict[Place, About]:
+        """What is known of the series that were measured, as of now."""
+        ...
+
+
+class LocalExecutor:
+    """Runs blocks here: every version in a site of its own, one execution after the other."""
+
+    def __init__(self, sites: Sites, tally: Tally) -> None:
+        self.sites, self.tally, self.config = sites, tally, sites.config
+        self.cells, self.versions = sites.cells, sites.versions
+        self._runs = 0
+        self._functions = False
+        self._reached: dict[tuple[int, int], Reached] = {}
+
+    def prepare(self, identity: Identity, stack: ExitStack) -> None:
+        """Make the sites, which live as long as ``stack``; what cannot be built is given up."""
+        self.identity = identity
+        self.scratch = self.sites.home / "tmp" / identity.session
+        self.scratch.mkdir(parents=True)
+        stack.callback(shutil.rmtree, self.scratch, ignore_errors=True)
+        self._series = CellSeries(self.sites, self.tally.names, identity.session)
+        self.before = noise.snapshot()
+        for position in range(len(self.versions)):
+            for kind in self.sites.kinds():
+                self._prepare(position, kind, stack)
+        self._confirm()
+
+    def _prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
+        """Make the sites of one version and kind; jobs whose site fails are given up."""
+        config = self.sites.config
+        if not self.sites.in_place(position, kind) or config.build or config.python is not None:
+            self.tally.progress.say(f"preparing {self.versions[position].name}{kind.named}")
+        try:
+            self.sites.prepare(position, kind, stack)
+        except PerfError as error:
+            if error.exit_code != FAILED:
+                raise
+            self.tally.fail(f"the build{kind.named}" if kind.flags else "", position, str(error))
+        else:
+            self.tally.alive |= {(number, position) for number in kind.jobs}
+
+    def _confirm(self) -> None:
+        """Give up the working tree's own changes if they changed before all of them was copied."""
+        copied = {position for _, position in self.tally.alive if self.versions[position].dirty}
+        now = self.sites.changes() if copied else None
+        for position in sorted(copied):
+            if now is not None and self.versions[position].dirty != now.hash():
+                self.tally.alive = {pair for pair in self.tally.alive if pair[1] != position}
+                reason = "the working tree changed while it was copied: measure again, and name what changes by itself in [dirty] ignore"
+                self.tally.fail("", position, reason)
+
+    def resume(self) -> None:
+        """Raises Changed where a series is not what it was before the session was continued."""
+        blocks = self.tally.blocks
+        self._series.before = blocks.series()
+        for number, position in sorted(self.tally.alive.intersection(self._series.before)):
+            self._series.of(number, position, blocks.of(number, position)[-1].seen[position].engine)
+
+    def warm_up(self, cells: Sequence[int]) -> None:
+        """Run the warm-up executions of these cells, and drop what they measured; the first records functions."""
+        for number in cells:
+            cell = self.cells[number]
+            for turn in range(cell.warmup):
+                for binary in range(cell.binaries if self.tally.fits(number) else 0):
+                    self._functions = not turn and not binary
+                    seen = self._turn(number, self.tally.versions_of(number), WARM_UP, binary).seen
+                    self._reached |= {(number, position): one.reached for position, one in seen.items() if one.reached}
+        self._functions = False
+
+    def run(self, blocks: Iterable[Wanted]) -> None:
+        """Run blocks; jobs take turns too, so that noise hits all alike."""
+        for block, cells in blocks:
+            alive = [self.tally.versions_of(number) for number in range(len(self.cells))]
+            for number, positions in turns(self.identity.seed, block, alive):
+                if number in cells and self.tally.fits(number):
+                    binary = block % self.cells[number].binaries
+                    self._complete(number, block, binary, self._turn(number, positions, block, binary))
+
+    def describe(self, places: Iterable[Place]) -> dict[Place, About]:
+        """The series, with the noise since the session began."""
+        state = noise.snapshot()
+        return {
+            place: About(
+                self._series.job(place.number, place.position, engine=place.engine),
+                self.sites.environment(place.number, place.position, self.before, state),
+                self._reached.get((place.number, place.position)),
+            )
+            for place in places
+        }
+
+    def _turn(self, number: int, positions: Sequence[int], block: int, binary: int) -> Turned:
+        """One cell's part of a block: all its versions with one seed.
+
+        Before the last repetition of an execution that fails, the seed is given up, and all begin again with another one.
+        """
+        tally, began = self.tally, time.monotonic()
+        failures: defaultdict[int, list[str]] = defaultdict(list)
+        stepped: set[int] = set()
+        for attempt in count():
+            seed = 0 if self.cells[number].exact else draw(self.identity.seed, block, number, attempt)
+            tried = [position for position in positions if (number, position) in tally.alive]
+            seen: dict[int, Observations] = {}
+            for position in tried:
+                found = self._execute(number, position, binary, seed, failures[position])
+                if found is not None:
+                    seen[position] = found
+                    if position not in stepped:
+                        stepped.add(position)
+                        tally.step(number, position)
+                elif (number, position) in tally.alive:
+                    break
+            else:
+                break
+            if tally.is_over():
+                return Turned(seed, tried, {}, {})
+        for position in seen:
+            if failures[position]:
+                tally.progress.say(f"repeated: {tally.names[number]} on {self.versions[position].name}: {failures[position][-1]}")
+        if seen:
+            tally.pace.note(number, time.monotonic() - began)
+        return Turned(seed, tried, seen, {position: len(failures[position]) for position in seen})
+
+    def _complete(self, number: int, block: int, binary: int, turned: Turned) -> None:
+        """A block counts when every version had its turn, if any gave something."""
+        if turned.seen:
+            series = {position: self._series.of(number, position, found.engine) for position, found in turned.seen.items()}
+            places = {position: place for place, position in enumerate(turned.tried) if position in turned.seen}
+            self.tally.complete(Block(number, block, binary, turned.seed, turned.seen, turned.failed, places, series))
+
+    def _execute(self, number: int, position: int, binary: int, seed: int, failures: list[str]) -> Observations | None:
+        """One execution, repeated where it fails; None where that takes another seed, or the job is given up on the version.
+
+        The reasons are added to the ``failures`` that the version has had in this block.
+        """
+        cell, tally = self.cells[number], self.tally
+        while True:
+            try:
+                seen = self._attempt(number, position, binary, seed)
+                break
+            except PerfError as error:
+                if error.exit_code != FAILED:
+                    raise
+                failures.append(str(error))
+                if tally.is_over():  # which has ended it, or it failed just then
+                    return None
+                if len(failures) > cell.retries or not isinstance(error, CollectError) or error.lasting:
+                    often = f" (failed {len(failures)} times in a row)" if len(failures) > 1 else ""
+                    tally.give_up(number, position, str(error) + often + self._kept_aside(number, position, binary, error))
+                    return None
+                if len(failures) == cell.retries and not cell.exact:
+                    return None
+        tally.warnings |= dict.fromkeys(f"{tally.names[number]}: {warning}" for warning in seen.warnings)
+        return seen
+
+    def _attempt(self, number: int, position: int, binary: int, seed: int) -> Observations:
+        self._runs += 1
+        scratch = self.scratch / str(self._runs)
+        scratch.mkdir()
+        try:
+            run = self.sites.run(number, position, binary, scratch, seed)
+            run = replace(run, functions=self._functions)
+            if self.tally.budget is not None:
+                run = replace(run, timeout=max(SHORTEST, min(run.timeout, self.tally.budget.left)))
+            return self.cells[number].collector.collect(run)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _kept_aside(self, number: int, position: int, binary: int, error: PerfError) -> str:
+        """Write what a job gave before it failed into a file of its own; the end of the message about it, empty where it is nothing."""
+        partial = error.partial if isinstance(error, CollectError) else None
+        if partial is None or not partial.uid:
+            return ""
+        tally = self.tally
+        recording = tally.blocks.recording(number, position)
+        recording.add(partial, recording.executions, binary)
+        place = Place(number, position, recording.engine)
+        profile = profile_of(tally, self.identity, place, recording, self.describe([place])[place], datetime.now(UTC))
+        path = (
+            self.sites.home / "aside" / f"{self.identity.session}-{self.versions[position].commit[:12]}-{number}-{position}.json"
+        )
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(profile.encode())
+        return f" (what was measured until then is kept in {path})"
+
+
+Make = Callable[[Tally], Executor]  # the executor of a session with that tally

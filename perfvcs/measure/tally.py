@@ -1,0 +1,113 @@
+"""The tally of a session: what is complete, what was given up, and what is ahead; executors fill it, the session reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from perfvcs.jobs import Cell
+from perfvcs.measure.blocks import Blocks
+from perfvcs.measure.budget import Budget, Pace
+from perfvcs.measure.journal import Block, Entry, Journal, Lost
+from perfvcs.measure.progress import Progress
+from perfvcs.measure.site import Version
+from perfvcs.text.words import named
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that was given up on a version, and why, in one line; ``name`` is what listings call it."""
+
+    name: str
+    version: str
+    reason: str
+    label: str = ""
+    collector: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.version}: {self.reason}" if self.name else self.reason
+
+
+class Tally:
+    """What a session has so far. Cells and versions go by their numbers; a pair of both is ``alive`` until it is given up."""
+
+    def __init__(
+        self, cells: Sequence[Cell], versions: Sequence[Version], progress: Progress, journal: Journal | None,
+        pace: Pace | None = None, budget: Budget | None = None,
+    ) -> None:  # fmt: skip
+        self.cells, self.versions, self.progress, self.journal = cells, versions, progress, journal
+        self.pace, self.budget = pace or Pace({}), budget
+        self.names = named([(cell.label, cell.collector_name) for cell in cells])
+        self.failures: list[Failure] = []
+        self.warnings: dict[str, None] = {}
+        self.blocks = Blocks()
+        self.alive: set[tuple[int, int]] = set()
+        self._left: Counter[tuple[int, int]] = Counter()  # executions ahead
+        self._unnoted: list[Entry] = []
+
+    def versions_of(self, number: int) -> list[int]:
+        """The versions on which a cell was not given up."""
+        return [position for position in range(len(self.versions)) if (number, position) in self.alive]
+
+    def fits(self, number: int) -> bool:
+        """Whether a turn of a cell fits into the budget."""
+        return self.budget is None or self.budget.allows(self.pace.of(number))
+
+    def is_over(self) -> bool:
+        """Whether the budget is spent."""
+        return self.budget is not None and not self.budget.left
+
+    def expect(self, ahead: dict[int, int]) -> None:
+        """Show how many executions are ahead; ``ahead`` has those of each version, by cell."""
+        self._left.clear()
+        for number, count in ahead.items():
+            self._left |= dict.fromkeys(((number, position) for position in self.versions_of(number)), count)
+        self.progress.begin(self._left.total())
+
+    def step(self, number: int, position: int) -> None:
+        """One of the executions ahead is done."""
+        self._left[number, position] -= 1
+        self.progress.step(f"{self.names[number]} {self.versions[position].name}")
+
+    def complete(self, block: Block) -> None:
+        """One more block counts."""
+        self.blocks.add(block)
+        self.note(block)
+
+    def note(self, entry: Entry) -> None:
+        """Note a block, or from the first block on, with what was lost before it, what is lost."""
+        if self.journal is not None:
+            self._unnoted.append(entry)
+            while self._unnoted and len(self.blocks):
+                self.journal.add(self._unnoted[0])
+                del self._unnoted[0]
+
+    def resume(self, entries: Iterable[Entry]) -> None:
+        """Take what a journal has: complete blocks, and what was given up, which stays so."""
+        for entry in entries:
+            if isinstance(entry, Block):
+                self.blocks.add(entry)
+            elif (entry.job, entry.version) in self.alive:
+                self.alive.discard((entry.job, entry.version))
+                self._lose(entry.job, entry.version, entry.reason)
+
+    def give_up(self, number: int, position: int, reason: str) -> None:
+        """Measure a job no more on a version; the others go on."""
+        self.alive.discard((number, position))
+        self._lose(number, position, reason)
+        self.note(Lost(number, position, reason))
+        self.progress.drop(self._left.pop((number, position), 0))
+
+    def _lose(self, number: int, position: int, reason: str) -> None:
+        """Say that a job was given up on a version."""
+        cell = self.cells[number]
+        self._tell(Failure(self.names[number], self.versions[position].name, reason, cell.label, cell.collector_name))
+
+    def fail(self, name: str, position: int, reason: str) -> None:
+        """Say that something of a version failed."""
+        self._tell(Failure(name, self.versions[position].name, reason))
+
+    def _tell(self, failure: Failure) -> None:
+        self.failures.append(failure)
+        self.progress.fail(str(failure))
