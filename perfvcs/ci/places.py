@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.ci.verdict import Place
 from perfvcs.rules import FILE
+from perfvcs.text.lines import source_lines
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -36,7 +37,7 @@ class Places:
             if found.cause is not None and found.verdict in ("proved", "contributes")
             for hunk in reversed(found.cause.hunks[:HUNKS])
         }
-        self._text = project.git("show", f"{target.commit}:{FILE}").splitlines() if FILE in self._files else []
+        self._text = source_lines(project.git("show", f"{target.commit}:{FILE}")) if FILE in self._files else []
 
     def of(self, change: Change) -> Place:
         """The place of one change."""

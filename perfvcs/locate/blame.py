@@ -22,6 +22,7 @@ from perfvcs.locate.places import Places, is_source
 from perfvcs.locate.suspects import Suspect, rank
 from perfvcs.measure.progress import Progress
 from perfvcs.repository import Repository
+from perfvcs.text.lines import source_lines
 
 DELTA = 0.01
 SUSPECTS = 10  # that are reported
@@ -154,7 +155,7 @@ def _verdict(suspects: Sequence[Suspect], trials: Sequence[Trial]) -> Verdict:
 def _function(suspect: Suspect, changed: Difference) -> SuspectFunction:
     unit = suspect.unit
     change = changed.files[unit.path]
-    old, new = change.old.splitlines(), change.new.splitlines()
+    old, new = (source_lines(text.replace("\r\n", "\n")) for text in (change.old, change.new))
     return SuspectFunction(
         name=unit.name, path=unit.path, score=suspect.score, own=suspect.own, led=suspect.led, dearer=suspect.dearer,
         oftener=suspect.oftener, callee=suspect.callee, through=suspect.through.partition(":")[2], reached=suspect.reached,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from perfvcs.locate.parts import Function, Parts, Statement, digest
+from perfvcs.text.lines import source_lines
 
 _NAME = re.compile(r"[a-z]\w*")
 KEYWORDS = frozenset(
@@ -113,7 +114,7 @@ def _lines(text: str) -> Iterator[str]:
     """Whole statements, in lines without comments; of fixed and of free form, which are told apart line by line."""
     fixed = not re.search(r"^ {0,5}[A-Za-z]", text, re.MULTILINE) or bool(re.search(r"^[cC*][ \t]", text, re.MULTILINE))
     waiting = ""
-    for line in text.splitlines():
+    for line in source_lines(text):
         if fixed and line[:1] in ("c", "C", "*", "!"):
             continue
         plain = _without_comment(line)

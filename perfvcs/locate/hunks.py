@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from perfvcs.git.project import Project
 from perfvcs.locate.outline import MODULE, Outline, language, outline
+from perfvcs.text.lines import source_lines
 
 MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first
 LARGEST = 1 << 20  # bytes of a source; what is larger was generated
@@ -51,7 +52,7 @@ class FileChange:
     @cached_property
     def lines(self) -> list[str]:
         """The lines of the new side."""
-        return self.new.splitlines()
+        return source_lines(self.new)
 
     def function(self, hunk: Hunk) -> str:
         """The function that a hunk is in: on the new side, or on the old one where its lines were taken away."""
@@ -65,12 +66,13 @@ class FileChange:
 
     def without(self, hunks: Iterable[Hunk]) -> str:
         """The new text with some hunks as they were before."""
-        before, after = self.old.splitlines(keepends=True), self.new.splitlines(keepends=True)
+        before, after = source_lines(self.old, ends=True), source_lines(self.new, ends=True)
         for hunk in sorted(hunks, key=lambda hunk: -hunk.new[0]):
             first, count = hunk.new
             start = first - 1 if count else first  # an empty side names the line before it
             after[start : start + count] = before[hunk.old[0] - 1 : hunk.old[0] - 1 + hunk.old[1]] if hunk.old[1] else []
-        return "".join(after)
+        # a last line without a newline may have got others behind it
+        return "".join([*(line if line.endswith("\n") else f"{line}\n" for line in after[:-1]), *after[-1:]])
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def _file(project: Project, entry: _Entry, old: str, new: str) -> FileChange:
     """A changed file with its hunks."""
     lost, made = (set(name) == {"0"} for name in (entry.old, entry.new))
     if lost or made:
-        sides = [(1, len(text.splitlines())) if text else (0, 0) for text in (old, new)]
+        sides = [(1, len(source_lines(text))) if text else (0, 0) for text in (old, new)]
         hunks: tuple[Hunk, ...] = (Hunk(sides[0], sides[1]),)
     else:
         options = (
@@ -275,8 +277,8 @@ def _renamed(files: Iterable[FileChange]) -> dict[str, str]:
         ):
             for one in side.definitions if side else ():
                 if one.name not in gone:
-                    lines = text.splitlines()[one.first - 1 : one.last]
-                    found.append((f"{one.name} ({path})", set(re.findall(r"\w+", "\n".join(lines)))))
+                    body = source_lines(text)[one.first - 1 : one.last]
+                    found.append((f"{one.name} ({path})", set(re.findall(r"\w+", "\n".join(body)))))
     pairs: dict[str, str] = {}
     for name, words in lost:
         taken = set(pairs.values())

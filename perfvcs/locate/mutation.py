@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from perfvcs.locate.outline import FUNCTIONS
+from perfvcs.text.lines import source_lines
 
 Rule = Literal["extra pass", "copy in a loop", "list for set", "cache dropped", "call repeated", "busy loop"]
 PLANTED: tuple[Rule, ...] = ("extra pass", "copy in a loop", "list for set", "cache dropped")  # by `perf mutate`
@@ -29,13 +30,13 @@ def mutants(source: str, *, times: int = 1, rules: tuple[Rule, ...] = PLANTED, f
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return
-    lines = source.splitlines(keepends=True)
+    text = source_lines(source, ends=True)
     for name, node in _functions(tree.body, ""):
         if function in ("", name):
             for rule in rules:
                 edit = _EDITS[rule](node, times)
                 if edit is not None:
-                    yield Mutant(rule, name, edit.line, edit.apply(lines))
+                    yield Mutant(rule, name, edit.line, edit.apply(text))
 
 
 class _Edit(NamedTuple):
@@ -46,14 +47,14 @@ class _Edit(NamedTuple):
     columns: tuple[int, int] | None = None
     replaced: str = ""
 
-    def apply(self, lines: list[str]) -> str:
+    def apply(self, text: list[str]) -> str:
         at = self.line - 1
         if self.columns is None:
-            return "".join([*lines[:at], *(f"{line}\n" for line in self.inserted), *lines[at:]])
-        line = lines[at].encode()
+            return "".join([*text[:at], *(f"{line}\n" for line in self.inserted), *text[at:]])
+        line = text[at].encode()
         start, end = self.columns  # in bytes, as syntax trees have them
         changed = (line[:start] + self.replaced.encode() + line[end:]).decode()
-        return "".join([*lines[:at], *([changed] if changed.strip() else []), *lines[at + 1 :]])
+        return "".join([*text[:at], *([changed] if changed.strip() else []), *text[at + 1 :]])
 
 
 def _functions(body: list[ast.stmt], scope: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:

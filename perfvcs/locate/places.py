@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from perfvcs.git.project import Project
 from perfvcs.locate.hunks import texts
 from perfvcs.locate.outline import Definition, language, last_name, outline, plain, unit
+from perfvcs.text.lines import source_lines
 
 MOST_SOURCES = 2000  # files of C and C++ whose functions are looked up
 
@@ -37,16 +38,16 @@ class Places:
             for path in sources:
                 text = known[after[path]] or ""
                 source = outline(path, text)
-                found.define(path, source.definitions if source else (), text.splitlines())
+                found.define(path, source.definitions if source else (), source_lines(text))
         return found
 
-    def define(self, path: str, definitions: Iterable[Definition], lines: Sequence[str]) -> None:
+    def define(self, path: str, definitions: Iterable[Definition], source: Sequence[str]) -> None:
         """The functions of C and C++ that a file defines, since frames of those name no file."""
         for one in definitions:
             key = f"{path}:{one.name}"
             self._native.setdefault(plain(one.name), key)
             self._native.setdefault(last_name(plain(one.name)), key)
-            self._mentions.setdefault(key, set()).update(re.findall(r"\w+", "\n".join(lines[one.first - 1 : one.last])))
+            self._mentions.setdefault(key, set()).update(re.findall(r"\w+", "\n".join(source[one.first - 1 : one.last])))
 
     def inside(self, key: str, reached: Collection[str]) -> set[str]:
         """The functions of C and C++ that may be parts of the body of one: it, or one inside it, names them, and no frame does."""

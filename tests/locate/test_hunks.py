@@ -6,7 +6,7 @@ import pytest
 
 from perfvcs.git.project import Project as Git
 from perfvcs.locate import auxiliary
-from perfvcs.locate.hunks import difference
+from perfvcs.locate.hunks import Hunk, difference
 from perfvcs.locate.outline import outline, plain, unit
 
 BEFORE = """import os
@@ -230,3 +230,41 @@ def test_other_ends_of_lines_are_no_change(before):
     _, found = compared(before)
     assert [one.name for one in found.units.values()] == ["first"]
     assert "a + 1\n" in found.files["a.py"].without(found.units["a.py:first"].hunks)
+
+
+ENDINGS = {
+    "form feeds": (BEFORE.replace("\n\n\n", "\n\f\n\n"), "\n"),
+    "CRLF": (BEFORE, "\r\n"),
+    "U+2028 and U+0085": (BEFORE.replace("# nothing", "# \u2028 \x85 \x1c \v nothing"), "\n"),
+    "no newline at the end": (BEFORE.rstrip("\n"), "\n"),
+}
+
+
+def endings(project, text, newline, changed):
+    """Commit a text and its changed form as bytes, without what git may do to newlines."""
+    for content in (text, changed(text)):
+        (project.root / "a.py").write_bytes(content.replace("\n", newline).encode())
+        project.commit("more")
+    git = Git.find(project.root)
+    return difference(git, git.resolve("HEAD~1"), git.resolve("HEAD"))
+
+
+@pytest.mark.parametrize(("text", "newline"), ENDINGS.values(), ids=ENDINGS)
+def test_lines_are_numbered_as_git_numbers_them(project, text, newline):
+    found = endings(project, text, newline, lambda one: one.replace("a + 1", "a + 2").replace("return b", "return b + b"))
+    assert {name: [hunk.new for hunk in unit.hunks] for name, unit in found.units.items()} == {
+        f"a.py:{name}": [(text[: text.index(old)].count("\n") + 1, 1)]
+        for name, old in (("first", "return a"), ("last", "return b"))
+    }
+    change = found.files["a.py"]
+    assert change.without(change.hunks) == change.old == text.replace("\n", newline)
+    assert change.without(found.units["a.py:first"].hunks) == change.new.replace("a + 2", "a + 1")
+
+
+def test_what_comes_behind_a_last_line_without_a_newline_can_be_taken_back(project):
+    found = endings(
+        project, BEFORE.rstrip("\n"), "\n", lambda one: one.replace("return b", "return b * 2\n\n\ndef new():\n    pass\n")
+    )
+    change = found.files["a.py"]
+    assert change.without(change.hunks) == BEFORE.rstrip("\n")
+    assert change.without([Hunk((20, 1), (20, 1))]) == change.new.replace("return b * 2", "return b")

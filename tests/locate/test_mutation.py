@@ -80,3 +80,9 @@ def test_only_one_place_changes():
 
 def test_what_is_not_python_has_no_mutants():
     assert list(mutants("def broken(:\n")) == []
+
+
+def test_a_form_feed_does_not_shift_what_is_planted():
+    text = "def first(a):\n    return a\n\f\n\ndef second(data):\n    found = 0\n    return found\n"
+    (made,) = mutants(text, rules=("extra pass",), function="second")
+    assert made.text.split("\n")[made.line - 2 : made.line] == ["def second(data):", "    if True:"]
