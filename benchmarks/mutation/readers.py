@@ -253,10 +253,10 @@ def _pace(document: bytes, folder: Path) -> object:
 
 
 def _elf(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors._shared.debuginfo import look_up
     from perfvcs.collectors.complexity.native.elf import Elf
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
     from perfvcs.collectors.complexity.native.reading import reading
-    from perfvcs.collectors.memory.debuginfo import look_up
     from perfvcs.collectors.memory.program import _looked
 
     path = _put(folder, "program", document)
@@ -270,7 +270,8 @@ def _elf(document: bytes, folder: Path) -> object:
 def _frames(document: bytes, folder: Path) -> object:
     """Names of functions and files as all engines tidy them."""
     from perfvcs.collectors._shared import frames
-    from perfvcs.collectors.memory.heap import owner, printable
+    from perfvcs.collectors._shared.recording import printable
+    from perfvcs.collectors.memory.heap import owner
     from perfvcs.formats._metric import described, usable
 
     text = document.decode(errors="replace")

@@ -10,6 +10,7 @@ LONGEST_NAME = 160  # characters of a function's name; beyond, template argument
 MOST_CHARACTERS = 2000  # characters that are looked at
 UNKNOWN = "[unknown]"
 KERNEL = "[kernel]"
+INLINED = " [inlined]"  # behind the name of a function that the compiler put into its caller
 LIBRARIES = re.compile(r"(?:^|.*/)(?:(?:site|dist)-packages|lib(?:64)?/(?:python|pypy)[\d.]+t?)/(?!(?:site|dist)-packages/)")
 OBJECT = re.compile(r"(.+?\.so)((?:\.\d+)*)")
 SUFFIX = re.compile(r"(?:@.*|\.(?:constprop|isra|part|cold|lto_priv|llvm|localalias|clone)\b.*|::h[0-9a-f]{16}| \[clone .*)$")
@@ -47,6 +48,16 @@ def python(name: str, file: str, cwd: str) -> str:
     'Heap.push (heap.py)'
     """
     return f"{_visible(name)[:MOST_CHARACTERS]} ({file if file.startswith('<') else place(file, cwd)})"
+
+
+def inlined(frame: str) -> str:
+    """The frame of a native function where it is a part of its caller's body.
+
+    >>> inlined("skip (search)")
+    'skip [inlined] (search)'
+    """
+    name, space, image = frame.rpartition(" (")
+    return f"{name}{INLINED}{space}{image}" if space else f"{frame}{INLINED}"
 
 
 def place(path: str, cwd: str) -> str:

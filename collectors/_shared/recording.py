@@ -27,3 +27,8 @@ def read_part(path: Path, start: int, size: int) -> bytes:
     with open(descriptor, "rb") as file:
         file.seek(start)
         return at_most(file, size)
+
+
+def printable(name: str, most: int = 1000) -> str:
+    """A name out of a foreign file, as one line of bounded length."""
+    return "".join(character if character.isprintable() else "?" for character in name[:most])

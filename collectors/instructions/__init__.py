@@ -32,13 +32,15 @@ class Instructions:
     processor's own counters and without slowing the program down; ``auto`` is callgrind where valgrind is installed, else perf.
     ``functions``: patterns of functions' names that are judged like the total, each with all that it calls. ``repeat``: how many more
     times at most the program is run until two runs in a row agree to 0.02 %; the last one counts. ``least``: the share of the total below
-    which functions and paths are left out.
+    which functions and paths are left out. ``inlined``: functions that the compiler put into their callers are counted apart, where the
+    program has debug information; only callgrind can.
     """
 
     tool: Literal["auto", "callgrind", "cachegrind", "perf"] = "auto"
     functions: tuple[str, ...] = ()
     repeat: int = 2
     least: float = 0.0005
+    inlined: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.repeat, bool) or not isinstance(self.repeat, int) or not 0 <= self.repeat <= LARGEST_REPEAT:
@@ -49,6 +51,11 @@ class Instructions:
             raise UsageError('instructions: functions is not a list of names: write ["name", "prefix*"]')
         if self.functions and self.tool == "perf":
             raise UsageError('instructions: perf counts no functions: leave functions out, or take tool = "callgrind"')
+
+        if self.inlined and self.tool not in ("auto", "callgrind"):
+            raise UsageError(
+                'instructions: only callgrind tells inlined functions apart: leave inlined out, or set tool = "callgrind"'
+            )
 
     @property
     def engine(self) -> str:
@@ -110,4 +117,4 @@ class Instructions:
         folder = run.scratch / f"instructions-{attempt}"
         folder.mkdir()
         tool = self._tool
-        return hardware.record(run, folder) if tool == "perf" else valgrind.record(run, tool, folder)
+        return hardware.record(run, folder) if tool == "perf" else valgrind.record(run, tool, folder, inlined=self.inlined)

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.instructions.counts import Context, Counts, joined, sums
+from perfvcs.collectors.instructions.inlined import InlinedContexts
 from perfvcs.collectors.instructions.lines import TextLines
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from perfvcs.collectors.instructions.inlined import Resolve
 
 LARGEST_FILE = 1 << 28  # bytes of one file
 MAX_LINE = 1 << 16
@@ -105,23 +108,26 @@ class _Reading:
             self.numbered.setdefault(known, number)
 
 
-def read(path: Path) -> Counts:
-    """The counts in one file, of one process; raises Malformed."""
+def read(path: Path, resolve: Resolve | None = None) -> Counts:
+    """The counts in one file, of one process; raises Malformed.
+
+    With ``resolve``, what stands at an address, functions inside others are told apart, for which the file must have addresses.
+    """
     content = read_at_most(path, LARGEST_FILE)
     if len(content) > LARGEST_FILE:
         raise MalformedCallgrind(
             f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do, or measure a part of it"
         )
-    return parse(content, path.name)
+    return parse(content, path.name, resolve)
 
 
-def parse(content: bytes, name: str) -> Counts:
+def parse(content: bytes, name: str, resolve: Resolve | None = None) -> Counts:
     """The counts in a file's content; its name is for messages. Raises Malformed."""
     lines = TextLines.of(content)
     reading = _read(content, lines, name)
     if not reading.complete:
         raise MalformedCallgrind(f"{name} ends too early: was the process killed, or the disk full?")
-    found = _counts(reading, lines, name)
+    found = _counts(reading, lines, name, resolve)
     if not found.contexts:
         raise MalformedCallgrind(f"{name} counts in no function: the program must leave the file alone")
     return found
@@ -171,7 +177,7 @@ def _contexts(reading: _Reading, lines: TextLines, which: NDArray[np.int64], nam
     return found
 
 
-def _counts(reading: _Reading, lines: TextLines, name: str) -> Counts:
+def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | None) -> Counts:
     import numpy as np
 
     functions, callees = (_contexts(reading, lines, which, name) for which in (lines.functions, lines.callees))
@@ -191,7 +197,15 @@ def _counts(reading: _Reading, lines: TextLines, name: str) -> Counts:
         raise MalformedCallgrind(
             f"{name}, line {lines.counted[own][0] + 1}: a count of no function: the program must leave the file alone"
         )
-    contexts = len(reading.contexts)
-    exclusive = sums(functions[at], values[own], contexts)
-    edges = joined(functions[caller], callees[callee], often, values[of_call], contexts)
-    return Counts(list(reading.contexts), exclusive, *edges)
+    inside = InlinedContexts(list(reading.contexts))
+    owners, callers = functions[at], functions[caller]
+    if resolve is not None:
+        addresses = lines.addresses()
+        if (lost := np.isnan(addresses)).any():
+            wrong = lines.counted[lost][0]
+            raise MalformedCallgrind(f"{name}, line {wrong + 1}: there is no address: the program must leave the file alone")
+        owners, callers = (inside.place(which, addresses[place], resolve) for which, place in ((owners, own), (callers, of_call)))
+    count = len(inside.contexts)
+    exclusive = sums(owners, values[own], count)
+    edges = joined(callers, callees[callee], often, values[of_call], count)
+    return Counts(inside.contexts, exclusive, *inside.edges(exclusive, edges))

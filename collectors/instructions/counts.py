@@ -12,11 +12,15 @@ if TYPE_CHECKING:
 
 
 class Context(NamedTuple):
-    """A function as an engine tells it apart: ``level`` is 1 for its outermost activations, 2 for those inside one of itself."""
+    """A function as an engine tells it apart: ``level`` is 1 for its outermost activations, 2 for those inside one of itself.
+
+    ``within`` names the functions that the compiler put it into, outermost first.
+    """
 
     name: str
     image: str
     level: int = 1
+    within: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class FunctionCounts:
 
     ``uid`` is its name, with the image behind where that name means something else, too. ``frame`` is the name with the image.
     ``of`` (contexts,) is the function of each context. ``inclusive`` counts what happened while it was active, once however often it
-    calls itself.
+    calls itself. ``calls`` is NaN for one that is only a part of others.
     """
 
     uid: list[str]
@@ -59,7 +59,10 @@ def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
     often = Counter([*names, taken])
     uid = [name if often[name] == 1 else frame for name, frame in zip(names, numbers, strict=True)]
     exclusive = sums(of, counts.exclusive, count)
-    calls = sums(of[counts.callee], counts.calls, count)
+    whole = np.array([not context.within for context in counts.contexts], bool)
+    real = whole[counts.callee]
+    calls = sums(of[counts.callee[real]], counts.calls[real], count)
+    calls[sums(of[whole], np.ones(int(whole.sum())), count) == 0] = np.nan
     return FunctionCounts(uid, names, list(numbers), of, exclusive, _inclusive(counts, of, exclusive), calls)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,6 +69,23 @@ class TextLines:
         end = spaces[np.minimum(before + 1, len(spaces) - 1)]
         return self._numbers(np.where(begin < ends, begin + 1, ends), np.minimum(end, ends))
 
+    def addresses(self) -> NDArray[np.float64]:
+        """The first position of each line of counts, which may be relative to the line before; NaN where there is no number."""
+        import numpy as np
+
+        begin, ends = self.starts[self.counted], self.ends[self.counted]
+        end = np.minimum(self._spaces[np.searchsorted(self._spaces, begin)], ends)
+        first = self.text[begin]
+        sign, same = (first == ord("+")).astype(np.int64) - (first == ord("-")), first == ord("*")
+        begin = begin + (sign != 0)
+        is_hex = (self.text[begin] == ord("0")) & (self.text[begin + 1] == ord("x"))
+        values = np.where(is_hex, self._numbers(begin + 2, end, 16), self._numbers(begin, end))
+        values[same] = 0.0
+        absolute = (sign == 0) & ~same
+        passed = np.where(absolute, 0.0, sign * values).cumsum()
+        last = np.maximum.accumulate(np.where(absolute, np.arange(len(begin)), -1))
+        return np.where(last >= 0, values[last] + passed - passed[last], np.nan)
+
     def called(self) -> NDArray[np.float64]:
         """How often, of the lines ``calls=3 16``; NaN where there is no number."""
         import numpy as np
@@ -111,17 +128,27 @@ class TextLines:
 
         return np.append(np.flatnonzero(self.text == ord(" ")), len(self.text))
 
-    def _numbers(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _numbers(self, begin: NDArray[np.int64], end: NDArray[np.int64], base: int = 10) -> NDArray[np.float64]:
         import numpy as np
 
         width, values = end - begin, np.zeros(len(begin))
         left = np.flatnonzero(width > 0)
         for digit in range(min(int(width.max(initial=0)), WIDEST)):
             left = left[width[left] > digit]
-            read = self.text[begin[left] + digit].astype(np.int16) - ord("0")
-            values[left] = np.where((read >= 0) & (read <= 9), 10 * values[left] + read, np.nan)
+            read = _digits()[self.text[begin[left] + digit]]
+            values[left] = np.where(read < base, base * values[left] + read, np.nan)
         values[width > WIDEST] = np.nan
         return values
+
+
+@cache
+def _digits() -> NDArray[np.int64]:
+    """What each byte is worth as a digit, larger than any base where it is none."""
+    import numpy as np
+
+    found = np.full(256, 99, np.int64)
+    found[list(b"0123456789abcdef")] = range(16)
+    return found
 
 
 def _begins(begins: NDArray[np.bytes_], names: Sequence[bytes]) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from perfvcs.collector import CollectError, Observations, Run
+from perfvcs.collectors._shared.frames import inlined
 from perfvcs.collectors.instructions.functions import FunctionCounts, functions
 from perfvcs.collectors.instructions.paths import REST, paths
 from perfvcs.errors import nearest
@@ -40,16 +41,25 @@ def observations(
     for place in (-weight).argsort(kind="stable").tolist():
         if weight[place] < least * counts.total and place not in judged:
             continue
-        row: Row = {name: float(getattr(table, name)[place]) for name in ("exclusive", "inclusive", "calls") if name in metrics}
+        row: Row = {name: _known(getattr(table, name)[place]) for name in ("exclusive", "inclusive", "calls") if name in metrics}
         found.add(table.uid[place], row | ({"instructions": row[column]} if place in judged else {}), size=run.size)
     if "self" in metrics:
         _append_paths(found, run, counts, table, least)
     return found
 
 
+def _known(value: float) -> float | None:
+    from math import isnan
+
+    return None if isnan(value) else float(value)
+
+
 def _append_paths(found: Observations, run: Run, counts: Counts, table: FunctionCounts, least: float) -> None:
     """A row for each path, under its last function's name; paths that differ in their contexts only are one."""
-    uids, names, of = [*table.uid, OTHERS], [*table.frame, OTHERS], [*table.of.tolist(), len(table.uid)]
+    count = len(table.uid)
+    uids, names = [*table.uid, *table.uid, OTHERS], [*table.frame, *map(inlined, table.frame), OTHERS]
+    of = [place + count * bool(context.within) for place, context in zip(table.of.tolist(), counts.contexts, strict=True)]
+    of.append(2 * count)
     amounts: dict[tuple[int, ...], float] = {}
     for path, amount in paths(counts, least * counts.total):
         stack = tuple(of[context if context != REST else len(of) - 1] for context in path)

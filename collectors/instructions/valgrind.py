@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Literal
 
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared import symbols
 from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.instructions import callgrind, inside
 from perfvcs.collectors.instructions.counts import Counts, combine
+from perfvcs.collectors.instructions.inlined import Resolve
 from perfvcs.collectors.instructions.program import check_program
 from perfvcs.collectors.instructions.setting import addresses_can_be_fixed, environment
 from perfvcs.launcher.execution import failure, name_command
@@ -32,7 +34,7 @@ COMMON = (
     "--command-line-only=yes", "--quiet", "--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no",
     "--cache-sim=no", "--branch-sim=no",
 )  # fmt: skip
-OF_CALLGRIND = ("--dump-instr=no", "--compress-strings=yes", "--compress-pos=yes", "--separate-recs=2", "--collect-jumps=no")
+OF_CALLGRIND = ("--compress-strings=yes", "--compress-pos=yes", "--separate-recs=2", "--collect-jumps=no")
 MAX_FILES = 10_000
 HEAD = 4096  # bytes of a file in which it names its command
 SHOWN = 300  # characters of what valgrind says
@@ -62,8 +64,11 @@ def unavailable() -> str | None:
     return MISSING if program is None else f"{program} does not start: reinstall valgrind"
 
 
-def record(run: Run, tool: Tool, folder: Path) -> Counts:
-    """Execute once under a tool, whose files go into the empty ``folder``; raises CollectError."""
+def record(run: Run, tool: Tool, folder: Path, *, inlined: bool = False) -> Counts:
+    """Execute once under a tool, whose files go into the empty ``folder``; raises CollectError.
+
+    ``inlined``: callgrind tells functions apart that the compiler put into others.
+    """
     program = shutil.which("valgrind")
     if program is None:
         raise CollectError(MISSING, lasting=True)
@@ -72,7 +77,7 @@ def record(run: Run, tool: Tool, folder: Path) -> Counts:
     out = str(folder).replace("%", "%%")
     options = [f"--tool={tool}", f"--{tool}-out-file={out}/counts.%p", f"--log-file={out}/log.%p", *COMMON]
     if tool == "callgrind":
-        options += OF_CALLGRIND
+        options += [*OF_CALLGRIND, f"--dump-instr={'yes' if inlined else 'no'}"]
     execution = launched(
         run, [program, *options, "--", *run.argv], env=environment(run.env, zero), aslr=run.aslr and not addresses_can_be_fixed()
     )
@@ -81,7 +86,7 @@ def record(run: Run, tool: Tool, folder: Path) -> Counts:
         raise CollectError(
             reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown, lasting=execution.timed_out
         )
-    counts = read(folder, run.argv, zero)
+    counts = read(folder, run.argv, zero, symbols.resolve if inlined and tool == "callgrind" else None)
     if execution.leftover:
         left = "1 process" if execution.leftover == 1 else f"{execution.leftover} processes"
         said = f"{name_command(run.argv)} left {left} running, which perf stopped and did not count: wait for what it starts"
@@ -89,14 +94,14 @@ def record(run: Run, tool: Tool, folder: Path) -> Counts:
     return counts
 
 
-def read(folder: Path, argv: Sequence[str], zero: Path | None) -> Counts:
+def read(folder: Path, argv: Sequence[str], zero: Path | None, resolve: Resolve | None = None) -> Counts:
     """The counts of all processes in ``folder``; ``zero`` is what was preloaded so that forked ones begin at zero."""
     files = sorted(folder.glob("counts.*"))
     if not files:
         raise CollectError(f"{name_command(argv)}: valgrind counted nothing: does the program end without its own exit?")
     if len(files) > MAX_FILES:
         raise CollectError(f"{name_command(argv)} started over {MAX_FILES:,} processes: give it less to do")
-    parts = [callgrind.read(file) for file in files]
+    parts = [callgrind.read(file, resolve) for file in files]
     counts = combine(parts)
     commands = Counter(_command(file) for file in files)
     if max(commands.values()) > 1 and not all(zero is not None and _has(part, zero) for part in parts):

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.recording import printable
 from perfvcs.collectors.memory import reading
 from perfvcs.collectors.memory.heap import (
     AllocationRequest,
@@ -19,7 +20,6 @@ from perfvcs.collectors.memory.heap import (
     RecordingInterpreter,
     Stack,
     largest,
-    printable,
     short,
 )
 from perfvcs.foreign import UNDECODABLE

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.collector import Run
+from perfvcs.collectors._shared.recording import printable
+from perfvcs.collectors._shared.symbols import resolve
 from perfvcs.collectors.memory.heap import (
     COLUMNS,
     OTHER,
@@ -19,11 +21,9 @@ from perfvcs.collectors.memory.heap import (
     Stack,
     largest,
     owner,
-    printable,
     shares,
     short,
 )
-from perfvcs.collectors.memory.symbols import resolve
 from perfvcs.collectors.memory.trail import FOREIGN, FULL, KINDS, SLOW, AllocationRecord
 from perfvcs.launcher.execution import name_command
 

@@ -145,11 +145,6 @@ def text(frame: Frame) -> str:
     return f"{function} ({inside})" if inside else function
 
 
-def printable(name: str, most: int = 1000) -> str:
-    """A name out of a foreign file, as one line of bounded length."""
-    return "".join(character if character.isprintable() else "?" for character in name[:most])
-
-
 def short(file: str, folder: Path) -> str:
     """A source file's path from the project's folder, so that it is the same in every checkout."""
     path = Path(file)

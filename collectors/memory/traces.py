@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from perfvcs.collector import CollectError, Run
-from perfvcs.collectors._shared.recording import read_part
-from perfvcs.collectors.memory.heap import AllocationRequest, AllocationSite, Heap, largest, printable, short
+from perfvcs.collectors._shared.recording import printable, read_part
+from perfvcs.collectors.memory.heap import AllocationRequest, AllocationSite, Heap, largest, short
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.matching import MatchedTree
 
 EXPLAINS = 0.5  # the share of a node's difference from which on a child explains it
@@ -97,7 +98,7 @@ def _answers(tree: MatchedTree, owner: Callable[[str], str | None] | None) -> tu
     for node, name in enumerate(tree.names):
         answer = known[name]
         found.append(answer if answer is not None else found[tree.parents[node]] if node else name)
-    return found, [known[name] is not None and "<" not in name for name in tree.names]
+    return found, [known[name] is not None and "<" not in name and INLINED not in name for name in tree.names]
 
 
 def deepest(tree: MatchedTree) -> int:

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
+from math import nan
 from typing import TYPE_CHECKING
+
+from perfvcs.collectors._shared.frames import INLINED
 
 if TYPE_CHECKING:
     from perfvcs.profile import Profile
@@ -41,8 +44,8 @@ def normal(name: str) -> str:
 class CallTree:
     """Call paths as a tree, node 0 its root; a node's parent has a smaller number.
 
-    ``own`` is what a node cost in itself, ``calls`` how often its parent entered it (1 where that is not known). What a function does
-    inside a call of itself belongs to its outermost call.
+    ``own`` is what a node cost in itself, ``calls`` how often its parent entered it: 1 where that is not known, NaN for a function that
+    the compiler put into its parent. What a function does inside a call of itself belongs to its outermost call.
     """
 
     names: list[str]
@@ -189,6 +192,9 @@ def _with_calls(tree: CallTree, profile: Profile) -> CallTree:
     calls = [1.0]
     for node in range(1, len(tree)):
         name = tree.names[node]
+        if INLINED in name:
+            calls.append(nan)
+            continue
         count = counts.get(name, counts.get(name.rpartition(" (")[0]))
         share = whole[node] / sums[name] if sums[name] else 0.0
         calls.append(max(count * share, 1e-9) if count else 1.0)

@@ -79,7 +79,8 @@ class Comparison:
             options = {"warm": False}
         elif metric == "instructions":
             # of a Python program the total alone, since the functions that valgrind sees are the interpreter's
-            options = {"tool": "cachegrind" if self.laboratory.runs_python() else "callgrind", "repeat": 0}
+            python = self.laboratory.runs_python()
+            options = {"tool": "cachegrind" if python else "callgrind", "repeat": 0, "inlined": not python}
         cell = self.laboratory.under(COLLECTORS[metric], **options)
         reason = cell.collector.available()
         if reason and self.metric == metric:

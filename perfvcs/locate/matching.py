@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import isnan
 
+from perfvcs.collectors._shared.frames import INLINED, inlined
 from perfvcs.locate.calltree import CallTree, inclusive
 
 ALIKE = 0.5  # the share of common names below two functions from which on they are taken for one that was renamed
@@ -17,7 +19,8 @@ FEWEST_BELOW = 2  # names below a function that can tell it from others
 class MatchedTree:
     """Two trees as one, with a cost and a number of calls for each side; both are 0 for a node that a side does not have.
 
-    ``names`` are those of the second side where it has the node.
+    ``names`` are those of the second side where it has the node. Nobody counts how often a function runs that the compiler put into its
+    caller: as often per call of that as on the other side, or once.
     """
 
     names: list[str]
@@ -49,7 +52,8 @@ class MatchedTree:
 def match(a: CallTree, b: CallTree, renamed: Mapping[str, str] | None = None) -> MatchedTree:
     """Match two trees from their roots; ``renamed`` has the new names of functions whose bodies tell so.
 
-    Below a caller, functions of the same name are one, then those of the same name in another file, then those that call the same.
+    Below a caller, functions of the same name are one, called or a part of its body, then those of the same name in another file, then
+    those that call the same.
     """
     renamed = renamed or {}
     below = _children(a), _children(b)
@@ -63,9 +67,28 @@ def match(a: CallTree, b: CallTree, renamed: Mapping[str, str] | None = None) ->
         for side, (tree, node) in enumerate(((a, first), (b, second))):
             found.own[side].append(tree.own[node] if node >= 0 else 0.0)
             found.calls[side].append(tree.calls[node] if node >= 0 else 0.0)
+        _estimate(found, number)
         left, right = (below[0][first] if first >= 0 else []), (below[1][second] if second >= 0 else [])
         waiting += [(x, y, number) for x, y in _pairs(a, b, left, right, below, renamed)]
     return found
+
+
+def _estimate(found: MatchedTree, node: int) -> None:
+    """Set the calls of a node that is a part of its caller on one side or both."""
+    unknown = [isnan(calls[node]) for calls in found.calls]
+    if not any(unknown):
+        return
+    if INLINED not in found.names[node]:
+        found.names[node] = inlined(found.names[node])
+    parent = found.parents[node]
+    rates = [
+        calls[node] / calls[parent]
+        for calls, lost in zip(found.calls, unknown, strict=True)
+        if not lost and calls[node] and calls[parent]
+    ]
+    for calls, lost in zip(found.calls, unknown, strict=True):
+        if lost:
+            calls[node] = calls[parent] * (rates[0] if rates else 1.0)
 
 
 def _children(tree: CallTree) -> list[list[int]]:
@@ -91,6 +114,12 @@ def _pairs(
             lost.append(x)
         else:
             pairs.append((x, partner))
+    bare = {b.names[y].replace(INLINED, ""): b.names[y] for y in names.values()}
+    for x in list(lost):
+        other = bare.pop(a.names[x].replace(INLINED, ""), None)
+        if other is not None:
+            pairs.append((x, names.pop(other)))
+            lost.remove(x)
     if not lost or not names:
         return [*pairs, *((x, -1) for x in lost), *((-1, y) for y in names.values())]
     more = _alike(a, b, lost, list(names.values()), below)

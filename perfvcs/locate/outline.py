@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from perfvcs.collectors._shared.frames import INLINED
+
 MODULE = "<module>"
 PYTHON = frozenset({"py", "pyi", "pyw"})
 NATIVE = frozenset({"c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"})
@@ -90,9 +92,9 @@ def unit(frame: str) -> tuple[str, str]:
     >>> unit("recurse.<locals>.wrap (sqlparse/utils.py)"), unit("<listcomp> (a.py)"), unit("push(int) (sort)")
     (('recurse', 'sqlparse/utils.py'), ('<module>', 'a.py'), ('push(int)', 'sort'))
     """
-    name, _, rest = frame.rpartition(" (")
+    name, _, rest = frame.replace(INLINED, "").rpartition(" (")
     if not rest.endswith(")"):
-        return frame, ""
+        return frame.replace(INLINED, ""), ""
     outer = name.partition(".<locals>")[0]
     if outer.startswith("<") and not outer.startswith("<lambda>.") and rest.endswith(".py)"):
         return MODULE, rest[:-1]

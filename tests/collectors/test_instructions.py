@@ -169,6 +169,28 @@ def test_the_paths_have_all_instructions_root_first(program, collect):
     assert not any(value for uid, value in rows(found, "inclusive").items() if value < 0.01 * total(found))
 
 
+INSIDE = """
+static inline __attribute__((always_inline)) long inner(long n) { volatile long s = 0; for (long i = 0; i < n; i++) s += i; return s; }
+static inline __attribute__((always_inline)) long middle(long n) { return inner(n) + 1; }
+__attribute__((noinline)) long outer(long n) { return middle(n); }
+int main(void) { return outer(50000) < 0; }
+"""
+
+
+def test_functions_that_the_compiler_put_into_others_are_counted_apart_on_request(collect, tmp_path):
+    need("gcc", "valgrind", "addr2line")
+    (tmp_path / "inside.c").write_text(INSIDE)
+    subprocess.run(["gcc", "-g", "-O2", "inside.c", "-o", "inside"], cwd=tmp_path, check=True)
+    plain, apart = (collect(tmp_path / "inside", repeat=0, inlined=inlined) for inlined in (False, True))
+    assert total(plain) == total(apart)
+    assert "inner" not in plain.uid and rows(plain, "exclusive")["outer"] > 100_000
+    assert rows(apart, "exclusive")["inner"] > 100_000 and rows(apart, "exclusive")["outer"] < 100
+    assert "inner" not in rows(apart, "calls") and rows(apart, "calls")["outer"] == 1
+    heaviest = max(zip(apart.values["self"], apart.trace, strict=True), key=lambda row: row[0] or 0)[1]
+    frames = [apart.stacks.frames[frame] for frame in apart.stacks.stacks[heaviest]]
+    assert [frame.partition(" (")[0] for frame in frames[-3:]] == ["outer", "middle [inlined]", "inner [inlined]"]
+
+
 def test_it_counts_the_same_each_time_and_says_so(program, collect):
     first, second = collect(program, repeat=3), collect(program, env={PADDING: "x" * 4000, "VALGRIND_OPTS": "--tool=none"})
     assert total(first) == total(second)
@@ -492,6 +514,7 @@ def test_a_shell_variable_that_preloads_stays():
         ({"functions": [""]}, "functions is not a list of names"),
         ({"functions": ["f"], "tool": "perf"}, "perf counts no functions"),
         ({"tool": "lackey"}, "lackey"),
+        ({"inlined": True, "tool": "perf"}, "only callgrind tells inlined functions apart"),
     ],
 )
 def test_options_that_make_no_sense_are_named(options, says):

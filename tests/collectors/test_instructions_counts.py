@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,57 @@ def test_counts_belong_to_the_function_above_and_calls_to_both():
 def test_positions_may_be_addresses_and_events_several_of_which_some_are_left_out():
     text = "positions: instr line\nevents: Dr Ir Dw\nfn=f\n0x1000 5 1 20 3\n+0x4 * 7 30\n* * 4\n* *\n-0x4 -1 0 50 1\ntotals: 12 100 4\n"
     assert own(counts_of(text)) == {"f": 100}
+
+
+ADDRESSED = """positions: instr line
+events: Ir
+ob=(1) /bin/x
+fl=(1) x.c
+fn=(1) main
+0x1000 10 5
++4 +1 7
+cfn=(2) leaf
+calls=2 0x2000 50
+* * 40
++8 3 11
++0x10 +1 13
+cfn=(2)
+calls=3 +20 50
+* * 60
+0x2010 -3 1
+fn=(2)
+0x2000 50 80
++4 * 20
+totals: 137
+"""
+
+
+def inside(image: str, addresses: Iterable[int]) -> dict[int, list[tuple[str, str, int]]]:
+    """At 0x1004 `middle` with `inner` in it, at 0x100c `middle`, elsewhere nothing but the function."""
+    assert image == "/bin/x"
+    chains = {0x1004: ["inner", "middle", "main"], 0x100C: ["middle", "main"], 0x101C: []}
+    return {address: [(name, "x.c", 1) for name in chains.get(address, ["function"])] for address in addresses}
+
+
+def test_functions_inside_others_are_told_apart_by_addresses():
+    counts = callgrind.parse((HEAD + ADDRESSED).encode(), "counts.1", inside)
+    table, caller = functions(counts, CWD), {}
+    assert dict(zip(table.uid, table.exclusive, strict=True)) == {"main": 19, "leaf": 100, "middle": 11, "inner": 7}
+    assert dict(zip(table.uid, table.inclusive, strict=True)) == {"main": 137, "leaf": 100, "middle": 58, "inner": 47}
+    assert {name: calls for name, calls in zip(table.uid, table.calls, strict=True) if not np.isnan(calls)} == {
+        "main": 0,
+        "leaf": 5,
+    }
+    for stack, amount in paths(counts, 0.0):
+        caller["/".join(counts.contexts[context].name for context in stack)] = round(amount)
+    assert caller == {"main": 19, "main/middle": 11, "main/middle/inner": 7, "main/middle/inner/leaf": 40, "main/leaf": 60}
+
+
+def test_a_file_without_addresses_where_they_are_needed_is_malformed():
+    with pytest.raises(CollectError, match="line 6: there is no address"):
+        callgrind.parse(
+            b"# callgrind format\nversion: 1\npositions: instr\nevents: Ir\nfn=f\n+3 10\ntotals: 10\n", "counts.1", inside
+        )
 
 
 def test_jumps_are_no_counts():

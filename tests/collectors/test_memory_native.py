@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from perfvcs import plugins
 from perfvcs.collector import CollectError
-from perfvcs.collectors.memory import debuginfo, program, shim, symbols, trail
+from perfvcs.collectors._shared import debuginfo, symbols
+from perfvcs.collectors.memory import program, shim, trail
 from perfvcs.collectors.memory.heap import AllocationSite, largest, owner, text
 from perfvcs.errors import UsageError
 

@@ -339,6 +339,18 @@ def test_a_version_that_does_not_build_without_a_hunk_is_tried_with_more(program
     assert found["trials"][0]["name"] == "find"
 
 
+@pytest.mark.needs("gcc", "valgrind", "addr2line")
+def test_a_function_that_the_compiler_put_into_its_caller_is_named_before_that(program, perf):
+    """The caller, where callgrind counts it, has a harmless change, and so has another function in it."""
+    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2"))
+    program.commit("optimised", **{"search.c": C})
+    harmless = C.replace("key % 7;", "key % 7 + 0;").replace("int keys[500], sum = 0;", "int keys[500], sum = 1 - 1;")
+    program.commit("linear", **{"search.c": harmless.replace(BINARY, LINEAR)})
+    said = perf("blame", "-q", "-v").out.splitlines()
+    assert said[1].startswith("cause: find (search.c): each call costs more, +")
+    assert "proof: proved: " in said[4] + said[3] and sum(line.startswith("tried: ") for line in said) == 1
+
+
 def test_dependencies_and_inputs_are_told_before_functions(library, perf):
     """Two versions of what is measured beside the source: files that are not source."""
     library.commit(

@@ -60,6 +60,24 @@ def test_what_was_extracted_is_not_blamed():
     assert amounts(BEFORE, after) == {}
 
 
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(("calls", "name"), [((3, NAN), "parse [inlined]"), ((NAN, 3), "parse"), ((NAN, NAN), "parse [inlined]")])
+def test_a_part_of_its_caller_is_the_function_that_it_was_or_becomes(calls, name):
+    """A compiler that puts a function into its caller, or no longer does, is not a cause; what the function costs more is."""
+    names = ["parse" if calls[0] == 3 else "parse [inlined]", name]
+    sides = [
+        CallTree(["(all)", "main", "load", one, f"{one}/step"], [-1, 0, 1, 2, 3], [0, 5, 10, cost, 7], [1, 1, 2, count, 6])
+        for one, count, cost in zip(names, calls, (30, 45), strict=True)
+    ]
+    matched = match(*sides)
+    assert matched.names[3] == "parse [inlined]"
+    found = contributions(matched, lambda frame: frame.replace(" [inlined]", ""))
+    assert {name: one.amount for name, one in found.items() if abs(one.amount) > 1e-9} == {"parse": pytest.approx(15)}
+    assert found["parse"].calls == (0, 0)
+
+
 def test_a_renamed_function_is_known_by_what_it_calls():
     a = tree(("main", 1, 1), ("main/old", 5, 1), ("main/old/x", 2, 1), ("main/old/y", 2, 1), ("main/old/y/z", 9, 1))
     b = tree(("main", 1, 1), ("main/new", 5, 1), ("main/new/x", 2, 1), ("main/new/y", 2, 1), ("main/new/y/z", 15, 1))

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.collectors.memory.heap import printable
+from perfvcs.collectors._shared.recording import printable
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from perfvcs.collectors.memory.heap import printable
+from perfvcs.collectors._shared.recording import printable
 
 Place = tuple[str, str, int]  # function, source file, line (0: not known)
 PATIENCE = 120.0  # seconds for one file
@@ -32,7 +32,7 @@ def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[Place]]:
     if missing:
         found = _asked(path, missing)
         if found is None:
-            from perfvcs.collectors.memory.debuginfo import look_up
+            from perfvcs.collectors._shared.debuginfo import look_up
 
             found = look_up(path, missing) if about.st_size <= LARGEST_FILE else {}
         known.update({address: found.get(address, []) for address in missing})
@@ -66,7 +66,7 @@ def _parsed(said: str) -> dict[int, list[Place]]:
     """Answers are a line with the address, then two lines per function."""
     found: dict[int, list[Place]] = {}
     places: list[Place] = []
-    lines = iter(said.splitlines())
+    lines = iter(said.split("\n"))
     for line in lines:
         if re.fullmatch(r"0x[0-9a-f]+", line):
             places = found.setdefault(int(line, 16), [])
