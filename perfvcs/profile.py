@@ -92,10 +92,18 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warnings: list[str] = []
 
 
+class Product(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A program that was measured beside the project: its ``name``, and the ``command`` or the ``folder`` it was taken from."""
+
+    name: str
+    command: str = ""
+    folder: str = ""
+
+
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the measurement was repeated; ``version`` is this profile's place in ``versions``.
 
-    ``failed``: executions that failed and were repeated.
+    ``failed``: executions that failed and were repeated. ``product``: what was measured, where that is not the commit itself.
     """
 
     binaries: int = 1
@@ -106,6 +114,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int = 0
     versions: list[str] = []
     failed: int = 0
+    product: Product | None = None
 
 
 class Stacks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -188,6 +197,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     postprocessors: list[Processed] = []
     origin: str | None = None
 
+    @property
+    def measured(self) -> str:
+        """What was measured, for people: the commit, with a + for changes on top, or beside it the product."""
+        product = self.design.product
+        return f"{product.name} ({self.commit[:10]})" if product else self.commit + ("+" if self.dirty else "")
+
     def encode(self) -> bytes:
         """The JSON document, checked: what is written can be read.
 
@@ -201,8 +216,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         columns |= rows.metrics
         document: dict[str, Any] = {"format": FORMAT, "commit": self.commit, "dirty": self.dirty, "job": self.job}
         document |= {name: getattr(self, name) for name in ("collected", "environment", "design", "metrics")}
-        if not self.design.failed:  # what was stored before failures were counted stays as it is
-            document["design"] = {name: value for name, value in structs.asdict(self.design).items() if name != "failed"}
+        # profiles that were stored before these fields existed stay as they are
+        absent = [name for name in ("failed", "product") if not getattr(self.design, name)]
+        document["design"] = {name: value for name, value in structs.asdict(self.design).items() if name not in absent}
         document["resources"] = columns
         if self.stacks is not None:
             document["stacks"] = self.stacks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -44,16 +44,18 @@ class State:
     """What a verdict is about: a commit, or a commit with uncommitted changes (their hash) on top.
 
     ``below`` is the parent of a commit whose changes were measured before they were committed: its profiles are filed there.
+    ``product`` is the name of what was measured instead of the commit; ``dirty`` is its hash then.
     """
 
     commit: str
     dirty: str | None = None
     below: str | None = None
+    product: str | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
-        """For people: the short commit id, with a + for changes on top."""
-        return self.commit[:10] + ("+" if self.dirty and not self.below else "")
+        """For people: the product, or the short commit id, with a + for changes on top."""
+        return self.product or self.commit[:10] + ("+" if self.dirty and not self.below else "")
 
     @property
     def key(self) -> str:
@@ -202,22 +204,40 @@ class Repository:
 
         HEAD with changes on top stands for both when exactly these changes were measured; any commit that was measured only with
         changes on top stands for the newest of those; one that was measured only before it was committed, for what was measured then.
+        The name of a product stands for the newest one of that name.
         """
-        commit = self.project.resolve(revision)
+        try:
+            commit = self.project.resolve(revision)
+        except UnknownRevision:
+            if product := self.product(revision):
+                return product
+            raise
         if commit not in self.index.changed():
             before = None if self.index.counts([commit]) else self._before_committed(commit)
             return before or State(commit)
-        headers = self.index.headers([commit])
+        headers = [header for header in self.index.headers([commit]) if header.design.product is None]
         dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
         if commit == self.project.head and (now := self.changes.hash()) in dirty:
             return State(commit, now)
-        if all(header.dirty for header in headers):
+        if dirty and all(header.dirty for header in headers):
             return State(commit, max(dirty, key=lambda changes: dirty[changes]))
         return State(commit)
 
+    def product(self, name: str) -> State | None:
+        """The product of this name that was measured last; None where none was."""
+        found = [header for header in self.index.headers(self.index.changed()) if header.design.product]
+        named = [header for header in found if header.design.product and header.design.product.name == name]
+        newest = max(named, key=lambda header: header.collected.started, default=None)
+        return State(newest.commit, newest.dirty, product=name) if newest else None
+
     def current(self, revision: str) -> State:
         """What a revision stands for when it is measured now: HEAD is the working tree as it is."""
-        commit = self.project.resolve(revision)
+        try:
+            commit = self.project.resolve(revision)
+        except UnknownRevision:
+            if self.product(revision):
+                raise UsageError(f"`{revision}` is a product: measure it again with --against {revision}=...") from None
+            raise
         here = not self.project.bare and commit == self.project.head
         return State(commit, self.changes.hash() if here else None)
 
@@ -264,7 +284,7 @@ class Repository:
 
     def measured(self, state: State) -> list[Measured]:
         """Headers and summaries of a state's profiles."""
-        return [one for one in self.index.measured([state.filed]) if _is_of(one, state)]
+        return [one for one in self.index.measured([state.filed], products=bool(state.product)) if _is_of(one, state)]
 
     def profiles(self, headers: Iterable[Header]) -> list[Profile]:
         """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them.
@@ -315,10 +335,15 @@ class Repository:
         try:
             commit = self.project.resolve(name)
             paths = self.store.paths(commit, at=self.index.head)
+            if commit in self.index.changed():
+                products = {header.path for header in self.index.headers([commit]) if header.design.product}
+                paths = [path for path in paths if path not in products]
             if not paths and (before := self._before_committed(commit)):
                 paths = [one.header.path for one in self.measured(before)]
         except UnknownRevision:
             paths = [path for path in self.index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
+            if not paths and (product := self.product(name)):
+                paths = [one.header.path for one in self.measured(product)]
             if not paths:
                 raise
         if jobs:
@@ -377,8 +402,9 @@ class Repository:
         from perfvcs.check import NothingToCompare, compare, earlier_sessions
 
         along = self._along(target)
-        known = self.index.measured(dict.fromkeys([*along, baseline.filed, target.filed]))  # once, also what several need
-        history = earlier_sessions(one for one in known if one.header.commit in along)
+        wanted = dict.fromkeys([*along, baseline.filed, target.filed])  # once, also what several need
+        known = self.index.measured(wanted, products=bool(baseline.product or target.product))
+        history = earlier_sessions(one for one in known if one.header.commit in along and one.header.design.product is None)
         sides = [[one for one in known if _is_of(one, state)] for state in (baseline, target)]
         if session:
             sides = [

@@ -22,6 +22,7 @@ MAX_STACKS = 1 << 28
 MAX_INTEGER = (1 << 63) - 1  # what arrays hold
 INTEGER_COLUMNS = ("execution", "binary", "iteration", "mark", "trace")
 RESERVED = ("uid", "size", *INTEGER_COLUMNS)
+PRODUCT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 METRIC_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
 IDS = (  # fields, their pattern, and what it is called
     ("commit", r"[0-9a-f]{40}|[0-9a-f]{64}", "a full commit id"),
@@ -54,6 +55,7 @@ def check(profile: Profile) -> None:
         _check_turns(profile.turns)
     for name in ("binaries", "executions", "warmup", "version", "failed"):
         require(0 <= getattr(profile.design, name) <= MAX_INTEGER, f"$.design.{name} is not between 0 and {MAX_INTEGER}")
+    _check_product(profile)
     for name, value in (
         ("job.options", profile.job.options),
         ("models", _open_fields(profile.models)),
@@ -64,6 +66,16 @@ def check(profile: Profile) -> None:
     for name, values in rows.metrics.items():
         require(METRIC_NAME.fullmatch(name) and name not in RESERVED, f"$.metrics has the unusable name {name[:80]!r}")
         require(len(values) == len(rows), f"$.resources.{name} has {len(values)} rows, uid has {len(rows)}")
+
+
+def _check_product(profile: Profile) -> None:
+    product = profile.design.product
+    if product is None:
+        return
+    require(profile.dirty is not None, "$.dirty has no hash of the product in $.design.product")
+    require(PRODUCT_NAME.fullmatch(product.name), "$.design.product.name is not a name of letters, digits and ._+-")
+    for name in ("command", "folder"):
+        require(len(getattr(product, name)) <= MAX_NAME, f"$.design.product.{name} has over {MAX_NAME} characters")
 
 
 def _open_fields(models: Sequence[AnyEntry]) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ class Meaning(Protocol):
 
 
 class Comparable(NamedTuple):
-    """What profiles must have in common to be compared."""
+    """What profiles must have in common to be compared: their series and environment, or their session."""
 
     series: str
     environment: tuple[tuple[str, str], ...]
@@ -45,6 +45,11 @@ class Comparable(NamedTuple):
 def comparable(header: Header) -> Comparable:
     """What a profile has to share with another one."""
     return Comparable(header.job.key, tuple(sorted(header.environment.fields.items())))
+
+
+def beside(header: Header) -> Comparable:
+    """What the profile of a product, which may bring its own interpreter and workload, has to share with another one."""
+    return Comparable(header.collected.session, ())
 
 
 def differences(old: Setting, new: Setting) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.case import UNUSABLE, Case, Chosen, Sizes, decided_change
 from perfvcs.check.change import Change, Word
-from perfvcs.check.comparability import Comparable, comparable, differences, redefined
+from perfvcs.check.comparability import Comparable, beside, comparable, differences, redefined
 from perfvcs.profile import is_derived
 from perfvcs.summary import SAMPLER
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Metric
     from perfvcs.summary import Header, Measured
 
+APART = "a product is compared within the session that measured it: perf collect --against"
 Identity = tuple[object, ...]
 Key = tuple[str, str]  # uid, metric
 
@@ -55,10 +56,13 @@ def match(
 def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
     """The comparable profiles of one benchmark; in words what differs when there are none. Both sides hold at least one."""
     classes: dict[Comparable, tuple[list[Measured], list[Measured]]] = defaultdict(lambda: ([], []))
+    products = any(one.header.design.product for one in (*old, *new))
     for place, side in enumerate((old, new)):
         for one in side:
-            classes[comparable(one.header)][place].append(one)
+            classes[(beside if products else comparable)(one.header)][place].append(one)
     shared = [members for members in classes.values() if members[0] and members[1]]
+    if not shared and products:
+        return APART
     if not shared:
         return differences(_newest(old).header, _newest(new).header)
     shared.sort(key=lambda members: _newest(members[1]).header.collected.started, reverse=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._against import against
 from perfvcs.commands._bisecting import Bisecting
 from perfvcs.commands._completion import jobs, sides
 from perfvcs.commands._output import echo
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @click.command(cls=Bisecting)
 @click.argument("revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B | FILE FILE]", shell_complete=sides)
 @click.option("--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns.")
+@against
 @click.option("--gate", is_flag=True, help="Fail only if the whole interval lies beyond delta.")
 @click.option("--audit", is_flag=True, help="Measure TARGET against itself and report how often that raises a false alarm.")
 @click.option("--strict", is_flag=True, help="Exit with 4 if a comparison is inconclusive.")
@@ -65,6 +67,8 @@ def command(
     settled).
     """
     share, bound = (None if value is None else value / 100 for value in (delta, within))
+    products = asked["against"]
+    measure = measure or bool(products)
     form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"
     if files := _files(revisions):
         others = (measure, audit, select, new, *asked.values())
@@ -79,6 +83,8 @@ def command(
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
     if span and measure:
         raise click.UsageError(f"--measure takes two revisions; measure the range with `perf collect {span}`, then check it")
+    if isinstance(products, tuple) and products and (len(products) > 1 or len(revisions) > 1):
+        raise click.UsageError("--against compares one revision with one product; measure several with `perf collect --against`")
     if select and not measure:
         raise click.UsageError("--select goes with --measure; `perf select` lists what it would leave out")
     if audit:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._against import against
 from perfvcs.commands._completion import jobs, revisions
 from perfvcs.commands._output import echo
 
@@ -54,6 +55,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--select", is_flag=True, help="Leave out benchmarks that the change cannot touch (see perf select).")
 @click.option("--sample", metavar="N", type=click.IntRange(0), default=20, show_default=True,
               help="With --select: measure one in N of those anyway.")  # fmt: skip
+@against
 @click.option("--committed", is_flag=True, help="Measure HEAD as committed, without the changes in the working tree.")
 @click.option("--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or SESSION.")
 @click.option(
@@ -97,6 +99,8 @@ def command(
             outcome = resume(repository, config, progress, session, wait=request.wait, command=words)
     else:
         commits = project.expand(revisions or ("HEAD",))  # what is wrong is reported before .perf is made
+        if request.against and len(commits) > 1:
+            raise click.UsageError("--against measures products in turns with one revision: name only one")
         repository = Repository.find(create=True)
         with shown(quiet=quiet or as_json) as progress:
             if selects:

@@ -399,7 +399,7 @@ def _join(unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCu
         sizes.append(cut.columns.floats("size")[cut.rows][kept] if sized else np.full(np.count_nonzero(kept), np.nan))
     profile = cuts[-1][0].profile
     return DrawnSample(
-        unit, metric, profile.metrics[metric], environment, profile.commit + ("+" if profile.dirty else ""),
+        unit, metric, profile.metrics[metric], environment, profile.measured,
         np.concatenate(columns["execution"]), np.concatenate(columns["iteration"]), np.concatenate(columns["mark"]),
         np.concatenate(sizes), np.concatenate(kept_values), tuple(dict.fromkeys(session for session, _ in names)), tuple(names),
         {word: np.concatenate(column) for word, column in said.items()},

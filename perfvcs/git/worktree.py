@@ -45,6 +45,23 @@ def checkout(project: Project, commit: str, folder: Path, *, changes: WorkingCha
         remove(project, folder)
 
 
+def clone(project: Project, commit: str | None, folder: Path, *, changes: WorkingChanges | None = None) -> None:
+    """A repository of its own in ``folder``, at ``commit`` or HEAD, that reads the objects of another; nothing is written there.
+
+    Raises CheckoutError.
+    """
+    commit = commit or "HEAD"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        git(folder.parent, *QUIET, "clone", "--quiet", "--shared", "--template=", "--no-checkout", str(project.root), str(folder))
+        git(folder, *QUIET, "checkout", "--quiet", "--detach", project.resolve(commit))
+        _submodules(project.common_dir, folder)
+    except GitError as error:
+        raise _not_made(commit, folder, error) from None
+    if changes is not None:
+        _copy(changes, folder)
+
+
 def _add(project: Project, commit: str, folder: Path) -> None:
     with contextlib.suppress(FileExistsError):
         folder.parent.mkdir(parents=True)

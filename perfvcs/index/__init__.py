@@ -167,10 +167,14 @@ class Index:
         found.sort(key=lambda one: (turn(one[1].commit), one[1].collected.started, one[1].path))
         return found
 
-    def measured(self, commits: Iterable[str], environment: str | None = None) -> list[Measured]:
-        """Headers with their summaries, of all environments or of that with a fingerprint, for verdicts; no blob is opened."""
+    def measured(self, commits: Iterable[str], environment: str | None = None, *, products: bool = False) -> list[Measured]:
+        """Headers with their summaries, of all environments or of that with a fingerprint, for verdicts; no blob is opened.
+
+        What was measured of other ``products`` beside the commits is left out unless it is asked for.
+        """
         asked = list(commits)
         found = self._database.attempt(lambda: self._measured(asked, environment))
+        found = found if products else [one for one in found if one.header.design.product is None]
         return list(map(self.former.measured, found)) if self.former else found
 
     def _measured(self, commits: list[str], environment: str | None) -> list[Measured]:

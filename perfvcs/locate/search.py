@@ -20,6 +20,7 @@ from perfvcs.locate.suspicion import stored_levels
 from perfvcs.measure.campaign import CampaignOutcome, kept, sites_of
 from perfvcs.measure.campaign import versions as versions_of
 from perfvcs.measure.journal import Identity
+from perfvcs.measure.request import Request
 from perfvcs.measure.session import Session
 from perfvcs.repository import State
 from perfvcs.summary import Measured
@@ -301,7 +302,7 @@ class Search:
         from perfvcs.locate.laboratory import Quiet, level
 
         states = [State(self.span.commits[place]) for place in places]
-        versions = versions_of(self.repository, states, committed=True)
+        versions = versions_of(self.repository, states, Request(committed=True))
         sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)
         with Session(sites, Quiet(self.progress), Identity.new(self.seed)) as session:
             self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
@@ -315,7 +316,7 @@ class Search:
         """One session, as long as the same commits are to be measured."""
         places = self._places(step.what, step.commit)
         states = [State(self.span.commits[place]) for place in places]
-        versions = versions_of(self.repository, states, committed=True)
+        versions = versions_of(self.repository, states, Request(committed=True))
         ready = all(self.kept.has(state.commit) for state in states)
         cell = replace(self.cell, warmup=0) if ready else self.cell
         sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)

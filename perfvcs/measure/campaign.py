@@ -16,6 +16,7 @@ from perfvcs.jobs.config import KEEP, Config, DirtyTable
 from perfvcs.measure.announcement import announced
 from perfvcs.measure.budget import Budget, Pace, run, spend
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
+from perfvcs.measure.product import Product, read_all
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.pythons import FOLDER, prune
 from perfvcs.measure.request import Request, digest
@@ -65,11 +66,17 @@ class CampaignOutcome:
             raise CollectFailed(f"{failures} (see above); {kept}")
 
 
-def versions(repository: Repository, states: Sequence[State], *, committed: bool = False) -> list[Version]:
+def versions(repository: Repository, states: Sequence[State], request: Request) -> list[Version]:
     """The versions of states; ``here`` for what the working tree holds just now, unless that may change meanwhile."""
-    head = None if repository.project.bare or committed else repository.project.head
+    head = None if repository.project.bare or request.committed else repository.project.head
     here = repository.current(head) if head else None
-    return [Version(state.commit, state.dirty, here=state == here) for state in states]
+    products = {one.digest: one for one in read_all(request.against, repository.project)}
+    return [Version(state.commit, state.dirty, state == here, products.get(state.dirty or "")) for state in states]
+
+
+def product_states(commit: str, products: Sequence[Product]) -> list[State]:
+    """What the products are measured as: each stands beside a commit."""
+    return [State(commit, one.digest, product=one.name) for one in products]
 
 
 def groups(states: Sequence[State]) -> list[list[State]]:
@@ -99,6 +106,7 @@ def collect(
         for state in states:
             if state.dirty is None:
                 repository.promote(state.commit)
+        states += product_states(commits[-1], read_all(request.against, repository.project))
         if request.missing:
             states = [state for state in states if not _complete(repository, state, cells)]
         if not states or not cells:
@@ -106,7 +114,7 @@ def collect(
         seen.about([state.commit for state in states if state.dirty is None])
         cells = _planned(repository, cells, commits, progress)
         group, *waiting = groups(states)
-        alone = versions(repository, group, committed=request.committed)[0] if len(group) == 1 else None
+        alone = versions(repository, group, request)[0] if len(group) == 1 else None
         header = SessionHeader(
             **asdict(Identity.new(request.seed)), order=ORDER, config=digest(config), request=request, versions=group, waiting=waiting,
             jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
@@ -139,7 +147,7 @@ def _measure(
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
     budget = None if header.request.budget is None else Budget(header.request.budget)
     while True:
-        found = versions(repository, header.versions, committed=header.request.committed)
+        found = versions(repository, header.versions, header.request)
         sites = sites_of(repository, config, cells, found)
         with closing(Journal(repository.home, header)) as journal:
             if outcome.paths:
@@ -231,7 +239,7 @@ def settle(
     commits = [state.commit for state in pair if state.dirty is None]
     budget = None if request.budget is None else Budget(request.budget)
     with announced(repository.home, commits, progress) as seen, repository.measuring(wait=request.wait):
-        both = versions(repository, pair, committed=request.committed)
+        both = versions(repository, pair, request)
         sites, pace = sites_of(repository, config, cells, both), _pace(repository, cells, both)
         identity = Identity.new(request.seed)
         with Session(sites, seen, identity, pace=pace, budget=budget) as session, kept(repository, session, outcome):

@@ -111,7 +111,8 @@ class LocalExecutor:
 
     def _confirm(self) -> None:
         """Give up the working tree's own changes if they changed before all of them was copied."""
-        copied = {position for _, position in self.tally.alive if self.versions[position].dirty}
+        own = {position for position, version in enumerate(self.versions) if version.dirty and version.product is None}
+        copied = own.intersection(position for _, position in self.tally.alive)
         now = self.sites.changes() if copied else None
         for position in sorted(copied):
             if now is not None and self.versions[position].dirty != now.hash():

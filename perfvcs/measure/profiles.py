@@ -40,6 +40,7 @@ def profile_of(tally: Tally, identity: Identity, place: Place, recording: JobRec
         design=Design(
             binaries=cell.binaries, executions=recording.executions, warmup=cell.warmup, seed=identity.seed,
             version=place.position, order="interleaved" if several else "sequential",
-            versions=[one.commit for one in tally.versions], failed=tally.blocks.failed(place.number, place.position),
+            versions=[one.product.name if one.product else one.commit for one in tally.versions],
+            failed=tally.blocks.failed(place.number, place.position), product=version.product.recorded if version.product else None,
         ),
     )  # fmt: skip

@@ -17,6 +17,7 @@ class Request:
 
     ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring. ``left_out``: what else
     needs none, by label, collector and unit; the unit "" is the whole job. ``budget``: the seconds that all of it may take.
+    ``against``: the products that are measured in turns with it, see ``measure.product``.
     """
 
     jobs: tuple[str, ...] = ()
@@ -32,6 +33,7 @@ class Request:
     settled: tuple[str, ...] = ()
     budget: float | None = None
     left_out: tuple[tuple[str, str, str], ...] = ()
+    against: tuple[str, ...] = ()
 
     def apply(self, config: Config) -> tuple[list[Cell], Config]:
         """The cells to measure and the configuration with the knobs asked for."""

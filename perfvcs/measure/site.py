@@ -23,6 +23,7 @@ from perfvcs.git.worktree import checkout
 from perfvcs.jobs.config import Config, PythonTable, seconds
 from perfvcs.measure.builds import Builds, key_of
 from perfvcs.measure.compilers import wrapped
+from perfvcs.measure.product import Product
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.process import CommandFailed, run
@@ -40,17 +41,23 @@ class BuildError(PerfError):
 class Version:
     """A revision to be measured: a commit, with the working tree's own changes on top when ``dirty`` is not None.
 
-    ``here``: it is what the working tree holds, so that it can be measured in place.
+    ``here``: it is what the working tree holds, so that it can be measured in place. ``product``: what is measured instead of it;
+    ``dirty`` is its digest then.
     """
 
     commit: str
     dirty: str | None = None
     here: bool = False
+    product: Product | None = None
 
     @property
     def name(self) -> str:
-        """For people: the short commit id, with a + for changes on top."""
-        return self.commit[:10] + ("+" if self.dirty else "")
+        """For people: the product's name, or the short commit id, with a + for changes on top."""
+        return self.product.name if self.product else self.commit[:10] + ("+" if self.dirty else "")
+
+    def changes(self, project: Project, ignore: Sequence[str]) -> WorkingChanges | None:
+        """The working tree's own changes that are a part of it."""
+        return None if self.dirty is None or self.product else WorkingChanges(project, tuple(ignore))
 
 
 @dataclass(frozen=True)
@@ -81,8 +88,10 @@ def prepare(
     before is taken from the builds that are kept, unless this build is to be made ``once``, as those are whose differences count.
     Raises BuildError, CheckoutError or UsageError.
     """
-    folder, changes = project.root, None if version.dirty is None else WorkingChanges(project, config.dirty.ignore)
-    if not in_place:
+    folder, changes = project.root, version.changes(project, config.dirty.ignore)
+    if version.product and version.product.folder:
+        folder = stack.enter_context(version.product.laid_out(home / "worktrees" / name))
+    elif not in_place:
         folder = stack.enter_context(checkout(project, version.commit, home / "worktrees" / name, changes=changes))
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
     env = clean(os.environ, config.env)
@@ -90,7 +99,8 @@ def prepare(
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     if config.build:
-        kept = None if once or in_place or changes is not None else _kept(project, config, version, folder, flags, source, env)
+        own = in_place or changes is not None or version.product is not None
+        kept = None if once or own else _kept(project, config, version, folder, flags, source, env)
         if kept is None or not (builds := Builds(home)).restore(kept, folder):
             _build_all(config, folder, env, flags, home, log)
             if kept is not None:
@@ -98,7 +108,8 @@ def prepare(
     log.unlink(missing_ok=True)
     pythons: dict[str, VirtualEnvironment] = {}
     if config.python is not None:
-        content = None if changes is not None else " ".join([project.tree(version.commit), *source.values()])
+        base = version.dirty if version.product and version.product.folder else project.tree(version.commit)
+        content = None if changes is not None else " ".join([base or "", *source.values()])
         with ExitStack() as until_installed:
             origin = folder
             if in_place and config.python.install:

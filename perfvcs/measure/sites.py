@@ -92,7 +92,7 @@ class Sites:
 
     def run(self, number: int, position: int, binary: int, scratch: Path, seed: int) -> Run:
         """An execution of a cell on a version, ready to be made; all that is drawn by lot follows from the ``seed``."""
-        cell, site = self.cells[number], self._site(number, position, binary)
+        cell, site = self._cell(number, position), self._site(number, position, binary)
         env = site.environ({name: value.replace(PLACEHOLDER, str(seed)) for name, value in cell.env.items()})
         if python := self._python(cell, site):
             env = python.activate(env)
@@ -120,7 +120,7 @@ class Sites:
 
     def environment(self, number: int, position: int, before: Noise | None = None, after: Noise | None = None) -> Environment:
         """What a cell runs in on a version; raises CollectError where its program is not there."""
-        cell, site = self.cells[number], self._site(number, position)
+        cell, site = self._cell(number, position), self._site(number, position)
         env, python = site.environ(cell.env), self._python(cell, site)
         label = python.interpreter.label if python else _interpreter(resolve(cell.argv("")[0], site.folder, env))
         found = environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
@@ -128,6 +128,11 @@ class Sites:
             return found
         # what is installed may differ from revision to revision, and is a part of what is compared
         return structs.replace(found, notes=found.notes | {"installed": " ".join(python.installed)})
+
+    def _cell(self, number: int, position: int) -> Cell:
+        """The cell with the program that a product has in the place of its own."""
+        product = self.versions[position].product
+        return product.cell(self.cells[number]) if product else self.cells[number]
 
     def _site(self, number: int, position: int, binary: int = 0) -> Site:
         return self._sites[position, binary, self._flags[number]]

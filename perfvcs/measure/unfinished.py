@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from perfvcs.descriptors import entries
 from perfvcs.errors import UsageError, nearest
 from perfvcs.measure.journal import FOLDER, Journal, SessionHeader, header_of, running
+from perfvcs.measure.product import read_all
 from perfvcs.measure.request import digest
 from perfvcs.measure.turns import ORDER
 from perfvcs.rules import FILE
@@ -78,8 +79,14 @@ def intact(repository: Repository, header: SessionHeader, config: Config, comman
         raise UsageError(f"{FILE} changed since session {header.session} began: put it back as it was, {given_up}")
     if header.order != ORDER or not same:
         raise UsageError(f"session {header.session} was begun by another version of perfvcs: install that one, {given_up}")
+    now = {one.name: one.digest for one in read_all(header.request.against, repository.project)}
     for state in header.versions:
-        if (state.dirty or header.here) and repository.current(state.commit) != state:
+        if state.product:
+            if now.get(state.product) != state.dirty:
+                raise UsageError(
+                    f"{state.product} is no longer what session {header.session} measured: put it back as it was, {given_up}"
+                )
+        elif (state.dirty or header.here) and repository.current(state.commit) != state:
             raise UsageError(
                 f"the working tree is no longer {state.name}, which session {header.session} measured: put it back as it was, {given_up}"
             )

@@ -20,12 +20,19 @@ class Fact:
     values: list[str]
 
 
+def _commit(profile: Profile) -> str:
+    """The commit, and what was measured instead of it."""
+    if product := profile.design.product:
+        return f"{product.name} ({product.command or product.folder}), beside {profile.commit}"
+    return profile.commit + (" with uncommitted changes" if profile.dirty else "")
+
+
 def facts(subject: Subject) -> list[Fact]:
     """Where the figures come from: commits, benchmarks, environments, design, and when."""
     profiles = [*subject.baseline, *subject.target]
     found = []
     for name, side in (("baseline", subject.baseline), ("target" if subject.baseline else "commit", subject.target)):
-        commits = dict.fromkeys(profile.commit + (" with uncommitted changes" if profile.dirty else "") for profile in side)
+        commits = dict.fromkeys(_commit(profile) for profile in side)
         if commits:
             found.append(Fact(name, _some(commits)))
     if not profiles and subject.report is not None:

@@ -181,7 +181,7 @@ def compared(
     if known and known.basis == basis:
         with suppress(Malformed):  # a changed byte
             report = decode(known.report)
-            memory.remember(*pair, known.report, basis)  # as the last verdict
+            _remember(repository, baseline, target, known.report, basis)  # as the last verdict
             return Check(repository, baseline, target, report)
     try:
         report = inheriting(repository, repository.compare(baseline, target, method=method, delta=delta, within=within), target)
@@ -189,8 +189,14 @@ def compared(
         report = inheriting(repository, Report(baseline=baseline.name, target=target.name, method=method, changes=[]), target)
         if not report.untouched:
             raise
-    memory.remember(*pair, msgspec.json.encode(report), basis)
+    _remember(repository, baseline, target, msgspec.json.encode(report), basis)
     return Check(repository, baseline, target, report)
+
+
+def _remember(repository: Repository, baseline: State, target: State, report: bytes, basis: str = "") -> None:
+    """Remember a verdict on two revisions; a product is not a part of their history."""
+    if not (baseline.product or target.product):
+        repository.index.memory.remember(baseline.commit, target.commit, report, basis)
 
 
 def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None, within: float | None) -> str:
@@ -239,11 +245,15 @@ def measure(
     cannot touch, but for one in so many (0: all of it).
     """
     from perfvcs.jobs.config import load
-    from perfvcs.measure.campaign import settle
+    from perfvcs.measure.campaign import product_states, settle
+    from perfvcs.measure.product import read_all
 
     state_of = _committed if request.committed else Repository.current
     target = state_of(repository, revisions[-1] if revisions else "HEAD")
-    if len(revisions) == 2:
+    if request.against:
+        baseline = target
+        (target,) = product_states(target.commit, read_all(request.against, repository.project))
+    elif len(revisions) == 2:
         baseline = state_of(repository, revisions[0])
     elif target.dirty:
         baseline = State(target.commit)
@@ -265,7 +275,7 @@ def measure(
         raise NothingToCompare(next(iter(outcome.warnings), f"nothing was measured of {target.name}: see `perf status`"))
     report = repository.compare(baseline, target, method=method, delta=delta, within=within, session=session, settled=settled)
     report = inheriting(repository, report, target) if select is not None else report
-    repository.index.memory.remember(baseline.commit, target.commit, msgspec.json.encode(report))
+    _remember(repository, baseline, target, msgspec.json.encode(report))
     return Check(repository, baseline, target, report, outcome)
 
 

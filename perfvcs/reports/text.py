@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.summary import summarise
+from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import apart
 from perfvcs.text.quantity import quantity
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
 
 LABEL = 34  # characters of a benchmark's name
+VERSION = 11
 UNITS = 8  # functions of one profile that are shown
 
 
@@ -27,7 +29,8 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
     names = apart(names, LABEL)
     width = max(map(len, names), default=0)
     for profile, benchmark in zip(outcome.profiles, names, strict=True):
-        version = profile.commit[:10] + ("+" if profile.dirty else " ")
+        product = profile.design.product
+        version = shorten(product.name, VERSION) if product else profile.commit[:10] + ("+" if profile.dirty else " ")
         shown = [
             (summary.metric, quantity(geometric_mean(positive), profile.metrics[summary.metric].unit))
             for summary in summarise(profile)
@@ -36,7 +39,7 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
         centres = "  ".join(
             f"{metric_name(metric)} {text}" for metric, text in sorted(shown, key=lambda row: metric_rank(row[0]))
         )
-        name = f"{version} {benchmark:{width}}"
+        name = f"{version:{VERSION}} {benchmark:{width}}"
         values = f"{centres}  n={profile.design.executions}".lstrip()
         yield from [f"{name}  {values}"] if len(name) + len(values) + 2 <= COLUMNS else [name.rstrip(), f"{'':12}{values}"]
         if not shown:

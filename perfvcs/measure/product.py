@@ -1,0 +1,182 @@
+"""A product: a program that is measured in turns with a revision, instead of another revision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfvcs import profile
+from perfvcs.descriptors import remove
+from perfvcs.errors import UsageError
+from perfvcs.gate import FOLDER
+from perfvcs.git.changes import WorkingChanges
+from perfvcs.git.project import NoRepository, Project, UnknownRevision
+from perfvcs.git.worktree import CheckoutError, clone
+from perfvcs.validity import PRODUCT_NAME
+
+if TYPE_CHECKING:
+    from perfvcs.jobs import Cell
+
+OPTION = "--against"  # of commands
+MOST = 7  # products beside the revision; more would stretch a block until its pairs see different weather
+LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", FOLDER)
+
+
+@dataclass(frozen=True)
+class Product:
+    """What ``NAME=PATH[@REVISION]`` or ``NAME=COMMAND`` stands for now; ``digest`` is a SHA-256 of what would be measured.
+
+    ``folder`` holds other sources of the same benchmarks, at ``commit`` where a revision was named. Without a folder, ``words`` take the
+    place of the program in each job's command.
+    """
+
+    name: str
+    digest: str
+    words: tuple[str, ...] = ()
+    folder: Path | None = None
+    commit: str | None = None
+
+    @property
+    def spec(self) -> str:
+        """The same as text, which means the same in any folder."""
+        revision = f"@{self.commit}" if self.commit else ""
+        return f"{self.name}={self.folder}{revision}" if self.folder else f"{self.name}={shlex.join(self.words)}"
+
+    @property
+    def recorded(self) -> profile.Product:
+        """What its profiles say of it."""
+        return profile.Product(self.name, command=shlex.join(self.words), folder=self.folder.name if self.folder else "")
+
+    def cell(self, cell: Cell) -> Cell:
+        """A cell whose command starts this product's program."""
+        if not self.words:
+            return cell
+        rest = cell.cmd.lstrip()[len(_first_word(cell.cmd)) :]
+        return replace(cell, cmd=shlex.join(self.words) + rest)
+
+    @contextmanager
+    def laid_out(self, place: Path) -> Iterator[Path]:
+        """A copy of its folder at ``place``, which is removed on the way out. Raises CheckoutError."""
+        assert self.folder is not None
+        try:
+            _copy(self.folder, self.commit, place)
+            yield place
+        finally:
+            remove(place)
+
+
+def read(text: str, project: Project) -> Product:
+    """The product that an option names; raises UsageError with the cure."""
+    name, separator, meant = text.partition("=")
+    meant = meant.strip()
+    if not separator or not meant or not PRODUCT_NAME.fullmatch(name):
+        raise UsageError(
+            f"{OPTION} takes NAME=FOLDER or NAME=COMMAND, with a name of letters, digits and ._+-, such as new=./build/sort"
+        )
+    try:
+        project.resolve(name)
+    except UnknownRevision:
+        pass
+    else:
+        raise UsageError(f"{OPTION} {name}=...: `{name}` is a revision here: choose another name")
+    path, at, revision = meant.rpartition("@")
+    if Path(meant).is_dir():
+        return _of_folder(name, Path(meant).resolve())
+    if at and path and Path(path).is_dir():
+        return _of_folder(name, Path(path).resolve(), revision)
+    return _of_command(name, meant)
+
+
+def read_all(texts: Iterable[str], project: Project) -> list[Product]:
+    """The products of all options, no two of one name; raises UsageError."""
+    found = [read(text, project) for text in texts]
+    names = [one.name for one in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"{OPTION}: two products are called `{twice}`: give each its own name")
+    if len(found) > MOST:
+        raise UsageError(
+            f"{OPTION}: {len(found)} products are more than the {MOST} that can be measured in turns: measure fewer at a time"
+        )
+    return found
+
+
+def _of_folder(name: str, folder: Path, revision: str = "") -> Product:
+    repository = _repository(folder)
+    if repository is None:
+        if revision:
+            raise UsageError(f"{OPTION} {name}=...: {folder} is not the top of a git repository, so that it has no `{revision}`")
+        return Product(name, _digest("folder", _content(folder)), folder=folder)
+    if revision:
+        commit = repository.resolve(revision)
+        return Product(name, _digest("folder", repository.tree(commit)), folder=folder, commit=commit)
+    head = repository.head
+    if head is None:
+        raise UsageError(f"{OPTION} {name}=...: {folder} has no commits yet: make the first one with `git commit`")
+    return Product(name, _digest("folder", repository.tree(head), WorkingChanges(repository).hash()), folder=folder)
+
+
+def _of_command(name: str, text: str) -> Product:
+    try:
+        program, *options = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{OPTION} {name}={text}: {error}: quote the command as a shell wants it") from None
+    found = shutil.which(program)
+    if found is None:
+        kind = "program or folder" if "/" in program else "program on PATH, and not a folder"
+        raise UsageError(f"{OPTION} {name}=...: `{program}` is not a {kind}: build or install it, or correct its path")
+    path = Path(found).absolute() if "/" in program else Path(program)
+    content = hashlib.sha256(Path(found).read_bytes()).hexdigest()
+    return Product(name, _digest("command", program, *options, content), words=(str(path), *options))
+
+
+def _repository(folder: Path) -> Project | None:
+    """The git repository whose top the folder is; None where it is not the top of any."""
+    try:
+        found = Project.find(folder)
+    except NoRepository:
+        return None
+    return found if found.root == folder and not found.bare else None
+
+
+def _copy(folder: Path, commit: str | None, place: Path) -> None:
+    """What the folder holds, or held at a commit; in a git repository without what git ignores."""
+    repository = _repository(folder)
+    if repository is not None:
+        clone(repository, commit, place, changes=None if commit else WorkingChanges(repository))
+        return
+    try:
+        shutil.copytree(folder, place, symlinks=True, ignore=LEFT_OUT)
+    except (OSError, shutil.Error) as error:
+        why = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror
+        raise CheckoutError(f"{folder} cannot be copied: {why}") from None
+
+
+def _first_word(command: str) -> str:
+    """The first word of a command as it is written there, with its quotes."""
+    reader = shlex.shlex(command, posix=False, punctuation_chars="")
+    reader.whitespace_split = True
+    return next(reader, "")
+
+
+def _content(folder: Path) -> str:
+    """SHA-256 over the names and contents of all files that would be copied."""
+    found = hashlib.sha256()
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(set(folders) - set(LEFT_OUT(parent, folders)))
+        for name in sorted(files):
+            path = Path(parent, name)
+            content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            found.update(f"{path.relative_to(folder)}\0{len(content)}\0".encode("utf-8", "surrogateescape") + content)
+    return found.hexdigest()
+
+
+def _digest(*parts: str | None) -> str:
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
