@@ -115,6 +115,19 @@ def perf() -> Callable[..., Said]:
     return run
 
 
+def bare_python(folder: Path) -> Path:
+    """A folder with ``python`` and ``python3`` of an environment with nothing installed, whatever the machine's Python imports as it starts.
+
+    A version manager puts a shell script there, and a package's .pth file may import half the standard library: ten times the start.
+    """
+    real = Path(sys._base_executable)  # type: ignore[attr-defined]
+    (folder / "bin").mkdir()
+    for name in ("python", "python3"):
+        (folder / "bin" / name).symlink_to(real)
+    (folder / "pyvenv.cfg").write_text(f"home = {real.parent}\ninclude-system-site-packages = false\n")
+    return folder / "bin"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     """No global git settings, a fixed identity, a cache folder of the test run's own, and signals as in a terminal."""
@@ -122,6 +135,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as does nohup with this one
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
+    bare = bare_python(tmp_path_factory.mktemp("bare"))
     for name in [name for name in os.environ if name.startswith(("GIT_", "LC_")) or name in UNUSUAL]:
         del os.environ[name]
     if os.environ.pop("COVERAGE_IN_PROCESS", None):
@@ -130,7 +144,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ.update(
         HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), GIT_CONFIG_GLOBAL=str(home / "gitconfig"), GIT_CONFIG_NOSYSTEM="1",
         GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="ada@example.org", GIT_COMMITTER_NAME="Ada", GIT_COMMITTER_EMAIL="ada@example.org",
-        NO_COLOR="1", COLUMNS="80", LANG="C.UTF-8",
+        NO_COLOR="1", COLUMNS="80", LANG="C.UTF-8", PATH=f"{bare}{os.pathsep}{os.environ['PATH']}",
     )  # fmt: skip
 
 
