@@ -81,7 +81,9 @@ class Project:
             self.write(name, text)
         self.git("add", "--all")
         self.git("-c", "maintenance.auto=false", "commit", "--quiet", "--allow-empty", "--message", message)
-        return self.git("rev-parse", "HEAD")
+        head = self.root / ".git/refs/heads/main"  # as a rule; without another process
+        on_main = (self.root / ".git/HEAD").is_file() and (self.root / ".git/HEAD").read_text() == "ref: refs/heads/main\n"
+        return head.read_text().strip() if on_main and head.is_file() else self.git("rev-parse", "HEAD")
 
 
 class Said(NamedTuple):
@@ -116,7 +118,7 @@ def perf() -> Callable[..., Said]:
 
 
 def bare_python(folder: Path) -> Path:
-    """A folder with ``python`` and ``python3`` of an environment with nothing installed, whatever the machine's Python imports as it starts.
+    """A folder with ``python`` and ``python3`` of an environment with nothing installed, whatever the machine's Python imports.
 
     A version manager puts a shell script there, and a package's .pth file may import half the standard library: ten times the start.
     """
@@ -135,6 +137,9 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as does nohup with this one
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
+    template = home / "template"  # git copies its own into each new repository: 14 examples of hooks
+    for folder in ("hooks", "info"):
+        (template / folder).mkdir(parents=True, exist_ok=True)
     bare = bare_python(tmp_path_factory.mktemp("bare"))
     for name in [name for name in os.environ if name.startswith(("GIT_", "LC_")) or name in UNUSUAL]:
         del os.environ[name]
@@ -144,7 +149,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ.update(
         HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), GIT_CONFIG_GLOBAL=str(home / "gitconfig"), GIT_CONFIG_NOSYSTEM="1",
         GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="ada@example.org", GIT_COMMITTER_NAME="Ada", GIT_COMMITTER_EMAIL="ada@example.org",
-        NO_COLOR="1", COLUMNS="80", LANG="C.UTF-8", PATH=f"{bare}{os.pathsep}{os.environ['PATH']}",
+        GIT_TEMPLATE_DIR=str(template), NO_COLOR="1", COLUMNS="80", LANG="C.UTF-8", PATH=f"{bare}{os.pathsep}{os.environ['PATH']}",
     )  # fmt: skip
 
 

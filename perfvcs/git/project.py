@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perfvcs import wholefile
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.git import refs
 from perfvcs.git.command import GitError, git, listing
 from perfvcs.git.lineage import Lineage
 
@@ -170,8 +171,21 @@ class Project:
         """The commit that the working tree is based on; None on a branch without commits."""
         return self._commit("HEAD")
 
+    @cached_property
+    def _known(self) -> set[str]:
+        """Full ids of commits that git has found; what is a commit stays one."""
+        return set()
+
     def _commit(self, revision: str) -> str | None:
         """The full id of the commit that a revision names; None when it names none."""
+        name = refs.head(self.git_dir, self.common_dir) if revision == "HEAD" else revision
+        if name in self._known:
+            return name
+        if found := self._asked(revision):
+            self._known.add(found)
+        return found
+
+    def _asked(self, revision: str) -> str | None:
         ask = ("rev-parse", "--verify", "--quiet", "--end-of-options")
         with contextlib.suppress(GitError):
             try:

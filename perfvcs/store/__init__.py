@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.errors import UsageError
+from perfvcs.git import refs
 from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.identity import identity
 from perfvcs.git.stream import BRANCH, Import, blob_id
@@ -55,6 +56,7 @@ class Store:
         self.path = path
         self._git = Bare(path.absolute())
         self._who = who
+        self._whole: str | None = None  # the commit that git found, with the mark of our format
 
     @classmethod
     def create(cls, path: Path, who: str | None = None) -> Store:
@@ -102,6 +104,8 @@ class Store:
                 return None
         except OSError as error:
             raise Damaged(f"cannot read {self.path} ({error.strerror or error}): make it readable for you") from None
+        if self._whole is not None and refs.loose(self.path, BRANCH) == self._whole:
+            return self._whole
         try:
             commit, mark = self._git.run("rev-parse", f"{BRANCH}^{{commit}}", f"{BRANCH}:format").decode().split()
         except GitFailed as error:
@@ -113,6 +117,7 @@ class Store:
             if isinstance(found, bytes) and re.fullmatch(rb"perfvcs-store/\d+\n", found):
                 raise Damaged(f"{self.path} is of format {found.decode().strip()}: update perfvcs")
             raise Damaged(f"{self.path} has a damaged `format` file: restore the store from a backup")
+        self._whole = commit
         return commit
 
     def tip(self) -> str:
