@@ -97,7 +97,7 @@ def _exit_codes() -> Iterator[None]:
     except click.ClickException as error:
         _leave(error.format_message(), error.exit_code)
     except click.Abort:
-        _leave("nothing was answered, so nothing was done", 1)
+        _leave("aborted; nothing changed", 1)
     except KeyboardInterrupt:
         _leave("interrupted", INTERRUPTED)
     except OSError as error:

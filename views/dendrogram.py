@@ -136,7 +136,7 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
                 x=[0.0] * len(points), y=[float(place) for place, _ in points],
                 names=[shorten(", ".join(names[leaf] for leaf in shown), HOVER) for _, shown in points],
                 fill=[colour if target in shown or not cluster else "#ffffff" for _, shown in points],
-                role=["; stands for the cluster" if target in shown else "" for _, shown in points],
+                role=["; represents the cluster" if target in shown else "" for _, shown in points],
                 cluster=[number + 1] * len(points),
             )  # fmt: skip
             marks = plot.scatter(

@@ -153,7 +153,7 @@ class _Picture:
 
         one, (across, up) = self.streams[place], self.scales
         alone = [*self.notes, self._counted(one)]
-        plot = self._canvas([f"{self.looks[place][0]}: what it is made of"] if above else alone, 330)
+        plot = self._canvas([f"{self.looks[place][0]}: its parts"] if above else alone, 330)
         plot.y_range = DataRange1d(start=0) if other is None else other.y_range
         if above is not None:
             plot.x_range = above.x_range

@@ -108,7 +108,7 @@ class _Pairs:
         values, beyond = sample.values[self.order], int(((rest < low) | (rest > high)).sum())
         notes = [*told, *([groups.text(unit)] if groups else []), _range(float(values.min()), float(values.max()), unit, beyond)]
         title = lines(notes) + thinned(len(drawn), len(self.first)).replace("rows", "pairs")
-        name = metric_name(sample.metric) + (" less the median of the execution" if len(sample.medians[0]) > 1 else "")
+        name = metric_name(sample.metric) + (" minus the median of the execution" if len(sample.medians[0]) > 1 else "")
         plot = canvas(
             title, f"{name} ({chosen.unit})".replace(" ()", ""), "the next one", height=300 + 14 * (1 + title.count("\n"))
         )

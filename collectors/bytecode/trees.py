@@ -92,8 +92,8 @@ def record(run: Run, meter: str) -> Counted:
         raise CollectError(f"{name_command(run.argv)} started over {MAX_FILES:,} interpreters: give it less to do")
     if not files:
         raise CollectError(
-            f"{name_command(run.argv)} started no Python that counts: leave out the options -I, -E and -S, do not clear PYTHONPATH, and "
-            "let it end by itself",
+            f"{name_command(run.argv)} started no Python that loads the counter: leave out the options -I, -E and -S, do not clear "
+            "PYTHONPATH, and let it end by itself",
             lasting=True,
         )
     found = Counted(compiled=bool(modules))
@@ -101,7 +101,7 @@ def record(run: Run, meter: str) -> Counted:
         _read(file, found, str(run.cwd))
     if began > len(files):
         found.warnings.append(
-            f"{began - len(files)} of {began} processes of {name_command(run.argv)} ended without the usual end of Python (os._exit, "
+            f"{began - len(files)} of {began} processes of {name_command(run.argv)} did not end Python normally (os._exit, "
             "signals; workers of multiprocessing do) and are not counted: let one process do the work"
         )
     if execution.leftover:

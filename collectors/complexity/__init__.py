@@ -142,7 +142,7 @@ class Complexity:
 def _nothing(calls: Calls) -> str:
     """Why there are no rows."""
     if not calls.left:
-        return "none of the functions was called, or no call ended: check their names, or whether the command gets there"
+        return "none of the functions was called, or no call ended: check their names, or whether the command reaches them"
     names = ", ".join(calls.names[:SHOWN]) + (" and others" if len(calls.names) > SHOWN else "")
     many = f"all {calls.left:,} calls of {names} were" if calls.left > 1 else f"the only call of {names} was"
     return f"{many} left by an exception or a long jump, or did not end, so that nothing is recorded: name functions that return"

@@ -68,7 +68,7 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.port is not None and (isinstance(self.port, bool) or not 0 <= self.port < 1 << 16):
             raise UsageError(f"service: port is {self.port}: give 1 to 65535, or 0 for a free one")
         if self.port is None and PLACEHOLDER in f"{self.cmd} {self.ready}":
-            raise UsageError("service: {port} stands for nothing: add `port = 0` for a free one")
+            raise UsageError("service: {port} has no value: add `port = 0` for a free one")
         if self.stop not in get_args(Signal):
             raise UsageError(f"service: stop is {self.stop!r}: give one of {', '.join(get_args(Signal))}")
         for key, seconds in (("within", self.within), ("patience", self.patience)):
@@ -101,7 +101,8 @@ class Running:
     def __enter__(self) -> Running:
         if self.port is not None and is_open(self.port):
             raise CollectError(
-                f"port {self.port} is taken already, so that nobody could tell who answers: stop what listens there, or give port = 0"
+                f"port {self.port} is already in use, so it would be unclear who answers: stop the program that listens there, or "
+                "give port = 0"
             )
         self._output.start()
         self._thread.start()
@@ -121,7 +122,7 @@ class Running:
         died = self._command() is None
         self._end(getattr(signal, f"SIG{self.service.stop}"))
         if died:
-            raise CollectError(f"the service ended before it was asked to: {self._reason()}") from None
+            raise CollectError(f"the service ended before it was stopped: {self._reason()}") from None
         if kind is None:
             self._judge()
 
@@ -180,7 +181,7 @@ class Running:
             said = self._output.end()
             raise CollectError(
                 f"the service {name_command(self.argv)} was not ready within {self.service.within:g} s: {missing}: "
-                f"give it more (`within`), or correct what tells that it is ready: {said or 'it wrote nothing'}"
+                f"give it more time (`within`), or correct what shows that it is ready: {said or 'it wrote nothing'}"
             )
 
     def _missing(self, until: float) -> str:
@@ -229,7 +230,7 @@ class Running:
     def _outlived(self, command: int) -> None:
         self.warnings.append(
             f"the service did not end within {self.service.patience:g} s of SIG{self.service.stop} and was killed: "
-            "give it more (`patience`), or another signal (`stop`)"
+            "give it more time (`patience`), or another signal (`stop`)"
         )
         with suppress(ProcessLookupError):
             os.kill(command, signal.SIGKILL)

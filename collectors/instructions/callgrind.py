@@ -129,7 +129,7 @@ def parse(content: bytes, name: str, resolve: Resolve | None = None) -> Counts:
         raise MalformedCallgrind(f"{name} ends too early: was the process killed, or the disk full?")
     found = _counts(reading, lines, name, resolve)
     if not found.contexts:
-        raise MalformedCallgrind(f"{name} counts in no function: the program must leave the file alone")
+        raise MalformedCallgrind(f"{name} has counts outside of functions: the program must leave the file alone")
     return found
 
 
@@ -195,7 +195,7 @@ def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | N
     at = lines.position(lines.counted[own], lines.functions)
     if (at < 0).any():
         raise MalformedCallgrind(
-            f"{name}, line {lines.counted[own][0] + 1}: a count of no function: the program must leave the file alone"
+            f"{name}, line {lines.counted[own][0] + 1}: a count without a function: the program must leave the file alone"
         )
     inside = InlinedContexts(list(reading.contexts))
     owners, callers = functions[at], functions[caller]

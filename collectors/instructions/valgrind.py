@@ -28,7 +28,7 @@ from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
 Tool = Literal["callgrind", "cachegrind"]
 
-MISSING = "instructions needs valgrind: apt install valgrind (or your system's package of the same)"
+MISSING = "instructions needs valgrind: apt install valgrind (or your system's package of that name)"
 UNKNOWN = "; valgrind does not know the newest processors' instructions: compile without -march=native"
 COMMON = (
     "--command-line-only=yes", "--quiet", "--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no",

@@ -133,17 +133,17 @@ def _remarks(run: Run, trails: Sequence[AllocationRecord]) -> list[str]:
     for trail in trails:
         flags |= trail.flags
     if flags & FOREIGN:
-        found.append(f"memory: {command} has a malloc of its own that comes first: what it allocates by that is not seen")
+        found.append(f"memory: {command} has its own malloc, which comes first: memory allocated with it is not seen")
     if flags & SLOW:
         found.append("memory: call stacks are found slowly: apt install libunwind8")
     if flags & FULL:
         found.append(
-            f"memory: not all call stacks found room, the rest is {OTHER}: lower depth, or free space for temporary files"
+            f"memory: some call stacks did not fit and are counted as {OTHER}: lower depth, or free space for temporary files"
         )
     mapped = max(int(trail.head["mapped"]) for trail in trails)
     if mapped > max(int(trail.head["peak"]) for trail in trails):
         found.append(
-            f"memory: {command} took {mapped:,} bytes from the system by itself (mmap), more than by malloc: what an allocator of its own "
-            "makes of them is not seen"
+            f"memory: {command} took {mapped:,} bytes directly from the system (mmap), more than through malloc: what its own allocator "
+            "does with them is not seen"
         )
     return found

@@ -24,14 +24,15 @@ def check(program: str) -> list[str]:
     name = name_command([program])
     if about.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != about.st_uid:
         raise CollectError(
-            f"{name} runs with another user's rights (setuid), which forbids to load anything: measure a copy of it", lasting=True
+            f"{name} runs with another user's rights (setuid), which forbids loading libraries: measure a copy of it",
+            lasting=True,
         )
     linked, own = _looked(program, about.st_size, about.st_mtime_ns)
     if not linked:
         raise CollectError(
             f"{name} is linked statically, so that nothing can be loaded into it: link it without -static", lasting=True
         )
-    return [f"memory: {name} contains a malloc of its own: what it allocates by that is not seen"] if own else []
+    return [f"memory: {name} contains its own malloc: memory allocated with it is not seen"] if own else []
 
 
 @cache

@@ -61,7 +61,7 @@ def record(run: Run, request: AllocationRequest, recorder: Recorder = "auto") ->
     warnings, lost = [NO_MEMRAY] if recorder == "auto" else [], len(_files(folder, "began-*.json")) - len(traces)
     if lost > 0:
         warnings.append(
-            f"memory: {lost} process{'es' * (lost != 1)} ended without the usual end of Python (os._exit, exec, signals; workers of "
+            f"memory: {lost} process{'es' * (lost != 1)} did not end Python normally (os._exit, exec, signals; workers of "
             f"multiprocessing do): tracemalloc leaves out what they allocated, memray does not: {INSTALL}"
         )
     return traced(traces, run, request, warnings)

@@ -39,8 +39,8 @@ def record(run: Run, request: AllocationRequest) -> Heap:
     foreign = remarks or any(trail.flags & FOREIGN or int(trail.head["mapped"]) for trail in trails)
     if foreign and not any(int(trail.head["count"]) for trail in trails):
         raise CollectError(
-            f"{name_command(run.argv)} allocates by an allocator of its own and nothing through the C library's malloc: build it without, "
-            "or leave memory to maxrss of the collector time"
+            f"{name_command(run.argv)} allocates through its own allocator and never through the C library's malloc: build it without "
+            "that, or use maxrss of the collector time"
         )
     return heap(trails, run, request, ENGINE, remarks)
 

@@ -33,7 +33,7 @@ def heap(paths: Sequence[Path], run: Run, request: AllocationRequest, warnings: 
         raise CollectError(f"{name_command(run.argv)} changed what tracemalloc recorded: it must leave it alone") from None
     if not traces:
         raise CollectError(
-            f"{name_command(run.argv)} ended without the usual end of Python (os._exit?), so that tracemalloc could tell nothing: leave "
+            f"{name_command(run.argv)} did not end Python normally (os._exit?), so tracemalloc recorded nothing: leave "
             "that out, or install memray"
         )
     return Heap(

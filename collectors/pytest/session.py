@@ -27,7 +27,7 @@ HYPOTHESIS, BENCHMARK, BY_OTHERS = "hypothesis", "benchmark", "another plugin ru
 
 REMARKS = {
     "coverage": "coverage is switched off, since it slows the tests down: leave --cov out to lose this note",
-    "xdist": "pytest-xdist is switched off, since tests at the same time measure each other: add -n0 to lose this note",
+    "xdist": "pytest-xdist is switched off, since tests that run at the same time disturb each other: add -n0 to lose this note",
 }
 
 
@@ -96,7 +96,7 @@ def _study(run: Run, settings: Settings) -> Known:
     notes = run_suite(run, "study", functions=settings.functions)
     found = outcomes(notes)
     if set(found.values()) <= {"unrun"}:
-        raise CollectError(f"{name_command(run.argv)} ran no test: leave out --collect-only, --setup-only and the like")
+        raise CollectError(f"{name_command(run.argv)} ran no test: leave out --collect-only, --setup-only and similar options")
     if not any(outcome in ("passed", "failed") for outcome in found.values()):
         raise CollectError(f"{name_command(run.argv)} ran none of {counted(len(found), 'test')}, all are skipped: choose others")
     if "passed" not in found.values():
@@ -161,7 +161,7 @@ def _remarks(known: Known, notes: PytestNotes, once: set[str], changed: set[str]
     if once:
         lines.append(f"{counted(len(once), 'test')} cannot be repeated, so each process gives one run: {named(sorted(once))}")
     for name in sorted(changed)[:SHOWN]:
-        lines.append(f"{name} ended in another way than before, and is left out of that execution: see whether it is flaky")
+        lines.append(f"{name} had another outcome than before and is left out of that execution: check whether it is flaky")
     return lines
 
 

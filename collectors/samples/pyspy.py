@@ -143,8 +143,8 @@ def _nothing(run: Run, said: str) -> Folded:
     reason = next((line for line in said.splitlines() if line.startswith("Error:")), said)
     if REFUSED.search(said):
         raise CollectError(
-            f"{name_command(run.argv)}: py-spy may not look into it: sysctl kernel.yama.ptrace_scope=0, or add the capability SYS_PTRACE "
-            "to the container"
+            f"{name_command(run.argv)}: py-spy is not allowed to read it: sysctl kernel.yama.ptrace_scope=0, or add the capability "
+            "SYS_PTRACE to the container"
         )
     if TOO_SHORT.search(said) or not said.strip():
         return Folded()

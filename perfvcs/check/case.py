@@ -23,8 +23,8 @@ Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution,
 Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
 Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
 
-MANY = "many sizes on one side only: such are compared as curves"
-OTHER = "measured at other sizes: such are compared as curves"
+MANY = "only one side has many sizes, which only curves can compare"
+OTHER = "the two sides have different sizes, which only curves can compare"
 UNSIZED = "one side has no sizes"
 UNUSABLE = "no execution has a usable value on both sides"
 

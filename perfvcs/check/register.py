@@ -50,9 +50,7 @@ def read(path: Path) -> str:
     try:
         found = content(path, LARGEST_FILE + 1)
         if len(found) > LARGEST_FILE:
-            raise BadRegister(
-                f"{path.name} has more than {LARGEST_FILE:,} bytes: remove what is over with `git checkout {path.name}`"
-            )
+            raise BadRegister(f"{path.name} has more than {LARGEST_FILE:,} bytes: restore it with `git checkout {path.name}`")
         return found.decode("utf-8-sig")  # some editors begin with a mark
     except FileNotFoundError:
         return ""
@@ -71,7 +69,7 @@ def parse(text: str, name: str = FILE) -> list[Acceptance]:
         )
 
     def refuse(why: str) -> BadRegister:
-        cure = "; what two branches wrote under one id stands there twice, keep one" if "overwrite" in why else ""
+        cure = "; two branches wrote the same id, keep one of the entries" if "overwrite" in why else ""
         return BadRegister(f"{name} is not TOML: {why}{cure}")
 
     return [_acceptance(key, value, name) for key, value in toml(text, refuse).items()]
@@ -97,7 +95,7 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
         if fits:
             _replace(path, whole)
             return
-    raise BadRegister(f"{path.name} was edited in a way that nothing can be added: put the tables of its ids in order by hand")
+    raise BadRegister(f"{path.name} was edited so that nothing can be added: put the tables of its ids in order by hand")
 
 
 def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
@@ -171,7 +169,7 @@ def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Accept
     with suppress(BadRegister):
         if parse(left, name) == expected:
             return left, expected, [one for one in before if one.id in ids]
-    raise BadRegister(f"{name} was edited in a way that one entry cannot be told from the next: remove it by hand")
+    raise BadRegister(f"{name} was edited so that its entries cannot be separated: remove it by hand")
 
 
 def _replace(path: Path, text: str) -> None:
@@ -191,7 +189,7 @@ def _acceptance(key: str, value: Any, name: str) -> Acceptance:
         raise BadRegister(f"{where} is not an acceptance: every line begins with the id of one, such as `3f9c2a1.reason = ...`")
     try:
         if "id" in value:
-            raise BadRegister(f"{where}: there is no key `id`, it stands before every key")
+            raise BadRegister(f"{where}: there is no key `id`: every key begins with the id")
         found = msgspec.convert(value | {"id": key}, Acceptance)
     except msgspec.ValidationError as error:
         raise BadRegister(f"{where}: {_explain(str(error))}") from None

@@ -29,9 +29,9 @@ NAMED = 4  # counters of a cluster
 INDENT = " " * (WORD + 3)
 
 MEANINGS: tuple[tuple[Word, str], ...] = (
-    ("inconclusive", "not settled by what was measured, neither changed nor the same"),
-    ("suspected", "changed, but perhaps the machine did it and not the code"),
-    ("not comparable", "measured in different ways or places"),
+    ("inconclusive", "neither a change nor sameness is shown"),
+    ("suspected", "the numbers moved, but the machine may be the cause, not the code"),
+    ("not comparable", "measured in different ways or environments"),
 )
 
 

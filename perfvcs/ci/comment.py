@@ -61,7 +61,7 @@ class Talk:
             self.forge.ask("POST", self.comments, {"body": text})
             return "comment written"
         if known.get("body") == text:
-            return "comment is as it was"
+            return "comment is unchanged"
         self.forge.ask(self.update, self.one.format(known["id"]), {"body": text})
         return "comment updated"
 

@@ -128,7 +128,7 @@ def _check_files(
 
     if other:
         raise click.UsageError(
-            "two files are compared as they are: leave out what measures (--measure, --audit, -n, ...) and --new"
+            "two files are compared without measuring: leave out --new and options that measure (--measure, --audit, -n, ...)"
         )
     judged = check(files, method=method, delta=delta, within=within)
     echo(judged.render(form, verbose=verbose))
@@ -170,7 +170,7 @@ def _audit(
     if len(revisions) > 1 or any(".." in revision for revision in revisions):
         raise click.UsageError("--audit takes one revision, which is measured against itself")
     if other:
-        raise click.UsageError("--audit stands alone: it takes neither --measure, --gate, --markdown nor --quiet")
+        raise click.UsageError("--audit cannot be combined with --measure, --gate, --markdown or --quiet")
     revision = revisions[0] if revisions else "HEAD"
     repository = Repository.find(create=True)
     with shown(quiet=as_json) as progress:

@@ -31,7 +31,7 @@ def command(*, as_json: bool) -> None:
         for problem in problems:
             echo(shorten(str(problem), 2000))  # a foreign path may hold any bytes
         whole = f"{counted(profiles, 'profile')} can be read"
-        echo(whole if problems else f"{whole}, all whole; the index is rebuilt")
+        echo(whole if problems else f"{whole}, all intact; the index is rebuilt")
     if problems:
         count = counted(len(problems), "problem")
         raise Damaged(f"{count} in {repository.store.path}: restore it from a backup, or remove what is named with `perf rm`")

@@ -44,6 +44,6 @@ def _prune(repository: Repository) -> None:
         with repository.measuring():
             prune(repository.home / FOLDER, kept(repository.project.root))
     except Locked:
-        echo("the virtual environments are left as they are, since somebody measures here")
+        echo("virtual environments are kept, since a measurement is running here")
         return
     echo(f"virtual environments take {taken(repository.home).size:,} bytes now, {before.size:,} before")

@@ -54,7 +54,7 @@ def uninstall(names: tuple[str, ...]) -> None:
         said = {
             "removed": f"removed {path}",
             "restored": f"removed, and the hook that was there before is back: {path}",
-            "left alone": f"{path} is not ours and was left alone",
+            "left alone": f"{path} is not a hook of perfvcs and was left alone",
             "not installed": "not installed",
         }[removal.done]
         if removal.done == "left alone" and removal.kept:
@@ -120,7 +120,7 @@ def _let_through(remote: str) -> int:
     from perfvcs.hooks import push
 
     framework = bool(push.pre_commit_lines(os.environ))
-    so = "; to push all the same: SKIP=perf-check git push" if framework else "; the push goes on"
+    so = "; to push anyway: SKIP=perf-check git push" if framework else "; the push goes on"
     try:
         status = _check_push(remote, so)
     except (PerfError, OSError) as error:  # whatever fails, the fork of a process too, is not a reason to stop a push
@@ -181,7 +181,7 @@ def _verdict(checked: Checked, so: str, *, late: bool) -> int:
     branch = checked.push.branch
     if checked.status == push.DEGRADED:
         echo(checked.output.rstrip(), err=True)
-        echo(f"perf: {branch} became slower; to push all the same: git push --no-verify", err=True)
+        echo(f"perf: {branch} became slower; to push anyway: git push --no-verify", err=True)
         return push.DEGRADED
     if checked.settlement and (checked.suspected or checked.status == push.OPEN):
         found = f"{branch} is suspected to have changed, " if checked.suspected else f"{branch}: "
@@ -204,7 +204,7 @@ def _line(hook: Hook) -> str:
         return f"{hook.name}: not installed"
     if hook.state == "another tool's":
         left = f"; the hook kept by an earlier install is still there: {click.format_filename(hook.kept)}" if hook.kept else ""
-        return f"{hook.name}: not installed, {path} is another tool's{left}"
+        return f"{hook.name}: not installed, {path} belongs to another tool{left}"
     more = " by another version or Python, renew it with `perf hook install`" if hook.state == "outdated" else ""
     if hook.ours != hook.path:
         more += f", called by the hook of another tool, {click.format_filename(hook.path)}"

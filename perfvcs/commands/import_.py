@@ -53,7 +53,7 @@ def command(
     bundles = [file for file in files if file != STDIN and is_bundle(file)]
     for bundle in bundles:
         if revisions or name or format_name or in_turns:
-            raise click.UsageError(f"{bundle} is a bundle, whose profiles are what they are: import it without options")
+            raise click.UsageError(f"{bundle} is a bundle, which takes no options: import it without them")
     for bundle in bundles:
         pulled = pull_from(repository, str(bundle.absolute()))
         if not quiet:

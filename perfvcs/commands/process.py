@@ -65,7 +65,7 @@ def command(ctx: click.Context, target: str) -> None:
         from perfvcs.errors import UsageError
 
         names = command.list_commands(ctx)
-        raise UsageError(f"name a postprocessor behind {target!r:.100}; there are: {', '.join(names)}")
+        raise UsageError(f"name a postprocessor after {target!r:.100}; there are: {', '.join(names)}")
 
 
 def _command(name: str) -> click.Command:
@@ -110,7 +110,7 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
 
     if Path(target).is_file() and target.endswith(SUFFIXES):
         outcomes = [_file(Path(target), name, member, output)]
-        stored = f"wrote {output}" if output else "nothing is stored of a file without -o"
+        stored = f"wrote {output}" if output else "the result for a file is not stored without -o"
     elif output:
         raise UsageError(f"-o is for files, and {target!r:.100} is in the store: use `perf export`")
     else:

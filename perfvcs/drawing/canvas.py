@@ -179,7 +179,7 @@ def lines(texts: Iterable[str]) -> str:
 
 def thinned(drawn: int, count: int) -> str:
     """The note that goes with ``thin``; empty when every row is drawn."""
-    return "" if drawn == count else f"\n{drawn:,} of {count:,} rows drawn, extremes among them"
+    return "" if drawn == count else f"\n{drawn:,} of {count:,} rows drawn, including the extremes"
 
 
 def usual(values: NDArray[np.float64]) -> tuple[float, float]:

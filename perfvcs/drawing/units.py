@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
 
-NOTHING = "no row has a value that counts"  # why a view does not draw what has rows
+NOTHING = "no row has a usable value"  # why a view does not draw what has rows
 MOMENT, RATE = "moment", "rate"  # columns that say when a row was taken, in s, and for how many calls it stands
 CALLS = {RATE: "", PACE: "s", "cost": "s"}  # columns of recorded calls that tell of the recording, with their units
 AGAIN = ("self", "share")  # metrics that tell of stacks what another one tells of functions

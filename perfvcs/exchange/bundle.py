@@ -36,7 +36,7 @@ def write(repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...],
     Raises UsageError where there are none, where the file is there already, unless ``force`` holds, and where it cannot be written.
     """
     if path.exists() and not force:
-        raise UsageError(f"{path} is there already: --force overwrites it")
+        raise UsageError(f"{path} already exists: --force overwrites it")
     blobs = _chosen(repository, names, jobs)
     part = path.with_name(f".{path.name[:60]}.part")
     try:
@@ -60,9 +60,7 @@ def _chosen(repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...
     """The blobs of the profiles that are to be handed over, by their paths."""
     if not names and not jobs:
         if not (blobs := unpushed(repository)):
-            raise UsageError(
-                "there is nothing to hand over: the remote has everything; name revisions to hand them over all the same"
-            )
+            raise UsageError("nothing to export: the remote has everything; name revisions to export them anyway")
         return blobs
     wanted = {path for name in names or ("HEAD",) for path in repository.select(name, jobs)}
     return {entry.path: entry.new for entry in repository.store.entries(*sorted(wanted)) if entry.new and entry.path in wanted}

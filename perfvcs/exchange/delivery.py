@@ -56,7 +56,7 @@ def into_file(path: Path, document: bytes | mmap, *, force: bool) -> None:
             path.write_bytes(document)
             return
         if not force and path.exists():
-            raise UsageError(f"{path} is there already: --force overwrites it")
+            raise UsageError(f"{path} already exists: --force overwrites it")
         wholefile.write(path, document)
     except OSError as error:
         raise unwritable(path, error) from None

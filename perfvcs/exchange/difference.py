@@ -45,10 +45,10 @@ class Difference:
             return
         elif PROFILE_PATH.fullmatch(path) is None:
             if their is not None and path != "format":
-                self.strange[path] = "not at a profile's place"
+                self.strange[path] = "not at the path of a profile"
             return
         elif their and our:
-            self.strange[path] = "not the profile that is here at this place"
+            self.strange[path] = "not the profile that is stored here under this path"
         elif their:
             self.there[path] = their
         if our and not their and PROFILE_PATH.fullmatch(path):

@@ -106,7 +106,7 @@ class Intake:
             )
         if self.in_turns and (len(set(self.commits)) < 2 or STDIN in files):
             raise UsageError(
-                "what was measured in turns has two commits or more: name the files, and with --commit that of each, in one call"
+                "measurements in turns need two or more commits: name all files in one call, with a --commit for each"
             )
         commits = self.commits if len(self.commits) == len(files) else [next(iter(self.commits), None)] * len(files)
         given = [(Path(file), commit) for file, commit in zip(files, commits, strict=True)]
@@ -126,7 +126,7 @@ class Intake:
         count = len(self.paths)
         lines = [f"stored {counted(count, 'profile')}" + (f", {self.known} already stored" if self.known else "")]
         if self.versions:
-            lines.append(f"left out {self.versions}: the same measurement is there in another version, see `perf process`")
+            lines.append(f"left out {self.versions}: the same measurement is stored in another version, see `perf process`")
         if self.empty:
             lines.append(f"left out {counted(self.empty, 'file')} without results")
         if self.placed:

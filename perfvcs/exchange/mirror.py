@@ -176,7 +176,7 @@ class Mirror:
                     count += 1
                     if count > MOST_FILES:
                         raise TooMuch(
-                            f"{remote.name} lists more than {MOST_FILES:,} files: nothing was taken over; see who pushed them"
+                            f"{remote.name} lists more than {MOST_FILES:,} files: nothing was pulled; see who pushed them"
                         )
 
     def _new_trees(self, remote: Remote, tip: str) -> list[str]:

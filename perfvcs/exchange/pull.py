@@ -41,10 +41,10 @@ class Pulled:
     def lines(self, *, dry: bool = False) -> list[str]:
         """For people; ``dry``: of what would be done."""
         if not self.there:
-            return [*lost_lines(self.remote, self.lost), f"{self.remote} has no profiles yet: `perf push` brings it yours"]
+            return [*lost_lines(self.remote, self.lost), f"{self.remote} has no profiles yet: `perf push` sends yours"]
         lines = lost_lines(self.remote, self.lost)
         if self.came or not self.went:
-            known = "" if self.came or self.left or self.refused else ": everything that it has is here"
+            known = "" if self.came or self.left or self.refused else ": everything there is already here"
             lines.append(f"{'would pull' if dry else 'pulled'} {counted(self.came, 'profile')} from {self.remote}{known}")
         if self.went:
             lines.append(f"{'would remove' if dry else 'removed'} {counted(self.went, 'profile')} that others removed")
@@ -57,7 +57,7 @@ class Pulled:
         if self.refused:
             named = "; ".join(f"{shorten(path, 100)} is {shorten(why, 150)}" for path, why in list(self.refused.items())[:NAMED])
             more = f"; and {len(self.refused) - NAMED:,} more" if len(self.refused) > NAMED else ""
-            raise Refused(f"refused {counted(len(self.refused), 'file')} of {self.remote}: {named}{more}; all else was taken")
+            raise Refused(f"refused {counted(len(self.refused), 'file')} of {self.remote}: {named}{more}; the others were stored")
 
 
 def pull(mirror: Mirror, store: Store, remote: Remote, selection: Selection, *, dry: bool = False) -> Pulled:
@@ -85,7 +85,7 @@ def pull(mirror: Mirror, store: Store, remote: Remote, selection: Selection, *, 
         pulled.went = len(changed) - pulled.came
         mirror.remember(remote, tip)
     except GitFailed as error:
-        raise Damaged(f"git cannot read what {remote.name} sent ({error.reason}): nothing was taken over") from None
+        raise Damaged(f"git cannot read what {remote.name} sent ({error.reason}): nothing was pulled") from None
     return pulled
 
 

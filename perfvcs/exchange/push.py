@@ -58,7 +58,7 @@ def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> 
         tips.append(tip)
         if tips[-MOST_ALIKE:].count(tip) == MOST_ALIKE:
             raise RemoteFailed(
-                f"{remote.name} does not change {REFERENCE} though nobody else does: look for a lock there, and at rights"
+                f"{remote.name} does not change {REFERENCE} though nobody else pushes: look there for a lock file and missing permissions"
             )
         lost = max(lost, mirror.lost(remote, tip))
         try:
@@ -98,8 +98,8 @@ def lost_lines(remote: str, lost: int) -> list[str]:
     if not lost:
         return []
     return [
-        f"{remote} has lost {counted(lost, 'profile')} since it was seen last, as if somebody had forced {remote}'s "
-        "refs/perf/profiles: nothing was taken out here, and `perf push` brings back what is here"
+        f"{remote} has lost {counted(lost, 'profile')} since it was last seen, as if somebody had forced {remote}'s "
+        "refs/perf/profiles: nothing was removed here, and `perf push` restores it there"
     ]
 
 

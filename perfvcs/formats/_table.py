@@ -95,7 +95,7 @@ def number(cell: str) -> float | None:
     except ValueError:
         cure = "; decimals are written with a point" if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", cell) else ""
         if not re.search(r"\d", cell):
-            cure = "; --format csv --option ignore= passes over a column that holds none"
+            cure = "; --format csv --option ignore= ignores a column without numbers"
         raise ValueError(f"`{cell[:80]}` is not a number{cure}") from None
     if not isfinite(found) or "_" in cell:
         raise ValueError(f"`{cell[:80]}` is not a finite number; leave the cell empty where there is none")

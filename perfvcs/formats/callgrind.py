@@ -38,7 +38,7 @@ class _State:
         if match[2] is not None:
             known[match[1]] = match[2]
         if match[1] not in known:
-            raise ValueError(f"the number {match[1]} stands for nothing")
+            raise ValueError(f"the number {match[1]} is not defined")
         return known[match[1]]
 
 

@@ -182,7 +182,7 @@ class _Reading:
             return {name: self._place(name) for name in self.options.metrics}
         left = {name: place for place, name in enumerate(self.names) if place not in used | ignored}
         if self.long and left:
-            raise Malformed(f"line 1, the column `{next(iter(left))[:80]}` says nothing here: --option ignore= passes over it")
+            raise Malformed(f"line 1, the column `{next(iter(left))[:80]}` is not used: --option ignore= ignores it")
         if not self.long and not left:
             raise Malformed("no column holds values: --option metrics= names those that do")
         return left

@@ -57,7 +57,7 @@ def inspect(project: Project, record: GateRecord | None, home: Path) -> None:
     for folder in (home, home / "store"):
         _check_entries(folder)
     if (problem := layout.problem(home / "store")) is not None:
-        raise Untrusted(f"{problem}: run `perf init --adopt`, which checks it and takes out what is not ours")
+        raise Untrusted(f"{problem}: run `perf init --adopt`, which checks it and removes what does not belong there")
 
 
 def untracked(project: Project, home: Path) -> None:
@@ -139,7 +139,7 @@ def _check_entries(folder: Path) -> None:
                 continue
             if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
                 kind = "a symbolic link" if stat.S_ISLNK(about.st_mode) else "neither a plain file nor a folder"
-                raise Untrusted(f"{entry.path} is {kind}: delete it, or run `perf init --adopt`, which takes such out")
+                raise Untrusted(f"{entry.path} is {kind}: delete it, or run `perf init --adopt`, which removes it")
             check_owner(Path(entry.path), about)
 
 

@@ -55,7 +55,7 @@ def read(project: Project) -> GateRecord | None:
         return None
     except OSError as error:
         raise UnreadableRecord(
-            f"cannot read {path} ({error.strerror}), which says whose .perf is: make it readable for you"
+            f"cannot read {path} ({error.strerror}), which says who owns .perf: make it readable for you"
         ) from None
     except (NotPlain, *UNDECODABLE):
         found = None

@@ -150,4 +150,4 @@ def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
 def _reason(text: str) -> str:
     """The last line that says something, without git's prefix."""
     lines = [line.partition(": ")[2] or line for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "git ended without a word"
+    return lines[-1] if lines else "git ended without a message"

@@ -41,9 +41,9 @@ FAILURES = (  # what git says -> the end of the sentence about a remote, with th
     (r"SSL|certificate", "has no certificate that git trusts ({said}): see http.sslCAInfo in `git help config`"),
     (r"fsck|hasDot|badTree|duplicateEntries|fullPathname|gitmodules|nullSha1|treeNotSorted|zeroPaddedFilemode|missing (blob|tree|object)"
      r"|did not send all|bad object",
-     "has broken or forbidden objects ({said}): nothing was taken over"),
+     "has broken or forbidden objects ({said}): nothing was pulled"),
     (r"File too large|died of signal|index-pack died|inflate|out of memory|mmap failed|early EOF|pack-objects died|index-pack output",
-     "sent more than {most} MiB, or broke off ({said}): nothing was taken over; try again, or use --last"),
+     "sent more than {most} MiB, or broke off ({said}): nothing was pulled; try again, or use --last"),
     (r"denied|403|401|Authentication|could not read (Username|Password)|not allowed|insufficient permission|unable to create temporary"
      r"|read-only|hook declined|prohibited",
      "refused ({said}): ask for the right, or hand profiles over with `perf export --bundle FILE`"),
@@ -232,7 +232,7 @@ def _reason(text: str) -> str:
     """What git complained of first."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     complaints = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
-    return next(iter([*complaints, *lines]), "git ended without a word")
+    return next(iter([*complaints, *lines]), "git ended without a message")
 
 
 @contextmanager

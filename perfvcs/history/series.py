@@ -146,11 +146,11 @@ def _step(finding: Finding, accepted: Allowance) -> Step:
 def _notes(commits: int, series: int, unusable: int) -> list[str]:
     found = []
     if commits > COMMITS:
-        found.append(f"The newest {COMMITS:,} of {commits:,} measured commits are drawn; steps are looked for in all of them.")
+        found.append(f"The newest {COMMITS:,} of {commits:,} measured commits are drawn; steps are searched for in all of them.")
     if commits > JUDGED:
         found.append(f"The newest {JUDGED:,} commits are judged against the one before, the others by the steps only.")
     if series > SERIES:
-        found.append(f"{SERIES:,} of {series:,} series of this benchmark are drawn; `perf history` looks at all of them.")
+        found.append(f"{SERIES:,} of {series:,} series of this benchmark are drawn; `perf history` covers all of them.")
     if unusable:
         found.append(f"{counted(unusable, 'value')} with a zero, negative or infinite measurement left out.")
     return found

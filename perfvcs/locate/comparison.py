@@ -165,7 +165,7 @@ class Comparison:
         if samples := self._optional(bench, "samples", "not sampled", SAMPLED):
             self._add(measured, "samples", samples)
         if not measured.evidence:
-            self.notes.append("nothing here tells what functions cost: suspects are all that changed")
+            self.notes.append("the cost of functions is not known here, so every changed function is a suspect")
 
     def _add(self, measured: Measured, measure: str, profiles: Sequence[Profile]) -> MatchedTree:
         first, second = (CallTree.of(profile) or CallTree.of_paths([]) for profile in profiles)

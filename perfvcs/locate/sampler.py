@@ -118,7 +118,7 @@ class Sampler:
         rate, settled = counts["changed"] / counts["settled"], counts["settled"]
         most = _most(counts["changed"], settled)
         return (
-            f"measured all the same to see what selecting misses: {counted(counts['measured'], 'benchmark')}, of {settled:,} settled "
+            f"measured anyway to see what selecting misses: {counted(counts['measured'], 'benchmark')}, of {settled:,} settled "
             f"{counts['changed']:,} changed ({100 * rate:.2g} %; with 95 % confidence at most {100 * most:.2g} %)"
         )
 

@@ -57,7 +57,7 @@ def _compiler() -> Path:
         found = shutil.which(name)
         if found:
             return Path(found)
-    raise NotCompiled("there is no C compiler: apt install gcc libc6-dev (or your system's package of the same)")
+    raise NotCompiled("there is no C compiler: apt install gcc libc6-dev (or your system's package of that name)")
 
 
 def _key(source: Path, compiler: Path, flags: Sequence[str], *, shared: bool) -> str:

@@ -99,7 +99,7 @@ def _verbatim(script: str) -> Markup:
     from markupsafe import Markup
 
     if "</script" in script.lower():
-        raise AssertionError("a script that ends its own element cannot stand in a page")
+        raise AssertionError("a script that ends its own element cannot be in a page")
     return Markup(script)
 
 

@@ -101,7 +101,9 @@ def nothing(subject: Subject) -> str:
     if subject.report is not None and subject.report.changes:
         return "Nothing to draw: no comparison has an effect; the table says why."
     if subject.history:
-        return "Nothing to draw: no commit of this series has a value above 0, as a history needs; `perf show REV` tells of the others."
+        return (
+            "Nothing to draw: no commit of this series has a value above 0, as a history needs; `perf show REV` shows the others."
+        )
     if subject.target or subject.baseline:
         return "Nothing to draw: the profiles have no measurements."
     return "Nothing to draw: there is no profile. `perf collect` makes one."

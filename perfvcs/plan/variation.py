@@ -114,7 +114,7 @@ def _spread(empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[
     if kind == "deterministic":
         return replace(known, problem=EXACT)
     if not positive and (known.mean is None or max(map(abs, values)) / LARGEST_SHARE >= abs(mean)):
-        return replace(known, problem="nothing is a share of its mean, which is 0, or nearly so: compare it by its differences")
+        return replace(known, problem="its mean is 0 or nearly 0, so changes are not shares of it: compare its differences")
     several = any(len({build for build, _ in found}) > 1 for _, _, found in usable)
     scaled = [
         (

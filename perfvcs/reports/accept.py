@@ -80,7 +80,7 @@ def accept(
             why = f"{reason} ({_blame(repository, candidate)})" if blamed else reason
             new = _acceptance(repository, candidate, " ".join(why.split()), until)
             if (old := known.get(candidate.id)) and not _renews(new, old):
-                raise UsageError(f"{candidate.title} is accepted already: perf accept --remove {candidate.id} takes it back")
+                raise UsageError(f"{candidate.title} is accepted already: perf accept --remove {candidate.id} withdraws it")
             found[candidate.id] = new
         try:
             register.add(path, found.values())
@@ -215,7 +215,7 @@ def _only(name: str, changes: Sequence[AcceptableChange]) -> AcceptableChange:
         change = changes[0].change
         if change.accepted is not None:
             raise UsageError(f"{changes[0].title} is accepted already: see `perf accept --list`")
-        raise UsageError(f"{changes[0].title} is `{change.word}`: only a degradation fails, and needs to be accepted")
+        raise UsageError(f"{changes[0].title} is `{change.word}`: only degradations need to be accepted")
     (candidate,) = wanted.values()
     if not candidate.committed:
         raise UsageError(

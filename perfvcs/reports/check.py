@@ -272,7 +272,7 @@ def measure(
     outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta, within)
     if not outcome.profiles:
         outcome.raise_failures()
-        raise NothingToCompare(next(iter(outcome.warnings), f"nothing was measured of {target.name}: see `perf status`"))
+        raise NothingToCompare(next(iter(outcome.warnings), f"nothing was measured on {target.name}: see `perf status`"))
     report = repository.compare(baseline, target, method=method, delta=delta, within=within, session=session, settled=settled)
     report = inheriting(repository, report, target) if select is not None else report
     _remember(repository, baseline, target, msgspec.json.encode(report))

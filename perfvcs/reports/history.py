@@ -132,7 +132,7 @@ def _ending(overview: Overview, hidden: int) -> Iterator[str]:
     parts = [counted(words[word], word) for word in WORDS if words[word]] or ["no step"]
     found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
     series, commits = counted(overview.lines, "series", "series"), counted(overview.commits, "commit")
-    yield f"{series} over {commits} looked at: {found}"
+    yield f"{series} over {commits} examined: {found}"
     wide = next((one for one in overview.findings if one.word == "degradation" and one.commits > 1), None)
     if wide is not None:
         yield f"Next: perf bisect {wide.first[:10]}^ {wide.last[:10]} finds which of {wide.commits:,} commits it was."

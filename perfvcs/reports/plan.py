@@ -79,9 +79,9 @@ class Plan:
         if not planned:
             return
         yield from wrap(
-            "finds: the smallest change that a check of as many executions as now, measured in turns, finds in 4 of 5 cases. To find: the "
-            "executions per revision that a change of this size needs. Below are the ranges in which these numbers lie as far as what is "
-            "stored shows (80 %), then the time that one revision takes.",
+            "finds: the smallest change that a check with as many executions as now, measured in turns, finds in 4 of 5 cases. To find: "
+            "the executions per revision needed for a change of this size. Below each number: its range (80 %) as far as the stored "
+            "data shows, then the time for one revision.",
             COLUMNS,
         )
         every = {metric_name(row.variation.metric) for row, _ in planned}
@@ -251,11 +251,11 @@ def _notes(row: PlanRow, survey: Survey, name: str) -> Iterator[str]:
         return
     count, what = (survey.binaries, "build") if survey.binaries > 1 else (survey.executions, "execution")
     if count < FEWEST_REPLICATES:
-        yield f"{counted(count, what)} a side decide nothing: a verdict needs at least {FEWEST_REPLICATES}, better 10"
+        yield f"{counted(count, what)} a side settle nothing: a verdict needs at least {FEWEST_REPLICATES}, better 10"
     if one.df < FEW_DF:
-        yield f"a rough plan: so few {what}s tell little of the noise; measure more, or again"
+        yield f"a rough plan: so few {what}s say little about the noise; measure more, or again"
     if one.inside is None:
-        yield "one measurement per execution: differences within and between executions cannot be told apart, so only executions count"
+        yield "one measurement per execution: differences within and between executions cannot be separated, so only executions count"
 
 
 def _seed(variation: Variation, survey: Survey, name: str, *, verbose: bool) -> Iterator[str]:
@@ -263,7 +263,7 @@ def _seed(variation: Variation, survey: Survey, name: str, *, verbose: bool) -> 
     if variation.difference is None or not variation.deviation:
         return
     if variation.seed is None:
-        why = "takes five blocks of two revisions" if survey.binaries == 1 else "cannot be told from that of the build"
+        why = "takes five blocks of two revisions" if survey.binaries == 1 else "cannot be separated from that of the build"
         if verbose:
             yield f"{name}: how much the seed of a block explains is not known: it {why}"
     elif verbose or variation.seed.low > 0:
@@ -307,7 +307,7 @@ def _levels(row: PlanRow, inside: Inside, survey: Survey, name: str, *, verbose:
         first = f"first {inside.warmup} measurements of an execution are" if many else "first measurement of an execution is"
         yield f"{name}: the {first} slower or faster than the rest: warm up inside the program"
     if inside.dependence is not None and abs(inside.dependence) > NOTABLE:
-        yield f"{name}: a measurement depends on the one before it (autocorrelation {inside.dependence:.1f}), so more of them tell less"
+        yield f"{name}: a measurement depends on the one before it (autocorrelation {inside.dependence:.1f}), so more of them say less"
     if one.measurements > 1 and inside.executions and inside.within is not None and survey.binaries == 1:
         if inside.within**2 < NEGLIGIBLE * inside.executions**2:
             yield f"{name}: one measurement per execution is enough, executions differ far more than their measurements"

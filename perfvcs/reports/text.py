@@ -48,7 +48,7 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
         seeds = ", ".join(map(str, outcome.seeds))
         yield f"stored {counted(len(outcome.paths), 'profile')} (seed {seeds})"
     elif not outcome.failures:
-        yield "nothing to measure: what was asked for has its profiles, or is not touched by the change"
+        yield "nothing to measure: the profiles are stored already, or the change does not touch the benchmarks"
     for warning in outcome.warnings:
         yield from wrap(f"note: {warning}", COLUMNS, subsequent_indent="      ")
 

@@ -89,8 +89,6 @@ def selected(
         Sampler(repository.home).note(selection.baseline.key, selection.target.key, whole)
     again = len({unit for selection in selections for unit in selection.left_out(one_in).sampled})
     said = " and ".join(counted(count, noun) for count, noun in ((jobs, "job"), (tests, "test")) if count) or "nothing"
-    more = (
-        f"; {counted(again, 'other')} that it cannot touch {'is' if again == 1 else 'are'} measured all the same" if again else ""
-    )
+    more = f"; {counted(again, 'other')} that it cannot touch {'is' if again == 1 else 'are'} measured anyway" if again else ""
     progress.say(f"left out, since the change cannot touch it: {said}{more}")
     return replace(request, left_out=tuple(sorted(rows)))

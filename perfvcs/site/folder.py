@@ -249,10 +249,10 @@ def _manifest(path: Path, top: int) -> Manifest | None:
     except FileNotFoundError:
         others = sorted(name for name in os.listdir(top) if name not in TOLERATED and not name.endswith(SUFFIX))
         if others:
-            raise Foreign(f"{path} is not a site of ours and not empty, it has {_told(others)}: {CURE}") from None
+            raise Foreign(f"{path} is neither empty nor a site of perfvcs, it has {_told(others)}: {CURE}") from None
         return None
     except OSError:
-        raise Foreign(f"{path / MANIFEST} is not a file of ours: {CURE}") from None
+        raise Foreign(f"{path / MANIFEST} was not written by perfvcs: {CURE}") from None
     with open(number, "rb") as file:
         about = os.fstat(number)
         try:
@@ -260,7 +260,9 @@ def _manifest(path: Path, top: int) -> Manifest | None:
                 raise msgspec.ValidationError
             found = msgspec.json.decode(file.read(), type=Manifest)
         except UNDECODABLE:
-            raise Foreign(f"{path / MANIFEST} is damaged, and without it nobody knows what is ours: remove {path}") from None
+            raise Foreign(
+                f"{path / MANIFEST} is damaged, and without it nobody knows which files perfvcs wrote: remove {path}"
+            ) from None
     if found.format != FORMAT:
         raise Foreign(f"{path} was published by another version ({shorten(found.format, 40)}): remove it, or update perfvcs")
     return found

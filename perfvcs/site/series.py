@@ -71,7 +71,7 @@ def page(contents: Contents, url: str) -> model.SeriesData:
     whole = np.flatnonzero(there)
     places = whole[whole >= _start(trails, whole)]
     if len(places) < len(whole):
-        notes.append(f"The figures have the newest {len(places):,} of {len(whole):,} commits.")
+        notes.append(f"The figures show the newest {len(places):,} of {len(whole):,} commits.")
     columns = contents.columns
     authors, author = np.unique(columns.author[places], return_inverse=True)
     everything = np.concatenate([trail.levels for trail in trails])
@@ -95,7 +95,7 @@ def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]
     if len(numbers) <= TRACKS:
         return numbers, []
     newest = sorted(numbers, key=lambda number: -int(contents.record.trails[number].places[-1]))[:TRACKS]
-    return sorted(newest), [f"Of {len(numbers):,} environments those {TRACKS} are shown that were measured last."]
+    return sorted(newest), [f"Of {len(numbers):,} environments, the {TRACKS} measured last are shown."]
 
 
 def _start(trails: list[SeriesRecord], places: NDArray[np.int64]) -> int:
@@ -186,5 +186,5 @@ def _notes(trails: list[SeriesRecord]) -> list[str]:
     if unjudged:
         notes.append(f"{counted(unjudged, 'older value')} were not compared with the one before; `perf check` does that.")
     if any((trail.executions == 1).any() for trail in trails):
-        notes.append("There is no interval where there was one execution.")
+        notes.append("Commits with one execution have no interval.")
     return notes

@@ -110,7 +110,7 @@ class Store:
             commit, mark = self._git.run("rev-parse", f"{BRANCH}^{{commit}}", f"{BRANCH}:format").decode().split()
         except GitFailed as error:
             raise Damaged(
-                f"{self.path} is not a whole store ({error.reason}): move it away and run `perf init`, or restore it"
+                f"{self.path} is not a complete store ({error.reason}): move it away and run `perf init`, or restore it"
             ) from None
         if mark != blob_id(FORMAT):
             found = next(self._git.objects([mark], 100))

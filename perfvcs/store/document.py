@@ -48,7 +48,7 @@ def whole(path: str, document: bytes | Fault) -> bool:
 def verified(path: str, document: bytes | Fault) -> Profile:
     """The profile in a document that was read from ``path``; raises Damaged unless it belongs there."""
     if PROFILE_PATH.fullmatch(path) is None:
-        raise damaged(path, "it is not at a profile's place")
+        raise damaged(path, "it is not at the path of a profile")
     if isinstance(document, Fault):
         raise damaged(path, document.reason)
     if not whole(path, document):
@@ -65,6 +65,6 @@ def verified(path: str, document: bytes | Fault) -> Profile:
 def damaged(path: str, reason: str) -> Damaged:
     """The error about one path, with its cure."""
     return Damaged(
-        f"the stored profile {path!a:.250} is damaged: {reason}; `perf fsck` lists all damage, `perf rm` takes a profile out",
+        f"the stored profile {path!a:.250} is damaged: {reason}; `perf fsck` lists all damage, `perf rm` removes a profile",
         reason,
     )

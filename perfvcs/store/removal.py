@@ -54,7 +54,7 @@ def profile_of(place: str) -> str | None:
 def at(place: str, document: bytes) -> Removal | str:
     """The removal in a document that stands at ``place``, or why it is none."""
     path = profile_of(place)
-    return "it is not at a removal's place" if path is None else decode(document, path)
+    return "it is not at the path of a removal" if path is None else decode(document, path)
 
 
 def following(path: str, last: Removal | None, by: str, when: float, why: str) -> Removal:

@@ -91,7 +91,7 @@ def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]
 def _ambiguous(given: str, names: Sequence[str], what: str) -> Ambiguous:
     listed = ", ".join(f"`{shorten(name, LABEL)}`" for name in names[:MOST])
     more = f" and {len(names) - MOST:,} more" if len(names) > MOST else ""
-    return Ambiguous(f"`{shorten(given, LABEL)}` is a part of {len(names):,} {what}s: {listed}{more}: write more of the name")
+    return Ambiguous(f"`{shorten(given, LABEL)}` matches {len(names):,} {what}s: {listed}{more}: write more of the name")
 
 
 def apart(names: Sequence[str], width: int) -> list[str]:

@@ -239,7 +239,7 @@ def test_a_bare_repository_has_no_file(project: Project, perf: Perf) -> None:
         ("3f9c2a1.id = 1", "3f9c2a1: there is no key `id`"),
         ("<<<<<<< HEAD\n=======\n>>>>>>> other", "has the marks of a merge conflict (line 1)"),
         ("a =", "is not TOML"),
-        ('3f9c2a1.reason = "x"\n3f9c2a1.reason = "y"', "stands there twice, keep one"),
+        ('3f9c2a1.reason = "x"\n3f9c2a1.reason = "y"', "two branches wrote the same id, keep one of the entries"),
         ("accepted = 3", "accepted is not an acceptance: every line begins with the id of one"),
         ("[3f9c2a1]\nbenchmark = 3", "3f9c2a1: benchmark: expected a string, got a whole number"),
         ('3f9c2a1.uid = "3"', "3f9c2a1: `benchmark` is missing"),

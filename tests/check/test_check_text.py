@@ -59,7 +59,7 @@ def test_what_is_open_says_why() -> None:
         "                 the interval reaches beyond ±1 %",
         "",
         "1f0e2a3b4c5d -> 8c7f6a1d0e5b: 2 inconclusive",
-        "inconclusive: not settled by what was measured, neither changed nor the same",
+        "inconclusive: neither a change nor sameness is shown",
         "0 of 2 comparisons settled",
     ]
 

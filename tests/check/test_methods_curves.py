@@ -850,7 +850,7 @@ def test_many_sizes_against_few_are_a_curve_or_not_comparable() -> None:
         (change,) = compare(*sides, method="log-median").changes
         assert (change.word, change.reason) == (
             "not comparable",
-            "many sizes on one side only: such are compared as curves",
+            "only one side has many sizes, which only curves can compare",
         )
 
 

@@ -60,7 +60,7 @@ def test_a_comment_is_written_once_and_then_updated_in_place(service: Service, j
     service.comments.append({"id": 1, "body": "looks good", "user": {"type": "User"}})
     assert write(job) == "comment written"
     assert write(job, f"{MARKER}\nfine again", new=False) == "comment updated"
-    assert write(job, f"{MARKER}\nfine again") == "comment is as it was"
+    assert write(job, f"{MARKER}\nfine again") == "comment is unchanged"
     assert service.bodies == ["looks good", f"{MARKER}\nfine again"]
 
 
@@ -157,7 +157,7 @@ def test_a_comment_whose_answer_was_lost_is_not_written_again(service: Service, 
         handler._answer(200, {}, b"[]")  # type: ignore[attr-defined]
 
     service.faults += [empty, written_and_cut]
-    assert write(job) == "comment is as it was"
+    assert write(job) == "comment is unchanged"
     assert service.bodies == [TEXT]
     assert service.methods == ["GET", "POST", "GET"]
 

@@ -178,7 +178,7 @@ def test_processor_time_has_what_functions_of_c_take(run):
 
 def test_a_program_that_is_not_python_is_an_error(run, tmp_path):
     asked = run("")
-    with pytest.raises(CollectError, match="started no Python that counts"):
+    with pytest.raises(CollectError, match="started no Python that loads the counter"):
         Bytecode().collect(Run(("/bin/true",), tmp_path, asked.env, asked.scratch, "true"))
 
 

@@ -685,7 +685,7 @@ def test_a_python_without_a_lock_is_recorded_in_python(compiled):
     [
         (b"", "is not a file of records"),
         (b"PVCSCALL\2\0\0\0\0\0\0\0", "has version 2 of the format"),
-        (b"PVCSCALL\1\0\0\0\0\0\0\0" + b"\7\0\0\0" + b"\0" * 36 + b"\0\0\0\0\0\0\xf0\x3f", "a function that nobody asked for"),
+        (b"PVCSCALL\1\0\0\0\0\0\0\0" + b"\7\0\0\0" + b"\0" * 36 + b"\0\0\0\0\0\0\xf0\x3f", "a function that was not chosen"),
         (
             b"PVCSCALL\1\0\0\0\0\0\0\0" + b"\0" * 24 + b"\0\0\0\0\0\0\xf0\x7f" + b"\0" * 8 + b"\0\0\0\0\0\0\xf0\x3f",
             "impossible values",

@@ -185,7 +185,7 @@ def test_a_service_that_is_never_ready_is_stopped(run: Callable[..., Run], field
 
 def test_a_service_that_dies_under_load_stops_the_load(run: Callable[..., Run]) -> None:
     with pytest.raises(
-        CollectError, match=r"the service ended before it was asked to: .* was killed by SIGSEGV: .*ready to serve"
+        CollectError, match=r"the service ended before it was stopped: .* was killed by SIGSEGV: .*ready to serve"
     ) as caught:
         counting().collect(run("1", "die", "hang"))
     of_the_load = str(caught.value.__context__)
@@ -208,7 +208,9 @@ def test_daemons_that_a_service_leaves_are_stopped_and_told(run: Callable[..., R
 def test_a_port_that_somebody_has_is_an_error_before_anything_starts(run: Callable[..., Run]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(CollectError, match=f"port {port} is taken already, .*: stop what listens there, or give port = 0"):
+        with pytest.raises(
+            CollectError, match=f"port {port} is already in use, .*: stop the program that listens there, or give port = 0"
+        ):
             counting(port=port).collect(run())
 
 
@@ -259,7 +261,7 @@ def test_without_a_compiler_it_works_too(run: Callable[..., Run], monkeypatch: p
     prepared = run("1", "die", "hang")
     monkeypatch.setattr(launcher, "_prepared", lambda: (None, "times are taken from Python: there is no C compiler"))
     assert min(samples(counting().collect(run()), "rss")) > 48 << 20
-    with pytest.raises(CollectError, match=r"the service ended before it was asked to: .* was killed by SIGSEGV"):
+    with pytest.raises(CollectError, match=r"the service ended before it was stopped: .* was killed by SIGSEGV"):
         counting().collect(prepared)
 
 
@@ -275,7 +277,7 @@ def test_without_a_compiler_it_works_too(run: Callable[..., Run], monkeypatch: p
         ({}, "nothing says when it is ready: give `port`, `line` or `ready`"),
         ({"port": 65536}, "port is 65536: give 1 to 65535, or 0"),
         ({"port": -1}, "port is -1"),
-        ({"cmd": "serve {port}", "line": "up"}, "{port} stands for nothing: add `port = 0`"),
+        ({"cmd": "serve {port}", "line": "up"}, "{port} has no value: add `port = 0`"),
         ({"port": 0, "stop": "KILL"}, "stop is 'KILL': give one of TERM, INT, HUP"),
         ({"port": 0, "within": 0.0}, "within is 0.0: give a number of seconds above 0"),
         ({"port": 0, "patience": float("nan")}, "patience is nan: give"),

@@ -246,7 +246,7 @@ if __name__ == "__main__":
     os.wait()
 """
     found = measured(write(source), tmp_path, recorder="tracemalloc")
-    assert len(found.warnings) == 1 and found.warnings[0].startswith("memory: 3 processes ended without the usual end of Python")
+    assert len(found.warnings) == 1 and found.warnings[0].startswith("memory: 3 processes did not end Python normally")
 
 
 def test_a_script_is_known_by_its_first_line(tmp_path: Path) -> None:

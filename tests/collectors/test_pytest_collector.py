@@ -376,7 +376,7 @@ def test_a_flaky_test_is_told_and_the_others_are_repeated(measure: Measure) -> N
     found = measure({"test_flaky.py": flaky})
     assert marks(found) == {"test_steady": REPEATS}
     assert found.warnings == [
-        "test_flaky.py::test_flaky ended in another way than before, and is left out of that execution: see whether it is flaky"
+        "test_flaky.py::test_flaky had another outcome than before and is left out of that execution: check whether it is flaky"
     ]
 
 

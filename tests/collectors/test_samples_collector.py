@@ -398,7 +398,7 @@ def tool(folder: Path, script: str) -> Path:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("Error: Permission Denied: Try running again as root", "may not look into it: sysctl kernel.yama.ptrace_scope=0"),
+        ("Error: Permission Denied: Try running again as root", "is not allowed to read it: sysctl kernel.yama.ptrace_scope=0"),
         ("Error: Failed to find python version from target", "py-spy failed: Error: Failed to find python.*: is it a Python"),
         ("it is\nbroken", "py-spy failed: it is broken: is it"),
     ],

@@ -216,7 +216,7 @@ def test_a_question_without_an_answer_changes_nothing(commands):
     commands("ask", 'click.confirm("Really?", abort=True)')
     done = perf("ask", input="")
     assert done.exit_code == 1
-    assert "perf: nothing was answered, so nothing was done" in done.output
+    assert "perf: aborted; nothing changed" in done.output
 
 
 def test_a_reader_that_stops_reading_ends_it_quietly():

@@ -59,7 +59,7 @@ def test_a_job_stands_for_all_of_its_units(measured: list[str], perf: Perf) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("show", "i"), "`i` is a part of "),
+        (("show", "i"), "`i` matches "),
         (("history", "ad", "HEAD", "-m", "nonsense"), "no metric is called `nonsense`"),
         (("history", "nobody", "HEAD"), "no benchmark is called `nobody`"),
         (("history", "nobody"), "nor is it a benchmark"),
@@ -69,7 +69,7 @@ def test_a_job_stands_for_all_of_its_units(measured: list[str], perf: Perf) -> N
         (("export", "HEAD", "-j", "nobody"), "no job `nobody` is stored"),
         (("rm", "HEAD", "-j", "ru"), "no job `ru` is stored; did you mean"),
         (("accept", "-r", "why", "nobody"), "no degradation is called `nobody`"),
-        (("accept", "-r", "why", "i:wall"), "`i` is a part of "),
+        (("accept", "-r", "why", "i:wall"), "`i` matches "),
         (("accept", "-r", "why", "run:wall"), "`run:wall` is 5 degradations, name them by their ids"),
     ],
 )
@@ -121,7 +121,7 @@ def test_jobs_of_the_configuration_are_named_by_a_part(project: Project, perf: P
     )
     project.commit("one")
     project.commit("two")
-    assert "`sort` is a part of 2 jobs: `sort small`, `sort big`" in perf("collect", "-j", "sort", code=2).err
+    assert "`sort` matches 2 jobs: `sort small`, `sort big`" in perf("collect", "-j", "sort", code=2).err
     assert "there is no job `nobody`" in perf("collect", "-j", "nobody", code=2).err
     assert "stored 1 profile" in perf("collect", "-j", "small").out
     assert "sort small" in perf("select", "HEAD~1..HEAD", "--explain", "smal").out

@@ -49,7 +49,7 @@ def test_a_file_is_written_and_never_overwritten_unasked(perf: Perf, profile: Pr
     assert perf("export", "-o", "out.json").out == "wrote out.json\n"
     assert formats.read("out.json") == profile
     Path("out.json").write_text("mine")
-    assert "out.json is there already: --force overwrites it" in perf("export", "-o", "out.json", code=2).err
+    assert "out.json already exists: --force overwrites it" in perf("export", "-o", "out.json", code=2).err
     assert Path("out.json").read_text() == "mine"
     perf("export", "-o", "out.json", "--force")
     assert formats.read("out.json") == profile

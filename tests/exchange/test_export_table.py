@@ -86,7 +86,7 @@ def test_ranges_and_jobs_choose(stored: list[str], perf: Perf) -> None:
         (["all.csv", "--format", "perun"], "--table and --bundle name their own file and format"),
         (["all.csv", "main..main"], "holds no commits"),
         (["nowhere/all.csv"], "No such file or directory"),
-        (["there.csv"], "there.csv is there already: --force overwrites it"),
+        (["there.csv"], "there.csv already exists: --force overwrites it"),
     ],
 )
 def test_what_cannot_be_written_is_said_in_a_line(arguments: list[str], message: str, stored: list[str], perf: Perf) -> None:  # noqa: ARG001

@@ -145,10 +145,10 @@ def test_other_files_are_another_session(perf: Perf, turns: list[str]) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["a.csv", "b.csv", "--in-turns"], "two commits or more"),
-        (["a.csv", "b.csv", "--in-turns", "--commit", "HEAD"], "two commits or more"),
-        (["a.csv", "b.csv", "--in-turns", "--commit", "HEAD", "--commit", "HEAD"], "two commits or more"),
-        (["a.csv", "-", "--format", "csv", "--in-turns", "--commit", "HEAD", "--commit", "HEAD~1"], "name the files"),
+        (["a.csv", "b.csv", "--in-turns"], "two or more commits"),
+        (["a.csv", "b.csv", "--in-turns", "--commit", "HEAD"], "two or more commits"),
+        (["a.csv", "b.csv", "--in-turns", "--commit", "HEAD", "--commit", "HEAD"], "two or more commits"),
+        (["a.csv", "-", "--format", "csv", "--in-turns", "--commit", "HEAD", "--commit", "HEAD~1"], "name all files"),
         (["a.csv", "b.csv", "b.csv", "--commit", "HEAD", "--commit", "HEAD~1"], "3 files and 2 commits"),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_broken_file_is_named_and_the_rest_is_stored(perf: Perf) -> None:
     said = perf("import", "bad.csv", table("a.csv", [1.0]), "none.csv", code=12)
     assert said.err.splitlines() == [
         "perf: bad.csv: line 2, column `wall`: `fast` is not a number; "
-        "--format csv --option ignore= passes over a column that holds none",
+        "--format csv --option ignore= ignores a column without numbers",
         "perf: cannot read none.csv: No such file or directory",
     ]
     assert len(stored()) == 1

@@ -131,8 +131,8 @@ def test_two_measurers_keep_what_both_have(ada: Clone, bob: Clone, forge: Path) 
     assert bob.perf("pull").out == "pulled 2 profiles from origin\n"
     assert ada.paths() == bob.paths() == {*hers, *his}
     assert ada.perf("push").out == "nothing to push: origin has everything\n"
-    assert ada.perf("pull").out == "pulled 0 profiles from origin: everything that it has is here\n"
-    assert "all whole" in bob.perf("fsck").out
+    assert ada.perf("pull").out == "pulled 0 profiles from origin: everything there is already here\n"
+    assert "all intact" in bob.perf("fsck").out
 
 
 def test_a_profile_is_the_same_document_after_a_journey(ada: Clone, bob: Clone) -> None:
@@ -210,7 +210,7 @@ def test_a_damaged_profile_comes_back_from_a_remote(ada: Clone) -> None:
     assert "content does not match" in ada.perf("fsck", code=12).out
     ada.perf("rm", path)
     assert ada.perf("pull").out == "pulled 1 profile from origin\n"
-    assert "all whole" in ada.perf("fsck").out
+    assert "all intact" in ada.perf("fsck").out
 
 
 def test_only_the_newest_commits_come_where_that_is_asked(ada: Clone, bob: Clone) -> None:
@@ -455,9 +455,9 @@ def test_what_is_not_a_profile_at_its_place_is_refused_and_the_rest_taken(ada: C
     assert said.out == "pulled 1 profile from origin\n"
     assert said.err.startswith("perf: refused 5 files of origin: ")
     assert said.err.count("\n") == 1
-    assert "; and 2 more; all else was taken" in said.err
+    assert "; and 2 more; the others were stored" in said.err
     assert bob.paths() == set(good)
-    assert "all whole" in bob.perf("fsck").out
+    assert "all intact" in bob.perf("fsck").out
 
 
 @pytest.mark.parametrize(
@@ -482,7 +482,7 @@ def test_nobody_can_replace_a_profile_that_is_here(ada: Clone, forge: Path) -> N
     (path,) = ada.measure(1)
     document = Repository.find(ada.project.root).store.raw(path)
     planted(forge, {path: b"another"})
-    assert "not the profile that is here" in ada.perf("pull", code=12).err
+    assert "not the profile that is stored here" in ada.perf("pull", code=12).err
     assert Repository.find(ada.project.root).store.raw(path) == document
 
 
@@ -523,7 +523,7 @@ def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(ada: Clone, bob: Cl
     for words in (["pull"], ["push"]):
         bob.measure(2)
         said = bob.perf(*words, code=1)
-        assert "nothing was taken over" in said.err
+        assert "nothing was pulled" in said.err
         assert said.err.count("\n") == 1
     assert len(bob.paths()) == 1
 
@@ -569,7 +569,7 @@ def test_more_bytes_than_anybody_has_are_refused(bob: Clone, forge: Path, monkey
     planted(forge, {"big": os.urandom(400_000)})
     monkeypatch.setattr(remote, "MOST_BYTES", 100_000)
     said = bob.perf("pull", code=1)
-    assert "nothing was taken over" in said.err
+    assert "nothing was pulled" in said.err
     assert said.err.count("\n") == 1
     assert not list((bob.project.root / ".perf/remotes").rglob("tmp_*"))
 

@@ -36,7 +36,7 @@ def test_a_step_is_listed_with_its_commit_effect_levels_and_word(commits: list[s
     assert "wall time       +9." in lines[2]
     assert "9.98 -> 10.96 ms" in lines[2]
     assert "by the series" in " ".join(out.split())
-    assert lines[-1] == "1 series over 40 commits looked at: 1 degradation"
+    assert lines[-1] == "1 series over 40 commits examined: 1 degradation"
     assert all(len(line) <= 80 for line in lines)
 
 
@@ -140,7 +140,7 @@ def test_a_revision_and_a_range_leave_out_what_lies_outside(commits: list[str], 
     inside = told(perf, f"{commits[15]}..HEAD")
     assert [step["commit"] for step in inside["findings"]] == [commits[26]]
     assert inside["commits"] == 24
-    assert perf("history", "sort", f"{commits[27]}..HEAD").out == "1 series over 12 commits looked at: no step\n"
+    assert perf("history", "sort", f"{commits[27]}..HEAD").out == "1 series over 12 commits examined: no step\n"
 
 
 def test_a_merged_branch_is_not_part_of_the_line(project: Project, perf: Perf) -> None:
@@ -233,7 +233,7 @@ def test_short_series_are_named(commits: list[str], perf: Perf) -> None:
 def test_one_measured_commit_is_no_history_yet(commits: list[str], perf: Perf) -> None:
     store(*measured(commits[:1], [0.01]))
     out = perf("history").out
-    assert out.startswith("1 series over 1 commit looked at: no step\n")
+    assert out.startswith("1 series over 1 commit examined: no step\n")
     assert "too short" in out
 
 

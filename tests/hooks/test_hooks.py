@@ -189,7 +189,7 @@ def test_uninstall_restores_what_was_there_byte_for_byte(project, mode):
     assert path.stat().st_mode & 0o777 == mode
     assert not list(path.parent.glob("*perfvcs*")) + list(path.parent.glob("post-commit"))
     assert "post-commit: not installed\npre-push: not installed" in perf("uninstall").replace(
-        f"{path} is not ours and was left alone", "not installed"
+        f"{path} is not a hook of perfvcs and was left alone", "not installed"
     )
 
 
@@ -212,10 +212,12 @@ def test_a_hook_that_another_tool_wrote_over_ours_is_left_alone(project):
     path = existing(project, "pre-push", "#!/bin/sh\n# another tool\n")
     kept = path.with_name("pre-push.before-perfvcs")
     assert (
-        f"pre-push: not installed, {path} is another tool's; the hook kept by an earlier install is still there: {kept}"
+        f"pre-push: not installed, {path} belongs to another tool; the hook kept by an earlier install is still there: {kept}"
         in perf("status")
     )
-    assert f"pre-push: {path} is not ours and was left alone; so was the one that was kept: {kept}" in perf("uninstall")
+    assert f"pre-push: {path} is not a hook of perfvcs and was left alone; so was the one that was kept: {kept}" in perf(
+        "uninstall"
+    )
     assert path.read_text() == "#!/bin/sh\n# another tool\n"
     assert kept.read_text() == "#!/bin/sh\n# first\n"
     done = CliRunner().invoke(cli.group, ["hook", "install"])
@@ -563,7 +565,7 @@ def test_a_degradation_stops_the_push_and_names_the_way_around(remote, quiet, st
     stub.setenv("STUB_EXIT", "3")
     done = run("push", "origin", "main")
     assert done.returncode != 0
-    assert done.stderr.startswith("a verdict\nperf: main became slower; to push all the same: git push --no-verify\n")
+    assert done.stderr.startswith("a verdict\nperf: main became slower; to push anyway: git push --no-verify\n")
     assert run("push", "--no-verify", "origin", "main").returncode == 0
 
 
@@ -834,7 +836,7 @@ def test_what_was_not_checked_fails_in_pre_commit_which_would_call_it_passed(rem
     monkeypatch.setenv("PRE_COMMIT_FROM_REF", quiet.git("rev-parse", "HEAD"))
     monkeypatch.setenv("PRE_COMMIT_TO_REF", quiet.commit())
     stub.setenv("STUB_EXIT", "4")
-    assert perf("run", "pre-push", code=4).endswith("not checked: a reason; to push all the same: SKIP=perf-check git push\n")
+    assert perf("run", "pre-push", code=4).endswith("not checked: a reason; to push anyway: SKIP=perf-check git push\n")
     stub.setenv("STUB_EXIT", "0")
     assert perf("run", "pre-push") == ""
     shutil.rmtree(quiet.root / ".perf")
@@ -914,5 +916,5 @@ def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(projec
     assert "100 %" in done.stderr
     assert "inner" in done.stderr
     assert "degradation" in done.stderr
-    assert "perf: main became slower; to push all the same: git push --no-verify" in done.stderr
+    assert "perf: main became slower; to push anyway: git push --no-verify" in done.stderr
     assert project.git("ls-remote", "origin", "main").split()[0] == fast

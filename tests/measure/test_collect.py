@@ -319,7 +319,7 @@ def test_a_kill_leaves_nothing_that_the_next_command_does_not_clean(project: Pro
     perf("log")
     assert worktrees(project) == 1
     assert not any(project.root.glob(".perf/tmp/*"))
-    assert "all whole" in perf("fsck").out
+    assert "all intact" in perf("fsck").out
 
 
 def _until(condition: Callable[[], bool]) -> None:
@@ -412,7 +412,7 @@ def test_environments_beyond_keep_go_and_status_and_gc_say_what_they_take(projec
     assert "([python] keep = 1; `perf gc` enforces it)" in said
     assert json.loads(perf("status", "--json").out)["pythons"]["environments"] == 2
     with hold(project.root / ".perf/lock"):
-        assert "left as they are, since somebody measures here" in perf("gc").out
+        assert "are kept, since a measurement is running here" in perf("gc").out
     assert len(list(home.glob("py*/"))) == 2
     assert re.search(r"virtual environments take [\d,]+ bytes now, [\d,]+ before", perf("gc").out)
     assert len(list(home.glob("py*/"))) == 1

@@ -111,7 +111,7 @@ def test_the_rest_is_measured_in_the_order_of_an_uninterrupted_run(
         assert {one.design.version for one in found.values()} == {position}
         assert len({one.collected.session for one in found.values()}) == 1
     assert sessions() == []
-    assert "all whole" in perf("fsck").out
+    assert "all intact" in perf("fsck").out
     assert len(project.git("worktree", "list").splitlines()) == 1
 
 

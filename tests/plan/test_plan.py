@@ -151,8 +151,8 @@ def test_pairs_that_were_measured_in_turns_leave_drift_out() -> None:
     [
         ([0.01], "a single execution shows no spread"),
         ([nan, inf], "no execution has a usable value"),
-        ([0.0, 0.0, 0.0], "nothing is a share of its mean, which is 0"),
-        ([1e-320, -1.0, 1.0], "nothing is a share of its mean, which is 0, or nearly so"),
+        ([0.0, 0.0, 0.0], "its mean is 0"),
+        ([1e-320, -1.0, 1.0], "its mean is 0 or nearly 0"),
     ],
 )
 def test_what_cannot_be_planned_is_said(values: Sequence[float], problem: str) -> None:
@@ -502,7 +502,7 @@ def test_builds_are_planned_as_builds(project: Project, perf: Perf) -> None:
     [
         ([0.01], "a single execution shows no spread"),
         ([0.01] * 6, "all values are equal"),
-        ([0.0] * 6, "nothing is a share of its mean, which is 0"),
+        ([0.0] * 6, "its mean is 0"),
         ([0.01, 0.011, 0.012], "a rough plan"),
     ],
 )

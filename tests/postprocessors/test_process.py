@@ -114,7 +114,7 @@ def test_a_processed_profile_is_counted_once_and_is_the_same_as_before(commit: s
     after = perf("check", commit, target, code=None)
     assert after == before
     assert "1 profile" in perf("log", commit).out
-    assert perf("fsck").out.startswith("2 profiles can be read, all whole")
+    assert perf("fsck").out.startswith("2 profiles can be read, all intact")
 
 
 def test_profiles_without_what_is_needed_stay_as_they_are(commit: str, perf: Perf) -> None:
@@ -234,7 +234,7 @@ def test_a_file_is_processed_into_another(project: Project, perf: Perf, tmp_path
     file, output = tmp_path / "calls.json", tmp_path / "fitted.json"
     document = sized("a" * 40).encode()
     file.write_bytes(document)
-    assert "nothing is stored of a file without -o" in perf("process", str(file), "regression").out
+    assert "the result for a file is not stored without -o" in perf("process", str(file), "regression").out
     assert f"wrote {output}" in perf("process", str(file), "regression", "-o", str(output)).out
     assert file.read_bytes() == document
     done = decode(output.read_bytes())
@@ -259,7 +259,7 @@ def test_no_version_of_a_measurement_is_imported_beside_another(commit: str, per
     perf("export", "HEAD", "-o", raw)
     perf("process", raw, "regression", "-o", fitted)
     perf("process", fitted, "normalizer", "-o", scaled)
-    told = "stored 0 profiles\nleft out {}: the same measurement is there in another version, see `perf process`\n"
+    told = "stored 0 profiles\nleft out {}: the same measurement is stored in another version, see `perf process`\n"
     assert perf("import", fitted, scaled).out == told.format(2)
     assert perf("import", raw).out == "stored 0 profiles, 1 already stored\n"
     perf("process", "HEAD", "regression")

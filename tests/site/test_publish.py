@@ -130,7 +130,7 @@ def test_a_commit_of_one_execution_has_no_interval(project: Project, perf: Perf)
     (track,) = series()[0]["tracks"]
     assert track["low"] == [None] * 3
     assert track["words"] == ["new", "inconclusive", "inconclusive"]
-    assert "There is no interval where there was one execution." in series()[0]["notes"]
+    assert "Commits with one execution have no interval." in series()[0]["notes"]
     cells = data("index.html")["rows"][0]["cells"]
     assert [cell["text"] for cell in cells] == ["?", "?", "new"]
     assert "a single execution has no spread" in cells[0]["detail"]
@@ -374,7 +374,7 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     perf("publish", "site", *QUICK)
     (page,) = series()
     assert page["notes"] == [
-        "Of 4 environments those 2 are shown that were measured last.", "The figures have the newest 25 of 40 commits."
+        "Of 4 environments those 2 are shown that were measured last.", "The figures show the newest 25 of 40 commits."
     ]  # fmt: skip
     assert [len(track["places"]) for track in page["tracks"]] == [25, 25]
     assert all(0 <= mark["first"] <= mark["place"] <= mark["last"] < 25 for track in page["tracks"] for mark in track["steps"])
@@ -637,7 +637,7 @@ def test_a_folder_with_other_things_is_refused_and_stays_as_it_is(perf: Perf) ->
     for name in ("a", "b", "c", "d"):
         Path("site", name).write_text("mine")
     message = refused(perf)
-    assert "site is not a site of ours and not empty, it has `a`, `b`, `c` and 1 more" in message
+    assert "site is neither empty nor a site of perfvcs, it has `a`, `b`, `c` and 1 more" in message
     assert "publish into a folder of its own" in message
 
 
@@ -731,7 +731,7 @@ def test_a_list_of_files_that_is_a_link_or_a_pipe_is_refused(perf: Perf, tmp_pat
     perf("publish", "site", *QUICK)
     Path("site/.perfvcs-site.json").rename(tmp_path / "list")
     Path("site/.perfvcs-site.json").symlink_to(tmp_path / "list")
-    assert "is not a file of ours" in refused(perf)
+    assert "was not written by perfvcs" in refused(perf)
     Path("site/.perfvcs-site.json").unlink()
     os.mkfifo("site/.perfvcs-site.json")
     assert "is damaged" in refused(perf)

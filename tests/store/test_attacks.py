@@ -165,7 +165,7 @@ def test_a_perf_folder_from_an_archive_is_refused_and_can_be_adopted_without_har
         assert "dropped store/config: core.sshcommand, core.fsmonitor, extensions.partialclone, remote.o." in said.out
         assert "0 profiles" in said.out
     if recipe not in ("itself", "lazy fetch", "store"):
-        assert perf("fsck").out == "1 profile can be read, all whole; the index is rebuilt\n"
+        assert perf("fsck").out == "1 profile can be read, all intact; the index is rebuilt\n"
     if recipe != "itself":
         runs(victim, perf, *READING)
         links = [
@@ -574,7 +574,7 @@ def test_adoption_reports_what_it_drops_and_keeps_whole_profiles(project: Projec
     said = perf("init", "--adopt").out
     assert "dropped store/config: alias.x\n" in said
     assert "dropped aside/link.json: a symbolic link\n" in said
-    assert "dropped evil: it is not at a profile's place\n" in said
+    assert "dropped evil: it is not at the path of a profile\n" in said
     assert "2 profiles, 3 dropped" in said
     assert (repository.home / "aside" / "kept.json").exists()
     assert "nothing dropped" in perf("init", "--adopt").out

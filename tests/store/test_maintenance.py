@@ -53,7 +53,7 @@ def test_single_profiles_are_removed_by_their_path(commit: str, perf: Perf) -> N
 @pytest.mark.usefixtures("commit")
 def test_fsck_tells_a_whole_store_and_rebuilds_the_index(project: Project, perf: Perf) -> None:
     (project.root / ".perf" / "index.db").write_bytes(b"not a database")
-    assert perf("fsck").out == "2 profiles can be read, all whole; the index is rebuilt\n"
+    assert perf("fsck").out == "2 profiles can be read, all intact; the index is rebuilt\n"
     assert json.loads(perf("fsck", "--json").out) == {"profiles": 2, "problems": []}
 
 
@@ -77,7 +77,7 @@ def test_fsck_names_what_is_damaged_and_the_others_can_be_used(project: Project,
 @pytest.mark.usefixtures("commit")
 def test_gc_packs_the_store(perf: Perf) -> None:
     assert "bytes" in perf("gc").out
-    assert "all whole" in perf("fsck").out
+    assert "all intact" in perf("fsck").out
 
 
 @pytest.mark.usefixtures("project")
@@ -103,7 +103,7 @@ def test_a_store_that_cannot_be_written_is_told_in_one_line(project: Project, pe
     objects.rename(objects.with_name("kept"))
     objects.mkdir()
     said = perf("collect", code=12)
-    assert "is not a whole store" in said.err
+    assert "is not a complete store" in said.err
     assert [line for line in said.err.splitlines() if line.startswith("perf: ")] == said.err.splitlines()[-1:]
 
 

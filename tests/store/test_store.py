@@ -248,7 +248,7 @@ def test_no_store_is_said_so(tmp_path: Path) -> None:
 def test_something_else_at_the_place_of_the_store_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "precious").write_text("mine")
-    with pytest.raises(Damaged, match="not a whole store"):
+    with pytest.raises(Damaged, match="not a complete store"):
         Store.create(tmp_path / "store")
     assert (tmp_path / "store" / "precious").read_text() == "mine"
     (tmp_path / "empty").mkdir()
@@ -633,7 +633,7 @@ def test_garbage_that_was_committed_by_plain_git_is_found(store: Store) -> None:
     problems = {problem.path: problem.reason for problem in store.fsck()}
     assert set(problems) == {path, edited, "README", "\u202eevil"}
     assert "missing required field" in problems[path]
-    assert "not at a profile's place" in problems["README"]
+    assert "not at the path of a profile" in problems["README"]
     assert sorted(store.paths()) == sorted([path, good])
     assert len(store.remove(list(problems), "Clean")) == 4
     assert store.fsck() == []
@@ -641,7 +641,7 @@ def test_garbage_that_was_committed_by_plain_git_is_found(store: Store) -> None:
 
 def test_no_branch_is_found(store: Store) -> None:
     git(store, "update-ref", "-d", "refs/heads/main")
-    assert ["not a whole store" in str(problem) for problem in store.fsck()] == [True]
+    assert ["not a complete store" in str(problem) for problem in store.fsck()] == [True]
 
 
 def test_a_reader_that_stops_early_leaves_no_process(store: Store) -> None:

@@ -50,7 +50,7 @@ def test_a_name_means_what_is_called_so_else_the_only_one_of_which_it_is_a_part(
 
 
 def test_an_ambiguous_part_names_the_candidates() -> None:
-    with pytest.raises(Ambiguous, match=r"^`i` is a part of 2 benchmarks: `run: ascii`, `run: kanji`: write more of the name$"):
+    with pytest.raises(Ambiguous, match=r"^`i` matches 2 benchmarks: `run: ascii`, `run: kanji`: write more of the name$"):
         meant("i", KNOWN)
     with pytest.raises(Ambiguous, match="`sort`, `sorted`"):
         meant("sor", KNOWN)

@@ -170,7 +170,7 @@ def test_the_policy_allows_the_pages_own_scripts_and_nothing_else() -> None:
 
 
 def test_a_script_that_ends_itself_is_refused() -> None:
-    with pytest.raises(AssertionError, match="cannot stand in a page"):
+    with pytest.raises(AssertionError, match="cannot be in a page"):
         page._verbatim("a</SCRIPT>")
 
 

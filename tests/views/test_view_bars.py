@@ -233,7 +233,7 @@ def test_repeated_executions_do_not_count() -> None:
     (plot,) = drawn(Subject("x", [made(TWICE, columns={"mark": [0, REPEATED, 0, REPEATED]})]))
     assert bars(plot) == {"mean": [3.0, 1.0]}
     nothing = Subject("x", [made(TWICE, columns={"mark": [REPEATED] * 4})])
-    assert pictures.refusal(Bars(), nothing) == "no row has a value that counts"
+    assert pictures.refusal(Bars(), nothing) == "no row has a usable value"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_two_revisions_show_which_cluster_regressed_and_its_target() -> None:
         "as before" in text for text in entries(plot)
     ) == 2
     roles = [role for source in plot.select({"type": ColumnDataSource}) for role in source.data.get("role", [])]
-    assert sum(role == "; stands for the cluster" for role in roles) == 3 and len(roles) == 6
+    assert sum(role == "; represents the cluster" for role in roles) == 3 and len(roles) == 6
 
 
 def test_one_counter_that_changes_is_a_leaf_alone() -> None:

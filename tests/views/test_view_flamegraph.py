@@ -196,7 +196,7 @@ def test_a_deep_recursion_is_cut_and_counted_at_the_cut() -> None:
     (plot,) = drawn(Subject("x", [sampled({deep: 10.0})]))
     rows = told(plot)
     assert len(rows) == stacks.LEVELS + 1 and rows[-1]["own"] == "10 (100.00 %)"
-    assert "deeper calls count for the last frame that is drawn" in plot.title.text
+    assert "deeper calls are counted in the last frame drawn" in plot.title.text
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_two_revisions_have_their_totals_on_one_figure_and_a_pile_each() -> None
     totals, first, second = drawn(Subject("x", [after], [before]))
     assert labels(totals) == ["baseline", "baseline, 99 % interval", "target", "target, 99 % interval"]
     assert data(totals, "target")["y"] == pytest.approx([3.003, 5.005], rel=1e-5)
-    assert first.title.text == "baseline: what it is made of" and first.y_range is second.y_range
+    assert first.title.text == "baseline: its parts" and first.y_range is second.y_range
     assert first.x_range is second.x_range is totals.x_range
     alone, *piles = drawn(Subject("x", [heap({"f": [2e6, 4e6]})], [heap({"f": [2e6, 5e6]}, 2)]))
     assert not piles and alone.title.text.startswith("baseline: mean of 2 executions")
@@ -194,7 +194,7 @@ def test_what_does_not_fit_says_why(subject: Subject, reason: str) -> None:
 def test_rows_that_were_all_repeated_are_not_drawn() -> None:
     profile = heap(TWO)
     profile.resources.mark = [2] * len(profile.resources)
-    assert pictures.refusal(Flow(), Subject("x", [profile])) == "no row has a value that counts"
+    assert pictures.refusal(Flow(), Subject("x", [profile])) == "no row has a usable value"
     (one_side,) = drawn(Subject("x", [heap({"f": [2e6, 4e6]})], [profile]))
     assert labels(one_side) == ["mean"]
 

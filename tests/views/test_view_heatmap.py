@@ -176,7 +176,7 @@ def test_revisions_of_very_different_lengths_have_axes_of_their_own() -> None:
     values: list[float | None] = [*map(float, range(600))]
     first, second = drawn(Subject("x", [counters({"rss": values, "load": values})], [before]))
     assert (first.x_range.end, second.x_range.end) == (1, 300) and "1 and 3 samples to a cell" in title(first)
-    assert "mind the axes of time: the lengths are far apart" in title(second)
+    assert "note the time axes: the lengths differ greatly" in title(second)
 
 
 def test_memory_is_drawn_by_function_in_bytes_from_zero() -> None:
@@ -289,7 +289,7 @@ def test_what_a_command_reports_is_no_counter() -> None:
 def test_rows_without_a_value_are_not_drawn() -> None:
     table = Resources(["sort"], [0] * 4, [0, 0, 1, 1], iteration=[0, 1, 0, 1], metrics={"wall": [None] * 4})
     subject = Subject("x", [sample_profile(resources=table)])
-    assert pictures.refusal(Heatmap(by="execution"), subject) == "no row has a value that counts"
+    assert pictures.refusal(Heatmap(by="execution"), subject) == "no row has a usable value"
 
 
 # the page

@@ -213,7 +213,7 @@ def test_what_is_left_out_is_told(project: Project, monkeypatch: pytest.MonkeyPa
     assert [series.metric for series in subject.history] == ["wall"]
     assert [point.commit for point in subject.history[0].points] == [commits[0], commits[2]]
     assert subject.notes == [
-        "1 of 2 series of this benchmark are drawn; `perf history` looks at all of them.",
+        "1 of 2 series of this benchmark are drawn; `perf history` covers all of them.",
         "2 values with a zero, negative or infinite measurement left out.",
     ]
 

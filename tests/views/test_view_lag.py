@@ -83,7 +83,7 @@ def test_pairs_never_cross_from_one_execution_into_the_next() -> None:
     values = np.array([np.arange(12.0), 100 + np.arange(12.0)])
     plot = of(drawn(Lag(), profile(values)), "the next one")
     assert len(pairs(plot)) == 22 and all(after - before == 1 for before, after in pairs(plot))
-    assert plot.xaxis[0].axis_label == "wall time less the median of the execution (s)"
+    assert plot.xaxis[0].axis_label == "wall time minus the median of the execution (s)"
 
 
 def test_one_execution_is_drawn_as_it_is() -> None:

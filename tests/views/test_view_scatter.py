@@ -162,7 +162,7 @@ def test_residuals_are_drawn_below_with_the_medians_along_the_sizes() -> None:
     subject.target[0].resources.metrics["duration"][700] = 1e-4
     _, below, *_ = drawn(subject)
     assert "residuals of the best model\n" in below.title.text and "1 further than this axis reaches" in below.title.text
-    assert labels(below) == ["rows", "medians", "±3 robust s. d."] and below.yaxis[0].axis_label == "value less model (%)"
+    assert labels(below) == ["rows", "medians", "±3 robust s. d."] and below.yaxis[0].axis_label == "value minus model (%)"
 
 
 def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:

@@ -68,7 +68,7 @@ def test_a_profile_of_nothing_but_repeated_executions_says_so() -> None:
     subject = Subject("x", [sample_profile(resources=rows)])
     (plot,) = figures("executions", subject)
     assert "left out" in words(plot)
-    assert pictures.refusal(plugins.find("views", "distribution")(), subject) == "no row has a value that counts"
+    assert pictures.refusal(plugins.find("views", "distribution")(), subject) == "no row has a usable value"
 
 
 def test_one_execution_has_no_interval_and_says_so() -> None:

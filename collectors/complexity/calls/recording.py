@@ -147,7 +147,7 @@ def _rows(content: bytes, path: Path, functions: int, unfinished: NDArray[np.int
     _add_rates(rows)
     number = rows["function"] & (UNFINISHED - 1)
     if (number >= functions).any():
-        raise CollectError(f"{path.name} has calls of a function that nobody asked for: the program must leave it alone")
+        raise CollectError(f"{path.name} has calls of a function that was not chosen: the program must leave it alone")
     open_calls = (rows["function"] & UNFINISHED != 0) & (rows["function"] & BUCKET == 0)
     np.add.at(unfinished, number[open_calls], np.minimum(rows["number"][open_calls], 1 << 40).astype(np.int64))
     rows = rows[rows["function"] < UNFINISHED]

@@ -177,7 +177,7 @@ def _check_loaded(run: Run, folder: Path) -> None:
     """Raises CollectError when the runtime was not there, or stayed out of the way."""
     if (folder / "shadow").exists():
         raise CollectError(
-            f"{name_command(run.argv)} runs with a shadow stack, which forbids to note returns: unset GLIBC_TUNABLES (x86_shstk)"
+            f"{name_command(run.argv)} runs with a shadow stack, so returns cannot be recorded: unset GLIBC_TUNABLES (x86_shstk)"
         )
     if not (folder / "loaded").exists():
         raise CollectError(

@@ -197,7 +197,7 @@ def _file(content: bytes, path: Path, functions: int, losses: Losses) -> tuple[_
         elif kind == CHUNK:
             function, _thread, number, _part, seen, first = PART.unpack_from(body)
             if function >= functions:
-                raise _wrong(path, "has calls of a function that nobody asked for")
+                raise _wrong(path, "has calls of a function that was not chosen")
             one = found.setdefault(number, _Reservoir(function))
             one.seen = max(one.seen, seen)
             one.parts.append((first, np.frombuffer(body, RECORD, (len(body) - PART.size) // 32, PART.size)))

@@ -53,11 +53,11 @@ def record(run: Run, request: RecordingRequest) -> Calls:
     program = shutil.which("uftrace", path=run.env.get("PATH"))
     if program is None:
         raise CollectError(
-            'tracer = "uftrace" needs uftrace: apt install uftrace (or your system\'s package of the same)', lasting=True
+            'tracer = "uftrace" needs uftrace: apt install uftrace (or your system\'s package of that name)', lasting=True
         )
     if not request.functions:
         raise CollectError(
-            'complexity: uftrace needs names in functions, not "auto": those that are too short it cannot patch', lasting=True
+            'complexity: uftrace needs names in functions, not "auto", since it cannot patch short functions', lasting=True
         )
     targets, warnings = _targets(run, request)
     folder = run.scratch / "uftrace"
@@ -97,7 +97,9 @@ def _targets(run: Run, request: RecordingRequest) -> tuple[list[Target], list[st
     shown = [f"{uid}={size}" for uid, (_, size, _) in zip(names, found, strict=True) if size]
     missing = [uid for uid, (_, size, _) in zip(names, found, strict=True) if not size]
     warnings = [f"complexity: sizes are {', '.join(shown)}"] if shown else []
-    return targets, warnings + [f"complexity: {uid} has no argument that is a size: it is recorded without" for uid in missing]
+    return targets, warnings + [
+        f"complexity: {uid} has no argument that is a size: its calls are recorded without one" for uid in missing
+    ]
 
 
 def _size(function: BinaryFunction, size: str | None) -> tuple[str | None, Steps]:

@@ -49,7 +49,7 @@ def discover(
 def entries(places: list[FunctionLocation]) -> str:
     """A line that names functions as they can be written into perf.toml."""
     named = ", ".join(f'"{place.uid}={place.size}"' for place in places)
-    return f"recorded were the slowest functions with a size; to keep to these, write functions = [{named}]"
+    return f"recorded the slowest functions with a size; to keep this choice, write functions = [{named}]"
 
 
 def _places(timed: list[Timed]) -> list[FunctionLocation]:

@@ -36,7 +36,7 @@ KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
 DOUBTED = ("logarithmic", "linearithmic")  # named only on strong evidence against the published ones
 GOOD = 0.9  # r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
 
-APART = "sizes {} to {} and {} to {} have nothing in common"
+APART = "sizes {} to {} and {} to {} do not overlap"
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import FittedCurves
 
 SHAPELESS = "the curves differ, but the errors follow no kind"
-STARTED = "the errors are {}, but the executions do not bear that out: their starts may have moved whole curves"
-TOO_FEW_SIZES = "fewer than 3 sizes: an error of one kind cannot be told from noise"
+STARTED = "the errors are {}, but the executions do not confirm it: each start may have shifted a whole curve"
+TOO_FEW_SIZES = "fewer than 3 sizes: an error of one kind cannot be distinguished from noise"
 
 
 @dataclass(frozen=True)

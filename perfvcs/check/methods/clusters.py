@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 VALUES = 10  # measurements a side for each cluster that is looked for
 VISITED = 0.5  # share of the executions that a cluster has values from; fewer make it a difference between executions
 CURVE = "a unit of many sizes: its clusters would be the sizes"
-APART = "measured apart, and the rule knows nothing of how much sessions differ"
+APART = "measured apart, and this rule does not know how much sessions differ"
 CENTRED = "the mean of both sides is 0: compare the values by student"
 UNALIKE = "not the same number of clusters on both sides"
 

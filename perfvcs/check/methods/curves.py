@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LEVEL = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
 UNSURE = "measured apart, and not enough is known of how much sessions differ"
 NOWHERE = "the curve moved, but neither its ends nor its middle for sure"
-STARTED = "the start of a single {} may have moved all of it: at least 5, better 10"
+STARTED = "the start of a single {} may have shifted the whole curve: at least 5, better 10"
 
 
 @dataclass(frozen=True)

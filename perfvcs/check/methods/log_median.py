@@ -33,7 +33,7 @@ SLACK = 1e-9  # share of a clock's step that logarithms round
 SINGLE = 0.999  # confidence of a single value's range
 EARLIER = "against the level of {} earlier commits"
 FEW_EARLIER = "only {} earlier commits are at the present level: at least 10"
-RARE = "one value as far from the level has a chance of {:.2g} %: below 0.1 %"
+RARE = "a single value this far from the level has a chance of {:.2g} %: below 0.1 %"
 
 
 @dataclass(frozen=True)

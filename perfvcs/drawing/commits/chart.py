@@ -98,7 +98,7 @@ class Chart:
         points = [point for series in self.group for point in self.points(series)]
         alone = sum(point.low is None for point in points)
         if alone:
-            found.append("no interval where there was one execution")
+            found.append("commits with one execution have no interval")
         aside = len({point.commit for point in points if point.aside})
         if aside:
             found.append(f"{aside:,} on branches that were merged, not joined")

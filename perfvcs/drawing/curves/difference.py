@@ -46,7 +46,7 @@ class CourseDifference:
         largest = float(np.quantile(np.abs(self.difference), 0.9)) if len(self.difference) else 0.0
         chosen = scale(largest, self.unit)
         label = f"difference ({chosen.unit})".replace(" ()", "")
-        title = "target less baseline" if len(rows) else "target less baseline: no size is on both sides"
+        title = "target minus baseline" if len(rows) else "target minus baseline: no size is on both sides"
         plot = canvas(title, "size", label, height=220, x_axis=axis)
         plot.x_range = above.x_range
         plot.add_layout(Span(location=0, dimension="width", line_color=MUTED, line_dash="dotted"))

@@ -77,7 +77,7 @@ class Residuals:
         beyond = int((np.abs(self.rest) > edge).sum())
         notes = [f"{beyond:,} further than this axis reaches"] if beyond else []
         title = lines(["residuals of the best model", f"{self.summary()}, three robust standard deviations", *notes])
-        label = f"value less model ({chosen.unit})".replace(" ()", "")
+        label = f"value minus model ({chosen.unit})".replace(" ()", "")
         plot = canvas(title, "size", label, height=230 + 14 * title.count("\n"), x_axis=axis)
         plot.x_range, plot.y_range = above.x_range, Range1d(start=-1.05 * edge * chosen.factor, end=1.05 * edge * chosen.factor)
         ends = [float(self.size[self.size > 0].min() if axis == "log" else self.size.min()), float(self.size.max())]

@@ -74,7 +74,7 @@ class Flame:
         title = f"{plain(name.job)} · {plain(metric_name(self.metric))}, by {plain(name.engine or name.collector)}"
         drawn, known = len(self.kept), len(self.tree.frame)
         left_out = [f"{drawn:,} of {known:,} frames drawn, the widest"] if drawn < known else []
-        cut = ["deeper calls count for the last frame that is drawn"] if self.tree.deeper else []
+        cut = ["deeper calls are counted in the last frame drawn"] if self.tree.deeper else []
         return "\n".join([title, *lines, *left_out, *cut])
 
 

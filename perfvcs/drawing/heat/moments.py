@@ -45,7 +45,7 @@ def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
     counters = profile.job.collector == SAMPLER
     title = f"{plain(profile.job.label)} · {'counters' if counters else plain(metric_name(metric))} over time"
     names = _called(list(keys)) if counters else [unit for unit, _ in keys]
-    notes = [_said(sides, columns)] + ([] if linked else ["mind the axes of time: the lengths are far apart"])
+    notes = [_said(sides, columns)] + ([] if linked else ["note the time axes: the lengths differ greatly"])
     sheet = Sheet(title, "time" if columns[0].unit else "part", "", names, units, panels, counters, notes, linked=linked)
     return _first(_moving(sheet) if counters else _ranked(sheet), most[0])
 
