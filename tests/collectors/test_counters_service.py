@@ -172,7 +172,10 @@ def test_a_service_that_does_not_start_is_named_with_what_it_said(run: Callable[
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({}, r"nothing listens on port \d+: give it more \(`within`\), or correct what tells that it is ready: it wrote nothing"),
+        (
+            {},
+            r"nothing listens on port \d+: give it more time \(`within`\), or correct what shows that it is ready: it wrote nothing",
+        ),
         ({"port": None, "line": "hello"}, "no line of its output has 'hello'"),
         ({"port": None, "ready": "python -S -c 'raise SystemExit(\"not yet\")'"}, "exited with status 1: not yet"),
     ],
@@ -195,7 +198,9 @@ def test_a_service_that_dies_under_load_stops_the_load(run: Callable[..., Run]) 
 def test_a_service_that_ignores_its_signal_is_killed_and_that_is_told(run: Callable[..., Run]) -> None:
     found = counting("stubborn", patience=0.3).collect(run())
     (warning,) = [text for text in found.warnings if "signal" in text]
-    assert re.search(r"did not end within 0\.3 s of SIGTERM and was killed: give it more \(`patience`\), or another", warning)
+    assert re.search(
+        r"did not end within 0\.3 s of SIGTERM and was killed: give it more time \(`patience`\), or another", warning
+    )
     assert total(found, "wall") > 0
 
 

@@ -204,7 +204,7 @@ def test_what_is_written_is_read(graph, compressed):
         ("events: Ir\nfn=f\n1 1\n", "ends too early"),
         ("events: Ir\nfn=f\n1 1x\ntotals: 1\n", "line 3: there is no count"),
         ("events: Ir\nfn=f\n1 1234567890123456\ntotals: 1\n", "line 3: there is no count"),
-        ("events: Ir\n1 1\nfn=f\ntotals: 1\n", "line 2: a count of no function"),
+        ("events: Ir\n1 1\nfn=f\ntotals: 1\n", "line 2: a count without a function"),
         ("events: Ir\nfn=(1)\n1 1\ntotals: 1\n", "line 2 makes no sense"),
         ("events: Ir\nfn=f\ncalls=1 1\n1 1\ntotals: 1\n", "line 3 makes no sense"),
         ("events: Ir\nfn=f\ncfn=g\ncalls=x 1\n1 1\ntotals: 1\n", "line 4: there is no count"),

@@ -171,7 +171,7 @@ def test_every_name_becomes_one_that_a_metric_can_have(name):
         ('uid,wall\n"a,1\n', "line 2: unexpected end"),
         ("uid,wall\n" + "a" * 200_000 + ",1\n", "line 2: field larger than"),
         ("uid,a b,a_b\na,1,2\n", "would both be the metric `a_b`"),
-        ("uid,metric,value,when\na,x,1,y\n", "the column `when` says nothing here"),
+        ("uid,metric,value,when\na,x,1,y\n", "the column `when` is not used"),
         ("uid,metric,value,unit\na,x,1,s\na,x,2,ms\n", "column `unit`: a metric has several"),
         ("uid,wall,kind\na,1,2\n" * 0 + "uid," + ",".join(f"c{n}" for n in range(1001)) + "\n", "1,002 columns, over the limit"),
     ],

@@ -587,7 +587,7 @@ def test_hostile_names_are_harmless(project: Project, perf: Perf) -> None:
 def test_fewer_executions_than_a_verdict_needs_find_nothing(project: Project, perf: Perf) -> None:
     commit = project.commit()
     store(sample_profile(noisy(0.01, 4), commit=commit))
-    assert "4 executions a side decide nothing" in perf("plan").out
+    assert "4 executions a side settle nothing" in perf("plan").out
     (job,) = json.loads(perf("plan", "--json").out)["jobs"]
     assert job["units"][0]["finds"] is None
 

@@ -135,7 +135,7 @@ def test_many_pairs_are_thinned_with_a_note_and_far_ones_counted() -> None:
     values = noisy(4, 1000)
     values[0, 500] = 5.0
     plot = of(drawn(Lag(points=200), profile(values)), "the next one")
-    assert 100 <= len(pairs(plot)) <= 200 and "of 3,996 pairs drawn, extremes among them" in plot.title.text
+    assert 100 <= len(pairs(plot)) <= 200 and "of 3,996 pairs drawn, including the extremes" in plot.title.text
     assert "1 value beyond this axis" in title(plot) and plot.x_range.end < 1000
 
 
