@@ -374,7 +374,7 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     perf("publish", "site", *QUICK)
     (page,) = series()
     assert page["notes"] == [
-        "Of 4 environments the 2 measured last are shown.", "The figures show the newest 25 of 40 commits."
+        "Of 4 environments, the 2 measured last are shown.", "The figures show the newest 25 of 40 commits."
     ]  # fmt: skip
     assert [len(track["places"]) for track in page["tracks"]] == [25, 25]
     assert all(0 <= mark["first"] <= mark["place"] <= mark["last"] < 25 for track in page["tracks"] for mark in track["steps"])
