@@ -19,12 +19,15 @@ def command(names: tuple[str, ...], metric: str, number: int, *, everything: boo
 
     Covers all benchmarks, or those whose names begin with BENCHMARK, up to a revision (HEAD) or within a range.
     """
+    from perfvcs.history.meanwhile import meanwhile
     from perfvcs.history.overview import overview_of
     from perfvcs.reports.history import json, lines
     from perfvcs.repository import Repository
 
     if len(names) > 2:
         raise click.UsageError("at most a benchmark and a revision or range can be named")
-    found = overview_of(Repository.find(), names, metric=metric)
+    repository = Repository.find()
+    found = overview_of(repository, names, metric=metric)
     most = None if everything else number
-    echo(json(found, most) if as_json else "\n".join(lines(found, most)))
+    hosts = meanwhile(repository, found.findings[:most])
+    echo(json(found, most, hosts=hosts) if as_json else "\n".join(lines(found, most, hosts=hosts)))

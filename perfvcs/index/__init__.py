@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from perfvcs.index.findings import Findings
+    from perfvcs.index.sessions import HostSession
     from perfvcs.store import BlobChange, Store
 
 SHORTEST_PREFIX = 4  # characters of a prefix
@@ -187,6 +188,12 @@ class Index:
             Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns), _placed(detail.seeds))
             for profile, header, detail in headers
         ]
+
+    def sessions(self) -> list[HostSession]:
+        """The sessions on each host, the oldest first."""
+        from perfvcs.index.sessions import SESSIONS, sessions
+
+        return self._database.attempt(lambda: sessions(self._rows(SESSIONS)))
 
     def counts(self, commits: Iterable[str]) -> dict[str, int]:
         """How many profiles each of these commits has; those without any are left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from perfvcs.history.overview import Overview
     from perfvcs.index.lines import Line
 
+EMPTY: Mapping[int, Sequence[str]] = {}
 WORD = 11  # the longest word
 MARGIN = WORD + 4
 BENCHMARK = 38
@@ -37,8 +38,11 @@ WORDS: tuple[Word, ...] = ("degradation", "improvement", "drift")
 LEAST_P = 1e-99  # a p below is not told apart
 
 
-def lines(overview: Overview, most: int | None = None) -> Iterator[str]:
-    """The listing: remarks on series, the findings of one commit together, then what was looked at, and what could not be."""
+def lines(overview: Overview, most: int | None = None, *, hosts: Mapping[int, Sequence[str]] = EMPTY) -> Iterator[str]:
+    """The listing: remarks on series, the findings of one commit together, then what was looked at, and what could not be.
+
+    ``hosts`` has what changed meanwhile on the host of a finding, see ``history.meanwhile``.
+    """
     remarked = list(_remarks(overview))
     shown = overview.findings[:most]
     called = _called(overview, [*(line for _, line, _ in remarked[:most]), *(finding.line for finding in shown)])
@@ -53,6 +57,8 @@ def lines(overview: Overview, most: int | None = None) -> Iterator[str]:
         yield _commit(overview, commit)
         for finding in findings:
             yield from _finding(finding, called[title(finding.line)], _place(overview, finding.line))
+            if changed := hosts.get(id(finding)):
+                yield from _indented(f"the host changed meanwhile: {'; '.join(changed)}")
         yield ""
     yield from _ending(overview, len(overview.findings) - len(shown))
 
@@ -159,10 +165,10 @@ def _note(text: str) -> list[str]:
     return wrap(f"note: {shorten(text, REASON)}", COLUMNS, subsequent_indent="      ")
 
 
-def json(overview: Overview, most: int | None = None) -> str:
+def json(overview: Overview, most: int | None = None, *, hosts: Mapping[int, Sequence[str]] = EMPTY) -> str:
     """The same as JSON."""
     found = {
-        "findings": [_fields(overview, finding) for finding in overview.findings[:most]],
+        "findings": [_fields(overview, finding) | {"host": hosts.get(id(finding), [])} for finding in overview.findings[:most]],
         "newest": [
             {
                 **_about(one.line),

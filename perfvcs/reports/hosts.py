@@ -1,0 +1,156 @@
+"""What `perf hosts` prints: the hosts that measured, how quiet and how fast they are, and when their configuration changed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+from statistics import median
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.environment.configuration import changes, configuration, host_of
+from perfvcs.errors import UsageError, nearest
+from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import percent
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.index.sessions import HostSession
+    from perfvcs.repository import Repository
+
+NAME = 30  # characters of a host's name
+LISTED = 3  # changes of a host that are listed among others
+FEWEST = 3  # sessions whose pace says what is usual
+INDENT = "  "
+
+
+class Reconfiguration(msgspec.Struct, frozen=True):
+    """What changed on a host between two sessions that follow each other; ``when`` is the time of the second."""
+
+    when: str
+    changes: list[str]
+
+
+class AuditCount(msgspec.Struct, frozen=True):
+    """The comparisons of a revision with itself on a host, and how many of them were called changed."""
+
+    comparisons: int
+    called: int
+
+
+class Host(msgspec.Struct, frozen=True):
+    """One host. ``pace`` is that of its newest session against the median of those before, as a share; None where that is unknown."""
+
+    name: str
+    configuration: dict[str, str]
+    fingerprints: list[str]
+    first: str
+    last: str
+    sessions: int
+    profiles: int
+    jobs: int
+    pace: float | None
+    audit: AuditCount
+    changes: list[Reconfiguration]
+
+    def lines(self, most: int | None = LISTED) -> Iterator[str]:
+        """Its lines on a terminal, with the newest ``most`` changes."""
+        about = [self.configuration.get("cpu", ""), _many(self.configuration), self.configuration.get("memory", "")]
+        yield shorten(self.name, NAME) + (f": {', '.join(filter(None, about))}" if any(about) else "")
+        yield from _wrapped(
+            f"{counted(self.profiles, 'profile')} of {counted(self.jobs, 'job')} in {counted(self.sessions, 'session')}, "
+            f"{self.first[:10]} to {self.last[:10]}"
+        )
+        if self.pace is not None:
+            yield from _wrapped(f"pace: the newest session took {percent(self.pace)} against the median of those before")
+        if self.audit.comparisons:
+            yield from _wrapped(f"A/A: {self.audit.called} of {counted(self.audit.comparisons, 'comparison')} called changed")
+        for one in self.changes[-most:] if most else self.changes:
+            yield from _wrapped(f"{one.when[:10]}: {'; '.join(one.changes)}")
+        if most and len(self.changes) > most:
+            yield from _wrapped(
+                f"and {counted(len(self.changes) - most, 'earlier change')}: perf hosts {shorten(self.name, NAME)}"
+            )
+
+
+class Hosts(msgspec.Struct, frozen=True):
+    """All hosts, the one that measured last first."""
+
+    hosts: list[Host]
+    only: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """The listing for a terminal of 80 columns."""
+        for host in self.hosts:
+            yield from host.lines(None if self.only else LISTED)
+        if not self.hosts:
+            yield "nothing was measured yet: run `perf collect`"
+
+    def json(self) -> str:
+        """The same as JSON."""
+        return escaped(msgspec.json.format(msgspec.json.encode(self.hosts)).decode())
+
+
+def hosts_of(repository: Repository, name: str = "") -> Hosts:
+    """The hosts in the store, or the one of that name; raises UsageError."""
+    groups: dict[str, list[HostSession]] = defaultdict(list)
+    for session in repository.index.sessions():
+        groups[host_of(session.environment)].append(session)
+    if name and name not in groups:
+        raise UsageError(f"no host `{name}` has measured here{nearest(name, list(groups))}")
+    audits = _audits(repository)
+    found = [_host(one, members, audits) for one, members in groups.items() if name in ("", one)]
+    return Hosts(sorted(found, key=lambda host: host.last, reverse=True), name)
+
+
+def _host(name: str, members: Sequence[HostSession], audits: dict[str, AuditCount]) -> Host:
+    newest = members[-1]
+    called = [audits[session] for session in dict.fromkeys(one.session for one in members) if session in audits]
+    return Host(
+        name, configuration(newest.environment), list(dict.fromkeys(one.environment.fingerprint for one in members)),
+        members[0].started, newest.started, len({one.session for one in members}), sum(one.profiles for one in members),
+        len(frozenset[int]().union(*(one.jobs for one in members))), _pace(members),
+        AuditCount(sum(one.comparisons for one in called), sum(one.called for one in called)), _reconfigurations(members),
+    )  # fmt: skip
+
+
+def _pace(members: Sequence[HostSession]) -> float | None:
+    """The newest session's pace against the median of the earlier ones, where the newest has one and enough others do."""
+    paces = [median(one.paces) if one.paces else None for one in members]
+    *earlier, newest = paces
+    known = [pace for pace in earlier if pace]
+    return newest / median(known) - 1 if newest and len(known) >= FEWEST else None
+
+
+def _reconfigurations(members: Sequence[HostSession]) -> list[Reconfiguration]:
+    found = ((after.started, changes(before.environment, after.environment)) for before, after in pairwise(members))
+    return [Reconfiguration(when, what) for when, what in found if what]
+
+
+def _audits(repository: Repository) -> dict[str, AuditCount]:
+    """What the newest A/A sessions showed, by session."""
+    from perfvcs.reports.replay import records
+    from perfvcs.repository import HISTORY
+
+    head = repository.project.head
+    if head is None:
+        return {}
+    found: dict[str, AuditCount] = {}
+    commits = list(islice(repository.with_profiles(repository.project.walk(head)), HISTORY))
+    for one in records(repository, commits, delta=None, method="auto") if commits else ():
+        known = found.get(one.session, AuditCount(0, 0))
+        found[one.session] = AuditCount(known.comparisons + 1, known.called + one.called)
+    return found
+
+
+def _many(known: dict[str, str]) -> str:
+    number = known.get("processors", "")
+    return counted(int(number), "processor") if number.isdigit() else ""
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, COLUMNS, initial_indent=INDENT, subsequent_indent=2 * INDENT)

@@ -1,0 +1,102 @@
+"""`perf hosts`, and what `perf history` says of the host where a series steps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Project
+from histories import Perf, grow, measured, stepped, store, told
+from msgspec import structs
+from samples import interleaved, sample_profile
+
+from perfvcs.environment.configuration import changes
+from perfvcs.profile import Collected, Environment, Metric, Profile
+from perfvcs.repository import Repository
+
+BEFORE = {"host": "lab", "kernel": "6.1.1", "memory": "15.5 GiB", "os": "Debian 12"}
+AFTER = BEFORE | {"kernel": "6.1.2"}
+
+
+def on(profile: Profile, notes: dict[str, str], number: int, **fields: Any) -> Profile:
+    """A profile as if another host had measured it, on another day."""
+    environment = structs.replace(profile.environment, notes=notes)
+    day = f"2026-11-{1 + number:02}T09:30:00Z"
+    collected = Collected(f"202611{1 + number:02}T093000-000000", day, day, "perfvcs 0.2.0")
+    return structs.replace(profile, environment=environment, collected=collected, **fields)
+
+
+def updated(commits: list[str], levels: list[float], place: int) -> list[Profile]:
+    """A history whose host got another kernel at a place."""
+    found = measured(commits, levels)
+    return [on(one, AFTER if number >= place else BEFORE, number) for number, one in enumerate(found)]
+
+
+@pytest.fixture
+def commits(project: Project) -> list[str]:
+    return grow(project, 24)
+
+
+def test_a_step_names_what_changed_on_its_host(commits: list[str], perf: Perf) -> None:
+    store(*updated(commits, stepped(24, 12), 12))
+    assert "the host changed meanwhile: kernel 6.1.1 -> 6.1.2" in perf("history").out
+    (step,) = told(perf)["findings"]
+    assert step["host"] == ["kernel 6.1.1 -> 6.1.2"]
+
+
+def test_a_step_elsewhere_is_not_the_hosts(commits: list[str], perf: Perf) -> None:
+    store(*updated(commits, stepped(24, 12), 18))
+    assert "the host changed" not in perf("history").out
+    assert told(perf)["findings"][0]["host"] == []
+
+
+def test_hosts_are_listed_with_what_they_measured_and_what_changed(commits: list[str], perf: Perf) -> None:
+    other = measured(commits[-1:], [0.01], seed=2)
+    store(*updated(commits, stepped(24, 12), 12), *(on(one, {"host": "old", "memory": "4 GiB"}, 0) for one in other))
+    out = perf("hosts").out.split("\n")
+    assert out[0] == "lab: test, 15.5 GiB"
+    assert out[1] == "  24 profiles of 1 job in 24 sessions, 2026-11-01 to 2026-11-24"
+    assert out[2] == "  2026-11-13: kernel 6.1.1 -> 6.1.2"
+    assert out[3] == "old: test, 4 GiB"
+    assert perf("hosts", "old").out.count("\n") == 2
+    found = json.loads(perf("hosts", "--json").out)
+    assert [host["name"] for host in found] == ["lab", "old"]
+    assert found[0]["changes"] == [{"when": "2026-11-13T09:30:00Z", "changes": ["kernel 6.1.1 -> 6.1.2"]}]
+
+
+def test_many_changes_are_listed_when_one_host_is_named(commits: list[str], perf: Perf) -> None:
+    profiles = measured(commits[:6], [0.01] * 6)
+    store(*(on(one, BEFORE | {"kernel": f"6.1.{number}"}, number) for number, one in enumerate(profiles)))
+    assert "and 2 earlier changes: perf hosts lab" in perf("hosts").out
+    assert perf("hosts", "lab").out.count("kernel") == 5
+
+
+def test_the_pace_of_the_newest_session_is_compared_with_those_before(commits: list[str], perf: Perf) -> None:
+    metrics = {"wall": Metric("s"), "pace": Metric("s", "none")}
+    for number, pace in enumerate([1.0, 1.0, 1.0, 1.1]):
+        one = sample_profile(commit=commits[number], metrics=metrics)
+        one.resources.metrics["pace"] = [pace] * 3
+        store(on(one, BEFORE, number))
+    assert "pace: the newest session took +10.0 % against the median of those before" in perf("hosts").out
+
+
+def test_audits_count_for_the_host_that_made_them(commits: list[str], perf: Perf) -> None:
+    walls = [[0.01, 0.0101, 0.0099, 0.01, 0.0102, 0.01]] * 2
+    twins = [on(one, BEFORE, 1) for one in interleaved(commits[-1:] * 2, walls)]
+    store(*twins)
+    assert "A/A: 0 of 2 comparisons called changed" in perf("hosts").out
+
+
+def test_nothing_measured_and_an_unknown_host(project: Project, perf: Perf) -> None:
+    project.commit("one")
+    Repository.find(create=True)
+    assert perf("hosts").out == "nothing was measured yet: run `perf collect`\n"
+    store(on(measured([project.commit("two")], [0.01])[0], BEFORE, 1))
+    assert "no host `lap` has measured here" in perf("hosts", "lap", code=2).err
+
+
+def test_only_what_both_sides_know_has_changed() -> None:
+    old, new = Environment(notes={"kernel": "1", "os": "A"}), Environment(notes={"kernel": "1", "memory": "2 GiB", "host": "x"})
+    assert changes(old, new) == []
+    assert changes(Environment(notes={"host": "a"}), Environment(notes={"host": "b\x1b[31m"})) == ["host a -> b␛[31m"]
