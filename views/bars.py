@@ -10,7 +10,7 @@ from perfvcs.check import Change
 from perfvcs.drawing.bars.amounts import Column, Statistic, bars
 from perfvcs.drawing.bars.bar import Picture
 from perfvcs.drawing.canvas import BLUE, VERMILLION, stack
-from perfvcs.drawing.samples import DrawnUnit
+from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.units import (
     AGAIN,
     NOTHING,

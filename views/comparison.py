@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check import Change
 from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, seen, source, stack, thin
-from perfvcs.drawing.samples import Centre, DrawnSample, DrawnUnit, samples, stated
+from perfvcs.drawing.centre import Centre, stated
+from perfvcs.drawing.parts import DrawnUnit
+from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject

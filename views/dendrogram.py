@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check.methods.counters import ASIDE
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
-from perfvcs.drawing.samples import DrawnUnit, Part, parts
+from perfvcs.drawing.parts import DrawnUnit, Part, parts
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from perfvcs.check import Change
 from perfvcs.drawing.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
-from perfvcs.drawing.samples import DrawnUnit
+from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.drawing.samples import CONFIDENCE, DrawnUnit
+from perfvcs.drawing.centre import CONFIDENCE
+from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.units import UnitRows
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from perfvcs.drawing.samples import DrawnUnit, measured, places
+from perfvcs.drawing.parts import DrawnUnit, measured, places
 from perfvcs.profile import REPEATED, Metric, Profile
 from perfvcs.subject import Subject
 from perfvcs.summary import PACE, RECORDER, SAMPLER

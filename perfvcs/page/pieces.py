@@ -14,7 +14,7 @@ from perfvcs.drawing.commits.chart import grouped
 from perfvcs.drawing.curves.sides import FEWEST_SIZES
 from perfvcs.drawing.flame.stacks import groups
 from perfvcs.drawing.heat.cells import jobs
-from perfvcs.drawing.samples import Key, Naming, Part, parts
+from perfvcs.drawing.parts import Key, Naming, Part, parts
 from perfvcs.drawing.tables.listing import title
 from perfvcs.drawing.units import together
 from perfvcs.subject import Subject

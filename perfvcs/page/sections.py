@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import get_args
 
-from perfvcs.drawing.samples import Key
+from perfvcs.drawing.parts import Key
 from perfvcs.drawing.tables.listing import Listing
 from perfvcs.page.choice import Drawable, fitted
 from perfvcs.page.packing import Backend, FigureArchive

@@ -14,7 +14,8 @@ from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.commits.chart import environments
 from perfvcs.drawing.commits.steps import latest
 from perfvcs.drawing.curves.sides import growth, sized
-from perfvcs.drawing.samples import Key, Naming, samples
+from perfvcs.drawing.parts import Key, Naming
+from perfvcs.drawing.samples import samples
 from perfvcs.drawing.tables.listing import Column, Listing, TableCell, TableRow, title
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject

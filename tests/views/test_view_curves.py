@@ -19,7 +19,8 @@ from samples import sample_profile
 
 from perfvcs.check import compare
 from perfvcs.drawing.curves.sides import equation
-from perfvcs.drawing.samples import DrawnSample, DrawnUnit, samples
+from perfvcs.drawing.parts import DrawnUnit
+from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources

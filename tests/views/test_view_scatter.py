@@ -260,7 +260,7 @@ def fitted(*processors: Any, curve: Callable[[Array], Array] = LOG) -> Profile:
 
 def search(profile: Profile) -> Subject:
     """As the page narrows a subject to one unit and metric."""
-    from perfvcs.drawing.samples import parts
+    from perfvcs.drawing.parts import parts
 
     (part,) = [one for one in parts(Subject("x", [profile]), whole=True) if (one.unit.uid, one.metric) == ("search", "duration")]
     return part.narrow()

@@ -16,7 +16,8 @@ from samples import sample_profile
 from perfvcs import plugins
 from perfvcs.check import Change, Report
 from perfvcs.drawing.canvas import plain, thin
-from perfvcs.drawing.samples import Centre, samples
+from perfvcs.drawing.centre import Centre
+from perfvcs.drawing.samples import samples
 from perfvcs.profile import REPEATED, Environment, Job, Metric, Resources
 from perfvcs.subject import Subject
 from perfvcs.text.sparkline import fits, sparkline

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.check import Change
-from perfvcs.drawing.samples import CONFIDENCE, Centre, DrawnUnit, centre, stated
+from perfvcs.drawing.centre import CONFIDENCE, Centre, centre, stated
+from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.units import UnitRows
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name

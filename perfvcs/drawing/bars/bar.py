@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.bars.amounts import BarAmounts, Column, text
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, canvas, hover, legend, lines, plain, source
-from perfvcs.drawing.samples import Centre
+from perfvcs.drawing.centre import Centre
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, plural

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perfvcs.drawing.canvas import SEEN
 from perfvcs.drawing.commits.chart import Chart, environments, folded
 from perfvcs.drawing.commits.steps import UNJUDGED, drift_start, extent, look_of, named, told, where
-from perfvcs.drawing.samples import DrawnUnit
+from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.terminal import Axis, Plot
 from perfvcs.subject import Series, Step
 from perfvcs.text.characters import shorten

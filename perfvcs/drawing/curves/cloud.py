@@ -29,7 +29,8 @@ from perfvcs.drawing.curves.course import in_words, means, model_line, over
 from perfvcs.drawing.curves.residuals import Residuals
 from perfvcs.drawing.curves.sides import CurveSide, curved, interval, models, pairs, replicates, sides_of, told
 from perfvcs.drawing.curves.stored import StoredCurve, stored
-from perfvcs.drawing.samples import DrawnSample, DrawnUnit
+from perfvcs.drawing.parts import DrawnUnit
+from perfvcs.drawing.samples import DrawnSample
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import number, percent, quantity, scale

@@ -9,7 +9,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from perfvcs.drawing.canvas import BLUE, VERMILLION, Axis
-from perfvcs.drawing.samples import CONFIDENCE, DrawnSample, DrawnUnit, samples
+from perfvcs.drawing.centre import CONFIDENCE
+from perfvcs.drawing.parts import DrawnUnit
+from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.subject import Subject
 from perfvcs.summary import RECORDER

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perfvcs.drawing.canvas import plain
 from perfvcs.drawing.heat.cells import BinColumns, cells, numbered
 from perfvcs.drawing.heat.sheet import By, HeatSide, Panel, Sheet
-from perfvcs.drawing.samples import DrawnUnit
+from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.units import UnitRows
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name

@@ -10,7 +10,8 @@ from perfvcs.check.change import WORDS
 from perfvcs.check.text import found_in
 from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.curves.sides import growth, sized
-from perfvcs.drawing.samples import DrawnSample, DrawnUnit, Key, samples
+from perfvcs.drawing.parts import DrawnUnit, Key
+from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject
 from perfvcs.text.characters import shorten
