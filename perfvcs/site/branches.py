@@ -15,6 +15,7 @@ from perfvcs.site import model, names
 from perfvcs.site.contents import Contents, cell
 from perfvcs.site.forge import Forge
 from perfvcs.site.output import digest, packed
+from perfvcs.site.pages import BranchList, BranchPage
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import counted, metric_name, tallied
@@ -48,7 +49,7 @@ class Branches:
         self._repository, self._contents, self._forge = repository, contents, forge
 
     @cached_property
-    def pages(self) -> list[model.BranchPage]:
+    def pages(self) -> list[BranchPage]:
         """A page for each, the newest first; they are cheap to make beside what they are made from, so that they are their own keys."""
         found = list(islice(self._found(), MOST))
         pairs = [
@@ -60,9 +61,9 @@ class Branches:
         return [self._page(one) for one in found]
 
     @property
-    def listed(self) -> model.BranchList:
+    def listed(self) -> BranchList:
         """The page that lists them."""
-        return model.BranchList([page.branch for page in self.pages])
+        return BranchList([page.branch for page in self.pages])
 
     def _found(self) -> Iterator[_Branch]:
         project, published = self._repository.project, self._contents.record.commits[-1]
@@ -90,7 +91,7 @@ class Branches:
                 return _Branch(ref, commits, measured, commit, sorted({environment for _, environment in shared}))
         return _Branch(ref, commits, measured, None, ())
 
-    def _page(self, one: _Branch) -> model.BranchPage:
+    def _page(self, one: _Branch) -> BranchPage:
         rows, words = [], []
         for environment in one.environments:
             pair = CommitPair(one.base or "", one.measured[0], environment)
@@ -113,7 +114,7 @@ class Branches:
             base=self._commit(one.base) if one.base else None, commits=len(one.commits), measured=len(one.measured), sentence=sentence,
             word=next((word for word, _ in counts), "same" if known else ""),
         )  # fmt: skip
-        return model.BranchPage(
+        return BranchPage(
             branch=branch, listed=[self._commit(commit) for commit in one.measured[:LISTED]],
             more=max(0, len(one.measured) - LISTED), moved=rows[:MOVED], left_out=max(0, len(rows) - MOVED),
         )  # fmt: skip
@@ -148,6 +149,6 @@ class Branches:
         return names.commit(self._details[commit], commit[: names.SHORT], None)
 
 
-def key(page: model.BranchPage | model.BranchList) -> str:
+def key(page: BranchPage | BranchList) -> str:
     """A digest of a page."""
     return digest(packed(page))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from perfvcs.site import model
 from perfvcs.site.contents import Contents
 from perfvcs.site.output import digest, packed
+from perfvcs.site.pages import ChangesData
 from perfvcs.site.series import fields
 
 LISTED = 1200  # changes: with more the page would not stay below 3 MB
@@ -21,7 +21,7 @@ def key(contents: Contents) -> str:
     return digest(packed(found))
 
 
-def page(contents: Contents) -> model.ChangesData:
+def page(contents: Contents) -> ChangesData:
     """The page of all changes, the newest commits first."""
     found = {
         "open": contents.having("open"),
@@ -33,4 +33,4 @@ def page(contents: Contents) -> model.ChangesData:
         found[name] = pairs[:room]
         left_out += len(pairs) - len(found[name])
         room -= len(found[name])
-    return model.ChangesData(**{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out)
+    return ChangesData(**{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out)

@@ -12,6 +12,7 @@ from typing import Any
 from perfvcs.site import answer, model
 from perfvcs.site.contents import Contents, level, metric
 from perfvcs.site.output import digest, packed
+from perfvcs.site.pages import Revision
 from perfvcs.site.series import fields
 from perfvcs.text.quantity import step
 
@@ -120,7 +121,7 @@ class Commits:
         measured = self.contents.record.measured
         return measured[turn] if 0 <= turn < len(measured) else None
 
-    def page(self, number: int) -> model.Revision:
+    def page(self, number: int) -> Revision:
         """The page of a measured commit."""
         contents, turn = self.contents, self._turns[number]
         own, may = self._steps
@@ -129,7 +130,7 @@ class Commits:
         judged, moved = list(found.values()), [pair for pair, one in found.items() if one.verdict.word in MOVING]
         left_out = max(0, len(own[number]) - STEPS) + max(0, len(moved) - MOVED)
         around = [None if other is None else contents.commit(other) for other in (self._near(turn - 1), self._near(turn + 1))]
-        return model.Revision(
+        return Revision(
             commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
             files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
 from perfvcs.site.output import digest, packed
+from perfvcs.site.pages import Front, RowData
 from perfvcs.site.series import fields
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT
@@ -50,7 +51,7 @@ def key(contents: Contents, newest: int) -> str:
     return digest(*parts)
 
 
-def page(contents: Contents, newest: int) -> model.Front:
+def page(contents: Contents, newest: int) -> Front:
     """The front page with the ``newest`` versions."""
     record = contents.record
     states = {state: contents.having(state) for state in GRAVITY}
@@ -58,7 +59,7 @@ def page(contents: Contents, newest: int) -> model.Front:
     chosen, left_out = _chosen(contents, max(1, CELLS // newest))
     versions = _versions(contents, newest)
     numbers = {fingerprint: turn for turn, fingerprint in enumerate(contents.environments)}
-    return model.Front(
+    return Front(
         sentence=_sentence(contents, contents.count(states["open"])),
         **{name: contents.count(states[state]) for name, state in TILES.items()},
         newest=contents.commit(record.measured[-1]), shared=all(own == versions[0] for own in versions),
@@ -121,13 +122,13 @@ def _gravity(contents: Contents, number: int) -> int:
     return min((GRAVITY[one.state] for one in contents.statuses[number]), default=len(GRAVITY))
 
 
-def _row(contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]) -> model.RowData:
+def _row(contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]) -> RowData:
     trail = contents.record.trails[number]
     own = trail.places[-len(versions[0]) :].tolist()  # among the newest of its environment are none but its own newest
     turns = {place: len(trail.places) - len(own) + turn for turn, place in enumerate(own)}
     statuses = [one.state for one in contents.statuses[number]]
     environment = environments[trail.line.environment.fingerprint]
-    return model.RowData(
+    return RowData(
         benchmark=contents.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT), better=trail.line.better,
         environment=environment, url=contents.urls[number],
         level=contents.value(trail, len(trail.places) - 1), state=min(statuses, key=lambda state: GRAVITY[state], default=""),

@@ -10,6 +10,7 @@ from perfvcs.site import model
 from perfvcs.site.contents import Contents, effect, figures, level, metric
 from perfvcs.site.drawing import known
 from perfvcs.site.output import digest, packed
+from perfvcs.site.pages import Mark, Remark, SeriesData, Track, Value
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT, interval, quantity, scale
 from perfvcs.text.words import counted
@@ -58,7 +59,7 @@ def siblings(contents: Contents, url: str) -> list[model.Link]:
     return links[:SIBLINGS]
 
 
-def page(contents: Contents, url: str) -> model.SeriesData:
+def page(contents: Contents, url: str) -> SeriesData:
     """The page at ``url``."""
     import numpy as np
 
@@ -77,14 +78,14 @@ def page(contents: Contents, url: str) -> model.SeriesData:
     everything = np.concatenate([trail.levels for trail in trails])
     chosen = scale(float(np.exp(np.median(everything))), line.unit)
     steps = contents.ordered(contents.pages[url])
-    return model.SeriesData(
+    return SeriesData(
         benchmark=contents.benchmark(trails[0]), metric=metric(trails[0]), unit=shorten(line.unit, UNIT), better=line.better,
         factor=chosen.factor, scaled=shorten(chosen.unit, UNIT), span=_span(everything, len(whole), line.unit),
         authors=[columns.authors[number] for number in authors.tolist()], ids=columns.ids[places].tolist(),
         days=columns.days[places].tolist(), author=author.tolist(), titles=columns.titles[places].tolist(),
         tracks=[_track(contents, number, places) for number in numbers], steps=[contents.step(*pair) for pair in steps[:STEPS]],
         remarks=[
-            model.Remark(contents.environment(trail).name, shorten(remark, COMMAND)) for trail in trails for remark in remarks_of(trail)
+            Remark(contents.environment(trail).name, shorten(remark, COMMAND)) for trail in trails for remark in remarks_of(trail)
         ],
         newest=_newest(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(trails)],
     )  # fmt: skip
@@ -108,12 +109,12 @@ def _start(trails: list[SeriesRecord], places: NDArray[np.int64]) -> int:
     return int(max(points[max(0, len(points) - POINTS)], places[max(0, len(places) - COMMITS)]))
 
 
-def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> model.Track:
+def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
     import numpy as np
 
     trail, drawing = contents.record.trails[number], contents.drawings[number]
     start = int(np.searchsorted(trail.places, places[0]))
-    return model.Track(
+    return Track(
         environment=contents.environment(trail), command=shorten(command(trail), COMMAND),
         places=np.searchsorted(places, trail.places[start:]).tolist(), levels=drawing.levels[start:].tolist(),
         low=known(drawing.low[start:]), high=known(drawing.high[start:]), executions=trail.executions[start:].tolist(),
@@ -123,7 +124,7 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> model.
     )  # fmt: skip
 
 
-def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64]) -> model.Mark:
+def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64]) -> Mark:
     """A change with places among those of the page: where its first commit was not measured, the next one that was."""
     import numpy as np
 
@@ -131,7 +132,7 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     told = figures(finding)
     ends = [finding.turn, contents.places[finding.first], contents.places[finding.last]]
     place, first, last = np.searchsorted(places, ends).tolist()
-    return model.Mark(
+    return Mark(
         place=place, first=first, last=last, word=finding.direction, drift=finding.drift, state=status.state, reason=status.reason,
         effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after,
     )  # fmt: skip
@@ -151,7 +152,7 @@ def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
     return f"{count}, {quantity(low, unit)}" if low == high else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
 
 
-def _newest(contents: Contents, numbers: list[int]) -> list[model.Value]:
+def _newest(contents: Contents, numbers: list[int]) -> list[Value]:
     """The newest commits of all environments, newest first."""
     turns = [
         (int(trail.places[turn]), number, turn)
@@ -163,11 +164,11 @@ def _newest(contents: Contents, numbers: list[int]) -> list[model.Value]:
     return [_value(contents, number, turn) for _, number, turn in turns[:NEWEST]]
 
 
-def _value(contents: Contents, number: int, turn: int) -> model.Value:
+def _value(contents: Contents, number: int, turn: int) -> Value:
     trail = contents.record.trails[number]
     reach = float(trail.reach[turn])
     low, high = effect(-reach), effect(reach)
-    return model.Value(
+    return Value(
         contents.commit(int(trail.places[turn])), contents.environment(trail).name, quantity(level(trail, turn), trail.line.unit),
         interval(low, high), int(trail.executions[turn]), contents.cell(number, turn),
     )  # fmt: skip

@@ -23,7 +23,7 @@ from samples import sample_profile
 from perfvcs.cli import group
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.site import model
+from perfvcs.site.pages import RowData
 from perfvcs.text import quantity
 
 pytestmark = BROWSER
@@ -615,7 +615,7 @@ def test_a_telephone_shows_the_name_of_the_project(tab: Open, site: Path) -> Non
 
 def test_a_name_in_the_chart_ends_with_what_tells_it_apart_and_has_the_whole_on_hover() -> None:
     def parts(name: str) -> tuple[str, str]:
-        row = model.RowData(
+        row = RowData(
             benchmark=name, metric="", unit="", better="", environment=0, url="", level="", state="", trace=[], cells=[]
         )  # fmt: skip
         return row.parts
