@@ -6,16 +6,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import isfinite, log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
 from perfvcs.locate.decision import Decision, Rules, Step, decide
-from perfvcs.locate.evidence import Evidence
 from perfvcs.locate.guide import TIMES, Counting, counting, pays
 from perfvcs.locate.kept import KeptSites, SessionSites
 from perfvcs.locate.priors import Prior
 from perfvcs.locate.saved import Measuring
+from perfvcs.locate.seen import Seen, SeenBlock
 from perfvcs.locate.suspicion import stored_levels
 from perfvcs.measure.campaign import CampaignOutcome, kept, sites_of
 from perfvcs.measure.campaign import versions as versions_of
@@ -28,6 +27,7 @@ from perfvcs.summary import Measured
 if TYPE_CHECKING:
     from perfvcs.jobs import Cell
     from perfvcs.jobs.config import Config
+    from perfvcs.locate.evidence import Evidence
     from perfvcs.locate.guide import Guide
     from perfvcs.locate.saved import Begun, SavedBisections
     from perfvcs.locate.span import Span
@@ -45,14 +45,6 @@ class CannotMeasure(PerfError):
     """One of the ends cannot be measured, so that nothing can be compared with it."""
 
     exit_code = 5
-
-
-class SeenBlock(NamedTuple):
-    """The values of one block in the order of its session's commits; what it was for, as ``Step`` says it."""
-
-    what: str
-    commit: int
-    values: tuple[float, ...]
 
 
 @dataclass
@@ -83,9 +75,7 @@ class Search:
         self.cell = replace(cell, executions=1, binaries=1, auto=None)
         self.progress, self.seed, self.least = progress, seed, least
         self.touched = None if suspects is None else [one.touches for one in suspects]
-        self.places = {commit: number for number, commit in enumerate(span.commits)}
-        self.seen: list[SeenBlock] = []
-        self.series = ("", "")
+        self.seen = Seen(span, begun, exact=self.cell.exact)
         self.levels: dict[int, float] | None = None
         self.kept = KeptSites()
         self.guide: Guide | None = None
@@ -95,7 +85,7 @@ class Search:
         """Go on until the decision says that it ended, or after a ``budget`` of seconds."""
         begin, before = time.monotonic(), self.begun.seconds
         deadline = None if budget is None else begin + budget
-        self.seen = self._recalled()
+        self.seen.recall(self.repository.index)
         self.begun.ended = ""
         try:
             with self.kept.stack:
@@ -111,132 +101,30 @@ class Search:
         why = decision.step.why or "budget"
         self.begun.ended = "" if why == "budget" else why
         self.saved.write()
-        counts = {place: number for place, number in self._counts().items() if number}
         return Outcome(
             decision,
             why,
-            self._evidence(),
-            self._is_logarithmic(),
-            len(self.seen),
-            sum(counts.values()),
-            self._values(),
-            self._sides(),
+            self.seen.evidence(),
+            self.seen.is_logarithmic(),
+            len(self.seen.blocks),
+            sum(self.seen.counts().values()),
+            self.seen.values(),
+            self.seen.sides(),
         )
 
     # -- what is known --------------------------------------------------------------------------------------------------------------
 
-    def _evidence(self) -> Evidence:
-        found = Evidence(self.span.last, exact=self.cell.exact, skipped={self.places[one] for one in self.begun.skipped})
-        scale = self._scaled
-        first: tuple[float, float] | None = None
-        for what, commit, values in self.seen:
-            scaled = [scale(value) for value in values]
-            if what == "confirm":
-                found.add_step(commit, scaled[0], scaled[1])
-            elif what == "pair":
-                found.add(scaled[0], scaled[1])
-                first = first or (scaled[0], scaled[1])
-            elif len(scaled) == 1 and first:  # what repeats exactly is compared with the ends as they were
-                found.add(*first, commit, scaled[0])
-            elif len(scaled) == 3:
-                found.add(scaled[0], scaled[2], commit, scaled[1])
-        return found
-
-    def _is_logarithmic(self) -> bool:
-        return all(value > 0 for block in self.seen for value in block.values)
-
-    def _scaled(self, value: float) -> float:
-        return self.begun.target.sign * (log(value) if self._is_logarithmic() else value)
-
     def _decide(self) -> Decision:
         least = self.least
-        if not self._is_logarithmic():
-            least *= max(abs(value) for block in self.seen for value in block.values)
-        return decide(self._evidence(), self._prior().weights, Rules(least=least))
+        if not self.seen.is_logarithmic():
+            least *= max(abs(value) for block in self.seen.blocks for value in block.values)
+        return decide(self.seen.evidence(), self._prior().weights, Rules(least=least))
 
     def _prior(self) -> Prior:
-        if self.levels is None and self.series[0]:
+        if self.levels is None and self.seen.series[0]:
             own = {one.session for one in self.begun.sessions}
-            self.levels = stored_levels(self.repository, self.span, self.begun.target, *self.series, own)
-        return Prior(self.span.last, self.touched, self.levels or {} if self._is_logarithmic() else {}, self.guide)
-
-    def _counts(self) -> dict[int, int]:
-        """Executions by number of a commit."""
-        found: dict[int, int] = {}
-        for what, commit, values in self.seen:
-            for place in self._places(what, commit, len(values)):
-                found[place] = found.get(place, 0) + 1
-        return found
-
-    def _values(self) -> dict[int, float]:
-        """The mean of what each commit gave."""
-        found: dict[int, list[float]] = {}
-        for what, commit, values in self.seen:
-            for place, value in zip(self._places(what, commit, len(values)), values, strict=True):
-                found.setdefault(place, []).append(value)
-        return {place: self._mean(values) for place, values in sorted(found.items())}
-
-    def _sides(self) -> dict[int, tuple[float, float]]:
-        """The means of a parent and its commit where they were measured in turns."""
-        found: dict[int, list[tuple[float, ...]]] = {}
-        for what, commit, values in self.seen:
-            if what == "confirm" or (what == "pair" and self.span.last == 1):
-                found.setdefault(commit or 1, []).append(values)
-        columns = {place: list(zip(*rows, strict=True)) for place, rows in found.items()}
-        return {place: (self._mean(first), self._mean(second)) for place, (first, second) in columns.items()}
-
-    def _mean(self, values: Sequence[float]) -> float:
-        """A mean of logarithms where it can be."""
-        from statistics import fmean, geometric_mean
-
-        return geometric_mean(values) if self._is_logarithmic() else fmean(values)
-
-    def _places(self, what: str, commit: int, count: int = 0) -> list[int]:
-        """The numbers of the commits of a session."""
-        if what == "confirm":
-            return [commit - 1, commit]
-        if what == "pair":
-            return [0, self.span.last]
-        return [commit] if count == 1 or (not count and self.cell.exact) else [0, commit, self.span.last]
-
-    def _recalled(self) -> list[SeenBlock]:
-        """What the sessions of this bisection have stored."""
-        wanted = {one.session: one for one in self.begun.sessions}
-        if not wanted:
-            return []
-        by_session: dict[str, list[Measured]] = {}
-        for one in self.repository.index.measured(list(self.span.commits)):
-            if one.header.collected.session in wanted and self._is_target(one):
-                by_session.setdefault(one.header.collected.session, []).append(one)
-        found = []
-        for session, about in wanted.items():
-            members = sorted(by_session.get(session, ()), key=lambda one: one.header.design.version)
-            commit = self.places.get(about.commit, 0)
-            if len(members) == len(self._places(about.what, commit)):
-                found += self._blocks(members, about.what, commit)
-        return found
-
-    def _is_target(self, one: Measured) -> bool:
-        job, target = one.header.job, self.begun.target
-        return (job.label, job.collector) == (target.job, target.collector) and one.header.dirty is None
-
-    def _blocks(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
-        """The blocks that all of a session's versions have."""
-        target = self.begun.target
-        self.series = members[0].header.job.key, members[0].header.environment.fingerprint
-        columns = []
-        for member in members:
-            summary = next(
-                (one for one in member.summaries if (one.uid, one.size, one.metric) == (target.uid, target.size, target.metric)),
-                None,
-            )
-            rows = () if summary is None else zip(summary.executions, summary.medians, strict=True)
-            columns.append({number: value for number, value in rows if isfinite(value)})
-        return [
-            SeenBlock(what, commit, tuple(column[number] for column in columns))
-            for number in sorted(columns[0])
-            if all(number in column for column in columns)
-        ]
+            self.levels = stored_levels(self.repository, self.span, self.begun.target, *self.seen.series, own)
+        return Prior(self.span.last, self.touched, self.levels or {} if self.seen.is_logarithmic() else {}, self.guide)
 
     # -- measuring ------------------------------------------------------------------------------------------------------------------
 
@@ -258,8 +146,8 @@ class Search:
 
         if decision.belief is None:
             return ""
-        builds, blocks = remaining(decision, self._evidence())
-        per = self.begun.seconds / len(self.seen) if self.seen and self.begun.seconds else 0.0
+        builds, blocks = remaining(decision, self.seen.evidence())
+        per = self.begun.seconds / len(self.seen.blocks) if self.seen.blocks and self.begun.seconds else 0.0
         left = f", {duration(max(1.0, per * blocks))} left" if per else ""
         return f" ({counted(len(decision.belief.range()), 'commit')} in question, {counted(builds, 'build')} to come{left})"
 
@@ -272,8 +160,8 @@ class Search:
             or self.begun.target.metric not in TIMES
         ):
             return False
-        builds, blocks = remaining(decision, self._evidence())
-        seconds = self._mean([value for block in self.seen for value in block.values])
+        builds, blocks = remaining(decision, self.seen.evidence())
+        seconds = self.seen.mean([value for block in self.seen.blocks for value in block.values])
         return bool(self.begun.counted) or pays(seconds, builds + COUNTED_MORE, blocks)
 
     def _count(self) -> None:
@@ -285,23 +173,22 @@ class Search:
         self.progress.say("counting instructions, which repeat exactly, to see where to look")
         begin, before = time.monotonic(), self.begun.seconds
 
-        def count(places: Sequence[int]) -> dict[int, float]:
-            found = self._counted(cell, places)
-            self.begun.counted |= {self.span.commits[place]: value for place, value in found.items()}
+        def count(numbers: Sequence[int]) -> dict[int, float]:
+            found = self._counted(cell, numbers)
+            self.begun.counted |= {self.span.commits[number]: value for number, value in found.items()}
             self.begun.seconds = before + time.monotonic() - begin
             self.saved.write()
             return found
 
-        known = {self.places[commit]: value for commit, value in self.begun.counted.items() if commit in self.places}
-        skipped = {self.places[one] for one in self.begun.skipped}
+        known = {self.seen.numbers[commit]: value for commit, value in self.begun.counted.items() if commit in self.seen.numbers}
         sign = -1 if self.begun.target.improvement else 1
-        self.guide = Counting(self.span.last, known, skipped, self._prior().weights, sign, count).run()
+        self.guide = Counting(self.span.last, known, self.seen.skipped, self._prior().weights, sign, count).run()
 
-    def _counted(self, cell: Cell, places: Sequence[int]) -> dict[int, float]:
+    def _counted(self, cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
         """The instructions of one execution of each of some commits, of those that run."""
         from perfvcs.locate.laboratory import Quiet, level
 
-        states = [State(self.span.commits[place]) for place in places]
+        states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
         sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)
         with Session(sites, Quiet(self.progress), Identity.new(self.seed)) as session:
@@ -309,13 +196,13 @@ class Search:
             session.begin({0: 1})
             session.run({0: 1})
             by_commit = {profile.commit: level(profile) for profile in session.profiles()}
-        found = {place: by_commit.get(self.span.commits[place], []) for place in places}
-        return {place: values[0] for place, values in found.items() if values and values[0] > 0}
+        found = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
+        return {number: values[0] for number, values in found.items() if values and values[0] > 0}
 
     def _measure(self, step: Step, deadline: float | None) -> None:
         """One session, as long as the same commits are to be measured."""
-        places = self._places(step.what, step.commit)
-        states = [State(self.span.commits[place]) for place in places]
+        numbers = self.seen.commits(step.what, step.commit)
+        states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
         ready = all(self.kept.has(state.commit) for state in states)
         cell = replace(self.cell, warmup=0) if ready else self.cell
@@ -324,17 +211,17 @@ class Search:
         outcome = CampaignOutcome()
         self.begun.sessions.append(Measuring(identity.session, step.what, self.span.commits[step.commit] if step.commit else ""))
         self.saved.write()
-        begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen)
+        begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen.blocks)
         try:
             with Session(sites, self.progress, identity) as session, kept(self.repository, session, outcome):
                 self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
-                self._run(session, step, places, earlier, deadline)
+                self._run(session, step, numbers, earlier, deadline)
         finally:
             self.begun.seconds = before + time.monotonic() - begin
         if not outcome.profiles:
             self.begun.sessions.pop()
 
-    def _run(self, session: Session, step: Step, places: list[int], earlier: list[SeenBlock], deadline: float | None) -> None:
+    def _run(self, session: Session, step: Step, numbers: list[int], earlier: list[SeenBlock], deadline: float | None) -> None:
         """Blocks until the decision asks for other ones; a commit that fails is skipped."""
         warm = {0: step.pairs}
         session.begin(warm)
@@ -343,11 +230,11 @@ class Search:
             session.run({0: step.pairs})
             profiles = session.so_far(0)
             if profiles is None:
-                self.seen = earlier
-                self._skip(session, places)
+                self.seen.blocks = earlier
+                self._skip(session, numbers)
                 return
-            self.seen = earlier + self._blocks([Measured.of(one) for one in profiles], step.what, step.commit)
-            if len(self.seen) == len(earlier):
+            self.seen.blocks = earlier + self.seen.read([Measured.of(one) for one in profiles], step.what, step.commit)
+            if len(self.seen.blocks) == len(earlier):
                 raise CannotMeasure(
                     f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name another --metric"
                 )
@@ -356,13 +243,13 @@ class Search:
                 return
             session.begin({0: following.pairs})
 
-    def _skip(self, session: Session, places: Sequence[int]) -> None:
+    def _skip(self, session: Session, numbers: Sequence[int]) -> None:
         """Take commits that failed out of the search; raises CannotMeasure for an end."""
         reasons = {failure.version: failure.reason for failure in session.failures}
-        for place, version in zip(places, session.versions, strict=True):
+        for number, version in zip(numbers, session.versions, strict=True):
             if version.name in reasons:
-                if place in (0, self.span.last):
-                    end = "GOOD" if place == 0 else "BAD"
+                if number in (0, self.span.last):
+                    end = "GOOD" if number == 0 else "BAD"
                     raise CannotMeasure(f"{end} {version.name} cannot be measured (see above): {CURE}")
                 self.begun.skipped[version.commit] = reasons[version.name]
         self.saved.write()
