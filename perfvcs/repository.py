@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -12,16 +11,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs import gate
-from perfvcs.descriptors import NotPlain, entries, make_folder, remove
-from perfvcs.errors import NO_SPACE, UsageError, nearest
+from perfvcs import gate, leftovers
+from perfvcs.descriptors import NotPlain, entries, make_folder
+from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.foreign import content
 from perfvcs.git.changes import WorkingChanges, committed
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
 from perfvcs.index.former import FormerNames
 from perfvcs.lock import Locked, hold
+from perfvcs.lookup import of_jobs
 from perfvcs.rules import FILE, LARGEST_FILE, Rules
+from perfvcs.state import State
 from perfvcs.store import Store
 from perfvcs.store.document import fold
 from perfvcs.units import in_base_units
@@ -35,37 +36,6 @@ if TYPE_CHECKING:
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the index at a time
 FEW_COMMITS = 1000  # commits with profiles that are all read at once
 HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
-KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
-LEFT = {"aside": ".json", "sessions": ".jsonl"}  # what is kept for that long: of failures, and of sessions to be continued
-
-
-@dataclass(frozen=True)
-class State:
-    """What a verdict is about: a commit, or a commit with uncommitted changes (their hash) on top.
-
-    ``below`` is the parent of a commit whose changes were measured before they were committed: its profiles are filed there.
-    ``product`` is the name of what was measured instead of the commit; ``dirty`` is its hash then.
-    """
-
-    commit: str
-    dirty: str | None = None
-    below: str | None = None
-    product: str | None = field(default=None, compare=False)
-
-    @property
-    def name(self) -> str:
-        """For people: the product, or the short commit id, with a + for changes on top."""
-        return self.product or self.commit[:10] + ("+" if self.dirty and not self.below else "")
-
-    @property
-    def key(self) -> str:
-        """What names it and nothing else: the commit, and the hash of the changes on top."""
-        return self.commit + (f"+{self.dirty}" if self.dirty else "")
-
-    @property
-    def filed(self) -> str:
-        """The commit under which its profiles are stored."""
-        return self.below or self.commit
 
 
 class Repository:
@@ -144,7 +114,7 @@ class Repository:
     def measuring(self, *, wait: bool = False) -> Iterator[None]:
         """The right to measure; raises Locked."""
         with hold(self.home / "lock", wait=wait):
-            self._sweep()
+            leftovers.sweep(self.project, self.home)
             self._release()  # measuring takes hours
             yield
 
@@ -163,26 +133,8 @@ class Repository:
 
     def gc(self) -> None:
         """Pack the store, and drop what crashes and failed measurements left more than two weeks ago."""
-        import time
-
         self.store.gc()
-        left = [self.home / kind / name for kind, end in LEFT.items() for name in entries(self.home / kind) if name.endswith(end)]
-        for path in left:
-            if path.lstat().st_mtime < time.time() - KEPT_ASIDE:
-                path.unlink(missing_ok=True)
-
-    def _sweep(self) -> None:
-        from perfvcs.git.worktree import remove as remove_worktree
-
-        for name in entries(self.home / "worktrees"):
-            if not (self.home / "worktrees" / name).is_symlink():  # git would follow it
-                remove_worktree(self.project, self.home / "worktrees" / name)
-        for folder in ("worktrees", "tmp"):
-            for name in entries(self.home / folder):
-                remove(self.home / folder / name)
-        for name in entries(self.home / "workloads"):
-            if name.startswith("making-"):
-                remove(self.home / "workloads" / name)
+        leftovers.drop_old(self.home)
 
     # -- what is measured ------------------------------------------------------------------------------------------------------------
 
@@ -284,7 +236,7 @@ class Repository:
 
     def measured(self, state: State) -> list[Measured]:
         """Headers and summaries of a state's profiles."""
-        return [one for one in self.index.measured([state.filed], products=bool(state.product)) if _is_of(one, state)]
+        return [one for one in self.index.measured([state.filed], products=bool(state.product)) if state.has(one)]
 
     def profiles(self, headers: Iterable[Header]) -> list[Profile]:
         """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them.
@@ -309,24 +261,6 @@ class Repository:
             fallback = fallback or (State(commit) if headers else None)
         return fallback
 
-    def series_of(self, names: Sequence[str], *, whole: bool = False) -> set[str]:
-        """The keys of the stored jobs that names mean, or, unless they are to be ``whole``, parts of names; raises UsageError."""
-        from perfvcs.check.text import called
-        from perfvcs.text.naming import meant
-
-        jobs = self.index.series()
-        known = [called(job) for job in jobs]
-        found: set[str] = set()
-        for name in names:
-            exact = [place for place, one in enumerate(known) if name in one.names or name in one.also]
-            places = exact if whole else meant(name, known, "job")
-            if not places:
-                raise UsageError(
-                    f"no job `{name}` is stored{nearest(name, dict.fromkeys(n for one in known for n in one.names))}"
-                )
-            found.update(jobs[place].key for place in places)
-        return found
-
     def select(self, name: str, jobs: Sequence[str] = (), *, whole: bool = False) -> list[str]:
         """Paths of profiles: all of the revision ``name``, else those that begin with it; of ``jobs`` as ``series_of`` has it.
 
@@ -347,14 +281,7 @@ class Repository:
             if not paths:
                 raise
         if jobs:
-            measured = {header.path: header.job for header in self.index.headers({path.split("/")[1] for path in paths})}
-            for job in jobs:
-                keys = self.series_of([job], whole=whole)
-                if paths and not any(path in measured and measured[path].key in keys for path in paths):
-                    there = dict.fromkeys(one.label for path, one in measured.items() if path in paths)
-                    raise UsageError(f"`{name}` has no profiles of a job `{job}`{nearest(job, there)}")
-            keys = self.series_of(jobs, whole=whole)
-            paths = [path for path in paths if path in measured and measured[path].key in keys]
+            paths = of_jobs(self.index, name, paths, jobs, whole=whole)
         if not paths:
             raise UsageError(f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what there is")
         return paths
@@ -405,7 +332,7 @@ class Repository:
         wanted = dict.fromkeys([*along, baseline.filed, target.filed])  # once, also what several need
         known = self.index.measured(wanted, products=bool(baseline.product or target.product))
         history = earlier_sessions(one for one in known if one.header.commit in along and one.header.design.product is None)
-        sides = [[one for one in known if _is_of(one, state)] for state in (baseline, target)]
+        sides = [[one for one in known if state.has(one)] for state in (baseline, target)]
         if session:
             sides = [
                 [one for one in side if one.header.collected.session == session or one.header.job.label in settled]
@@ -452,7 +379,3 @@ class Repository:
     def _along(self, target: State) -> list[str]:
         """The nearest measured ancestors, oldest first, and the target's own commit."""
         return [*reversed(list(islice(self.measured_ancestors(target.commit), HISTORY))), target.commit]
-
-
-def _is_of(measured: Measured, state: State) -> bool:
-    return measured.header.commit == state.filed and measured.header.dirty == state.dirty

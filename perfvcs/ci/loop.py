@@ -20,8 +20,9 @@ from perfvcs.environment.secrets import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed
 from perfvcs.reports.check import Check, measure
-from perfvcs.repository import Repository, State
+from perfvcs.repository import Repository
 from perfvcs.rules import FILE
+from perfvcs.state import State
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, metric_name
 

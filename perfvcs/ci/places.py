@@ -15,7 +15,8 @@ from perfvcs.text.lines import source_lines
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.jobs.config import Config
-    from perfvcs.repository import Repository, State
+    from perfvcs.repository import Repository
+    from perfvcs.state import State
 
 HUNKS = 10  # of a blamed function
 

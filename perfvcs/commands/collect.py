@@ -121,7 +121,7 @@ def _selected(
 ) -> Request:
     """The request without what the changes between the commits cannot touch."""
     from perfvcs.reports.untouched import selected, steps
-    from perfvcs.repository import State
+    from perfvcs.state import State
 
     states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
     return selected(repository, config, request, steps(repository, states, progress), progress, sample)

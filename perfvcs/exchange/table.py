@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perfvcs.errors import UsageError
 from perfvcs.exchange.delivery import into_file
+from perfvcs.lookup import series_of
 from perfvcs.text.characters import disarmed
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _of(repository: Repository, commits: Sequence[str] | None, jobs: Sequence[st
         raise UsageError(
             "none of these commits is measured" if commits else "nothing is stored yet: `perf collect` measures HEAD"
         )
-    keys = repository.series_of(jobs)
+    keys = series_of(repository.index, jobs)
     chosen = [one for one in headers if not jobs or one.job.key in keys]
     return [one.path for one in sorted(chosen, key=lambda one: (one.collected.started, one.path))]
 

@@ -14,7 +14,8 @@ from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
 from perfvcs.fork import shared
 from perfvcs.index.findings import keyed
-from perfvcs.repository import HISTORY, Repository, State
+from perfvcs.repository import HISTORY, Repository
+from perfvcs.state import State
 
 if TYPE_CHECKING:
     from perfvcs.check.sessions import Centres, EarlierSessions, Unit

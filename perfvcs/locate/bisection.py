@@ -11,7 +11,7 @@ from perfvcs.locate.ends import Wanted, default_ends, others, require_metric, ta
 from perfvcs.locate.saved import Measuring, SavedBisections, Target
 from perfvcs.locate.span import branch, span
 from perfvcs.locate.suspicion import suspects
-from perfvcs.repository import State
+from perfvcs.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from perfvcs.check.text import benchmark, labelled
 from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs import matrix
 from perfvcs.locate.saved import Target
-from perfvcs.repository import State
+from perfvcs.state import State
 from perfvcs.text.naming import Named, meant, metric
 
 if TYPE_CHECKING:

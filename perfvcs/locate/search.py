@@ -21,7 +21,7 @@ from perfvcs.measure.campaign import versions as versions_of
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.request import Request
 from perfvcs.measure.session import Session
-from perfvcs.repository import State
+from perfvcs.state import State
 from perfvcs.summary import Measured
 
 if TYPE_CHECKING:

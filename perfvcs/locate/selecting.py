@@ -18,7 +18,8 @@ from perfvcs.locate.sampler import ONE_IN
 from perfvcs.locate.selection import Choice, Evidence, choose, sampled
 from perfvcs.locate.static import reach
 from perfvcs.locate.uses import Sources
-from perfvcs.repository import Repository, State
+from perfvcs.repository import Repository
+from perfvcs.state import State
 
 TESTS = "pytest"  # the collector whose units can be left out one by one
 

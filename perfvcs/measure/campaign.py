@@ -27,7 +27,8 @@ from perfvcs.measure.turns import ORDER
 from perfvcs.measure.unfinished import choose, intact, unfinished
 from perfvcs.plan.forecast import forecast
 from perfvcs.profile import Profile
-from perfvcs.repository import Repository, State
+from perfvcs.repository import Repository
+from perfvcs.state import State
 from perfvcs.text.characters import escaped, shorten
 
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names

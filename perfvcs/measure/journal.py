@@ -24,7 +24,7 @@ from perfvcs.collector import Observations
 from perfvcs.descriptors import NotPlain, make_folder, plain
 from perfvcs.jobs import MAX_COUNT
 from perfvcs.measure.request import Request
-from perfvcs.repository import State
+from perfvcs.state import State
 
 FOLDER = "sessions"
 FORMAT = "perfvcs-session/1"

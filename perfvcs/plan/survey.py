@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.lookup import series_of
 from perfvcs.plan.variation import Variation, spreads, variations
 from perfvcs.summary import Measured
 
@@ -56,7 +57,7 @@ def surveys(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] 
     measured = recent(repository, revision)
     if not measured:
         raise NothingToCompare(f"nothing is stored up to {revision} to plan from: run `perf collect` first")
-    keys = repository.series_of(jobs)
+    keys = series_of(repository.index, jobs)
     wanted = [one for one in measured if not jobs or one.header.job.key in keys]
     if not wanted:
         raise NothingToCompare(f"nothing is stored of `{jobs[0]}` up to {revision} to plan from: run `perf collect` first")

@@ -15,7 +15,8 @@ import msgspec
 from perfvcs.check import NothingToCompare
 from perfvcs.errors import UsageError
 from perfvcs.reports.replay import FEWEST_EXECUTIONS, JUDGED, ReplayRecord, records
-from perfvcs.repository import HISTORY, Repository, State
+from perfvcs.repository import HISTORY, Repository
+from perfvcs.state import State
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.words import counted, metric_name, metric_rank

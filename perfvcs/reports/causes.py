@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from perfvcs.check.change import Report
     from perfvcs.profile import Profile
-    from perfvcs.repository import Repository, State
+    from perfvcs.repository import Repository
+    from perfvcs.state import State
     from perfvcs.summary import Header
 
     Profiles = Callable[[Sequence[Header]], Sequence[Profile]]

@@ -18,8 +18,9 @@ from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.check.importance import MOVED
 from perfvcs.reports.untouched import inheriting, noted, selected
-from perfvcs.repository import Repository, State
+from perfvcs.repository import Repository
 from perfvcs.rules import FILE
+from perfvcs.state import State
 from perfvcs.validity import Malformed
 
 if TYPE_CHECKING:

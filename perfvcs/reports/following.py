@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.check.change import Change, Report
-    from perfvcs.repository import Repository, State
+    from perfvcs.repository import Repository
+    from perfvcs.state import State
 
 MOVED = ("degradation", "improvement")
 WARNING = 240  # characters of a warning

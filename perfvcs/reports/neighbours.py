@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import WORDS, NothingToCompare
 from perfvcs.errors import UsageError
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
-from perfvcs.repository import State
+from perfvcs.state import State
 from perfvcs.text.columns import COLUMNS
 
 if TYPE_CHECKING:

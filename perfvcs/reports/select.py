@@ -19,8 +19,9 @@ from perfvcs.locate.sampler import Sampler
 from perfvcs.locate.selecting import Selection
 from perfvcs.locate.selecting import select as choose
 from perfvcs.locate.selection import Choice
-from perfvcs.repository import Repository, State
+from perfvcs.repository import Repository
 from perfvcs.rules import FILE
+from perfvcs.state import State
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import Named, meant

@@ -12,7 +12,8 @@ from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import line_called, title
 from perfvcs.history.series import gather
-from perfvcs.repository import Repository, State
+from perfvcs.repository import Repository
+from perfvcs.state import State
 from perfvcs.subject import Subject
 from perfvcs.text.naming import meant
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from perfvcs.jobs.config import Config
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
-    from perfvcs.repository import Repository, State
+    from perfvcs.repository import Repository
+    from perfvcs.state import State
 
 
 def inheriting(repository: Repository, report: Report, target: State) -> Report:
@@ -46,7 +47,7 @@ def steps(repository: Repository, states: Sequence[State], progress: Progress) -
 
     None at all where there is no such commit.
     """
-    from perfvcs.repository import State
+    from perfvcs.state import State
 
     first, pairs = states[0], list(pairwise(states))
     below = State(first.commit)
