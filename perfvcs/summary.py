@@ -19,6 +19,7 @@ Place = tuple[int, int]  # build and number of an execution
 MAX_SIZES = 32  # above, a unit's sizes are points of a curve, not separate benchmarks
 RECORDER = "complexity"  # the collector whose rows are single calls of functions, with the machine's own speed beside them;
 PACE = "pace"
+WORKER = "worker"  # the note that names the host of a session over several
 MAX_SIZES_OF_CALLS = 4  # these are a curve earlier
 SAMPLER = "counters"  # the collector of counters over time: its totals are judged like those of others, its samples together
 
@@ -56,6 +57,11 @@ class Header(msgspec.Struct, frozen=True):
     environment: Environment
     design: Design
     metrics: dict[str, Metric]
+
+    @property
+    def worker(self) -> str:
+        """The host that measured it for a session over several; empty where the session had one machine."""
+        return self.environment.notes.get(WORKER, "")
 
     @classmethod
     def of(cls, profile: Profile, path: str = "") -> Header:

@@ -68,7 +68,7 @@ def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
     shared.sort(key=lambda members: _newest(members[1]).header.collected.started, reverse=True)
     turns = [found for found in map(_in_turns, shared) if found.baseline]
     if turns:
-        return turns[0]
+        return _over_hosts(turns)
     for before, after in shared:
         itself = {_measurement(one.header) for one in before} & {_measurement(one.header) for one in after}
         rest = [one for one in before if _measurement(one.header) not in itself]
@@ -99,12 +99,12 @@ def _newest(side: Iterable[Measured]) -> Measured:
 
 
 def _in_turns(members: tuple[list[Measured], list[Measured]]) -> Chosen:
-    """The sessions which took both sides in turns, one profile a side; of an A/A session its first and its last version."""
-    sessions: dict[str, tuple[list[Measured], list[Measured]]] = defaultdict(lambda: ([], []))
+    """The sessions which took both sides in turns, one profile a side and host; of an A/A session its first and its last version."""
+    sessions: dict[tuple[str, str], tuple[list[Measured], list[Measured]]] = defaultdict(lambda: ([], []))
     for place, side in enumerate(members):
         for one in side:
             if one.header.design.order == "interleaved":
-                sessions[one.header.collected.session][place].append(one)
+                sessions[one.header.collected.session, one.header.worker][place].append(one)
     chosen = Chosen([], [], paired=True)
     for before, after in sessions.values():
         turns = [(first, last) for first in before for last in after if _version(first) != _version(last)]
@@ -112,6 +112,22 @@ def _in_turns(members: tuple[list[Measured], list[Measured]]) -> Chosen:
             first, last = min(turns, key=lambda pair: (_version(pair[0]), -_version(pair[1])))
             chosen.baseline.append(first)
             chosen.target.append(last)
+    return chosen
+
+
+def _over_hosts(turns: Sequence[Chosen]) -> Chosen:
+    """The newest comparable profiles taken in turns, with those of their sessions that hosts of another kind measured of the same series.
+
+    A pair never leaves its host, so that what hosts differ by cancels out of it.
+    """
+    chosen = turns[0]
+    sessions = {one.header.collected.session for one in chosen.target if one.header.worker}
+    series = chosen.target[0].header.job.key
+    for other in turns[1:]:
+        for first, last in zip(*other.sides, strict=True):
+            if last.header.collected.session in sessions and last.header.worker and last.header.job.key == series:
+                chosen.baseline.append(first)
+                chosen.target.append(last)
     return chosen
 
 

@@ -43,21 +43,23 @@ Centres = dict["Unit", float]
 def earlier_sessions(measured: Iterable[Measured], known: dict[int, Centres] | None = None) -> dict[Unit, EarlierSessions]:
     """The history in profiles that are given in their order (by ancestry, or by time).
 
-    A session which interleaved several versions counts once, with the last of them: between its versions there is no session's
+    A session which interleaved several versions counts once per host, with the last of them: between its versions there is no session's
     difference. A session that held one commit twice gives an A/A effect (difference of log-means). Units with a value of 0 or
     below have no history, and where a metric was redefined (another direction, say) its history begins anew. ``known`` keeps the log-means
     of profiles, by the id of their summaries, from one call to the next.
     """
     known = {} if known is None else known
-    sessions: dict[tuple[str, str, str], list[tuple[Header, list[Summary]]]] = defaultdict(list)
+    sessions: dict[tuple[str, str, str, str], list[tuple[Header, list[Summary]]]] = defaultdict(list)
     for one in measured:
         header = one.header
-        sessions[header.job.key, header.environment.fingerprint, header.collected.session].append((header, one.summaries))
+        sessions[header.job.key, header.environment.fingerprint, header.collected.session, header.worker].append(
+            (header, one.summaries)
+        )
     means: dict[Unit, list[float]] = defaultdict(list)
     commits: dict[Unit, list[str]] = defaultdict(list)
     audits: dict[Unit, list[float]] = defaultdict(list)
     meant: dict[Unit, Metric] = {}
-    for (series, environment, _), members in sessions.items():
+    for (series, environment, *_), members in sessions.items():
         members.sort(key=lambda member: member[0].design.version)
         last, found = members[-1]
         centres = _kept(known, series, environment, found)

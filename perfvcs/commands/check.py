@@ -10,6 +10,7 @@ import click
 from perfvcs.commands._against import against
 from perfvcs.commands._bisecting import Bisecting
 from perfvcs.commands._completion import jobs, sides
+from perfvcs.commands._hosts import executing, host_options
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--bisect-codes", is_flag=True, help="Exit as `git bisect run` expects: 0 good, 1 bad, 125 not settled.")
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exact number of pairs.")
 @click.option("--seed", type=int, help="With --measure or --audit: seed of the random order and of the blocks.")
+@host_options
 @click.option("--wait", is_flag=True, help="With --measure or --audit: wait until another measuring run ends.")
 @click.option("--new", is_flag=True, help="Print only reports that --new has not printed before.")
 @click.option("-v", "--verbose", is_flag=True, help="List every comparison.")
@@ -56,7 +58,7 @@ def command(
     revisions: tuple[str, ...], *, measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, within: float | None,
     method: str, new: bool,
     verbose: bool, quiet: bool, as_json: bool, markdown: bool, select: bool, sample: int, bisect_codes: bool,
-    **asked: object,
+    tls_ca: str, tls_cert: str, tls_key: str, **asked: object,
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
@@ -90,6 +92,9 @@ def command(
     if audit:
         _audit(revisions, asked, as_json=as_json, delta=share, method=method, other=measure or gate or markdown or quiet)
         return
+    tls = tls_ca, tls_cert, tls_key
+    if (asked["scheduler"] or any(tls)) and not measure:
+        raise click.UsageError("--scheduler goes with --measure: what is stored is compared here")
     repository = Repository.find(create=measure)
     judged: Check | Neighbours
     if span:
@@ -98,7 +103,7 @@ def command(
         judged = neighbours(repository, span, method=method, delta=share, within=bound)
     elif measure:
         judged = _measured(repository, revisions, asked, silent=form != "text", method=method, delta=share, within=bound,
-                           select=sample if select else None)  # fmt: skip
+                           select=sample if select else None, tls=tls)  # fmt: skip
     else:
         judged = judge(repository, revisions, method=method, delta=share, within=bound)
     if gate:
@@ -137,16 +142,20 @@ def _check_files(
 
 def _measured(
     repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float | None,
-    within: float | None, select: int | None,
+    within: float | None, select: int | None, tls: tuple[str, str, str],
 ) -> Check:  # fmt: skip
     """The check after measuring; what that takes is imported only here."""
+    from perfvcs.jobs.config import load
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.reports.check import measure
+    from perfvcs.rules import FILE
 
-    with shown(quiet=silent) as progress:
-        return measure(repository, revisions, Request(**asked), progress, method=method, delta=delta, within=within,  # type: ignore[arg-type]
-                       select=select)  # fmt: skip
+    request = Request(**asked)  # type: ignore[arg-type]
+    config = load(repository.project.root / FILE)
+    with shown(quiet=silent) as progress, executing(request.scheduler, config, progress, tls) as executor:
+        return measure(repository, revisions, request, progress, method=method, delta=delta, within=within,
+                       select=select, executor=executor)  # fmt: skip
 
 
 def _require_trust(repository: Repository, checks: Sequence[Check], *, delta: float | None, method: str) -> None:

@@ -8,6 +8,7 @@ import click
 
 from perfvcs.commands._against import against
 from perfvcs.commands._completion import jobs, revisions
+from perfvcs.commands._hosts import executing, host_options
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option(
     "--budget", metavar="TIME", callback=_seconds, help="Measure for at most this long, such as 10min, where it settles most."
 )
+@host_options
 @click.option("--wait", is_flag=True, help="Wait until another measuring run ends, instead of failing.")
 @click.option("--push", "pushes", is_flag=True, help="Push the profiles to the remote afterwards, as `perf push` does.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
@@ -68,7 +70,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--announced", type=int, hidden=True, help="The open file in which the hook after a commit has announced this run.")
 def command(
     revisions: tuple[str, ...], *, goes_on: bool, pushes: bool, quiet: bool, as_json: bool, announced: int | None, select: bool,
-    sample: int, **asked: object,
+    sample: int, tls_ca: str, tls_cert: str, tls_key: str, **asked: object,
 ) -> None:  # fmt: skip
     """Measure the job matrix on revisions and store the profiles.
 
@@ -81,6 +83,7 @@ def command(
     from perfvcs.measure.campaign import collect, resume
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
+    from perfvcs.measure.unfinished import choose
     from perfvcs.reports.text import stored
     from perfvcs.repository import Repository
     from perfvcs.rules import FILE
@@ -88,24 +91,25 @@ def command(
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()
     config = single(list(words)) if words else load(project.root / FILE)
-    request = Request(**asked)  # type: ignore[arg-type]
+    request, tls = Request(**asked), (tls_ca, tls_cert, tls_key)  # type: ignore[arg-type]
     selects = select or (announced is not None and config.hook.select)
     if selects and (words or goes_on):
         raise click.UsageError("--select chooses among the jobs of perf.toml: it goes with neither --continue nor a command")
     if goes_on:
         session = _session(revisions, request)
         repository = Repository.find()
-        with shown(quiet=quiet or as_json) as progress:
-            outcome = resume(repository, config, progress, session, wait=request.wait, command=words)
+        scheduler = request.scheduler or choose(repository.home, session).request.scheduler
+        with shown(quiet=quiet or as_json) as progress, executing(scheduler, config, progress, tls) as executor:
+            outcome = resume(repository, config, progress, session, wait=request.wait, command=words, executor=executor)
     else:
         commits = project.expand(revisions or ("HEAD",))  # what is wrong is reported before .perf is made
         if request.against and len(commits) > 1:
             raise click.UsageError("--against measures products in turns with one revision: name only one")
         repository = Repository.find(create=True)
-        with shown(quiet=quiet or as_json) as progress:
+        with shown(quiet=quiet or as_json) as progress, executing(request.scheduler, config, progress, tls) as executor:
             if selects:
                 request = _selected(repository, config, request, commits, progress, sample)
-            outcome = collect(repository, config, commits, request, progress, words, announced)
+            outcome = collect(repository, config, commits, request, progress, words, announced, executor)
     if as_json:
         echo(outcome.json())
     elif not quiet:
@@ -151,6 +155,8 @@ def _session(names: tuple[str, ...], request: Request) -> str:
 
     if len(names) > 1:
         raise click.UsageError("--continue takes at most one session")
-    if replace(request, wait=False) != Request():
-        raise click.UsageError("--continue finishes a session as it began: only --wait, --quiet and --json go with it")
+    if replace(request, wait=False, scheduler="") != Request():
+        raise click.UsageError(
+            "--continue finishes a session as it began: only --wait, --scheduler, --quiet and --json go with it"
+        )
     return names[0] if names else ""

@@ -71,6 +71,22 @@ class HookTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         return 0.0 if re.fullmatch(r"\s*0+(\.0*)?\s*[a-z]*\s*", str(self.wait)) else seconds(self.wait, "[hook] wait")
 
 
+class HostsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``[hosts]``: where ``--scheduler ssh`` starts workers, certificates, and how long is waited for what.
+
+    ``stalled``: a process that neither computes nor waits for input, output or a timer for so long is ended.
+    ``patience``: how long without a single worker, before the session ends. ``variables`` of the environment travel to the hosts.
+    """
+
+    ssh: tuple[str, ...] = ()
+    tls_ca: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    stalled: str | int | float = "60s"
+    patience: str | int | float = "60s"
+    variables: tuple[str, ...] = ()
+
+
 class AutoTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """``executions = { find = "5%" }``: as many, between ``least`` and ``most``, as find a change of that size."""
 
@@ -115,6 +131,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     knobs: KnobsTable = KnobsTable()
     dirty: DirtyTable = DirtyTable()
     hook: HookTable = HookTable()
+    hosts: HostsTable = HostsTable()
     check: tuple[Rule, ...] = ()
     check_rules: Literal["first", "all"] = "first"
 
@@ -183,6 +200,8 @@ def read(table: Mapping[str, Any], name: str = FILE) -> Config:
     if config.python and not 1 <= config.python.keep <= MOST_KEPT:
         raise BadConfig(f"{name}: [python] keep is {config.python.keep}: give a number of environments from 1 to {MOST_KEPT:,}")
     assert config.hook.seconds >= 0  # raises where it is not a time
+    seconds(config.hosts.stalled, "[hosts] stalled")
+    seconds(config.hosts.patience, "[hosts] patience")
     for number, job in enumerate(config.job, 1):
         _check_executions(job, f"{name}: [[job]] no. {number}, executions")
     for command in config.build:

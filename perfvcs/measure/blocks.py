@@ -26,6 +26,10 @@ class Blocks:
         """Which of these blocks of a job are not done."""
         return set(numbers).difference(self._done[job])
 
+    def hosts(self, job: int, version: int) -> list[str]:
+        """The hosts that measured a job on a version, the one with the first block first."""
+        return list(dict.fromkeys(block.host for block in self.of(job, version)))
+
     def series(self) -> Mapping[tuple[int, int], tuple[str, str]]:
         """The series of every job and version, by their numbers."""
         return {
@@ -35,18 +39,19 @@ class Blocks:
             for version, series in block.series.items()
         }
 
-    def of(self, job: int, version: int) -> list[Block]:
-        """Those in which a version gave something for a job, in the order of their numbers."""
+    def of(self, job: int, version: int, host: str | None = None) -> list[Block]:
+        """Those in which a version gave something for a job, on any host or a certain one, in the order of their numbers."""
         blocks = self._done[job]
-        return [blocks[number] for number in sorted(blocks) if version in blocks[number].seen]
+        found = [blocks[number] for number in sorted(blocks) if version in blocks[number].seen]
+        return found if host is None else [block for block in found if block.host == host]
 
-    def recording(self, job: int, version: int) -> JobRecording:
-        """What a job gave on a version."""
+    def recording(self, job: int, version: int, host: str = "") -> JobRecording:
+        """What a job gave on a version, on one host."""
         found = JobRecording()
-        for block in self.of(job, version):
+        for block in self.of(job, version, host):
             found.add(block.seen[version], block.block, block.binary, block.places[version], block.seed)
         return found
 
-    def failed(self, job: int, version: int) -> int:
-        """How many executions failed and were repeated."""
-        return sum(block.failed.get(version, 0) for block in self.of(job, version))
+    def failed(self, job: int, version: int, host: str = "") -> int:
+        """How many executions on one host failed and were repeated."""
+        return sum(block.failed.get(version, 0) for block in self.of(job, version, host))

@@ -64,6 +64,9 @@ def run(session: Session, most: Mapping[int, int]) -> None:
     session.begin(most)
     said = _say(session, session.turns_ahead(most), "by what is stored")
     session.warm_up(most)
+    if session.executor.width > 1:
+        session.run(most)
+        return
     session.run(dict.fromkeys(most, 1))
     rest = {number: count - 1 for number, count in most.items()}
     if not said:

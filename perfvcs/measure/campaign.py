@@ -15,6 +15,7 @@ from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import KEEP, Config, DirtyTable
 from perfvcs.measure.announcement import announced
 from perfvcs.measure.budget import Budget, Pace, run, spend
+from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.product import Product, read_all
 from perfvcs.measure.progress import Progress
@@ -29,6 +30,7 @@ from perfvcs.plan.forecast import forecast
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 from perfvcs.state import State
+from perfvcs.summary import Header
 from perfvcs.text.characters import escaped, shorten
 
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
@@ -95,11 +97,12 @@ def collect(
     progress: Progress,
     command: Sequence[str] = (),
     announcement: int | None = None,
+    executor: Make = LocalExecutor,
 ) -> CampaignOutcome:
     """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later.
 
     What is interrupted can be finished by ``resume``. ``command`` is what the configuration was made from, if not from perf.toml,
-    ``announcement`` the open file of one that was made for this run.
+    ``announcement`` the open file of one that was made for this run, ``executor`` what runs the blocks.
     """
     cells, measured = request.apply(config)
     with announced(repository.home, commits, progress, announcement) as seen, repository.measuring(wait=request.wait):
@@ -119,14 +122,15 @@ def collect(
         header = SessionHeader(
             **asdict(Identity.new(request.seed)), order=ORDER, config=digest(config), request=request, versions=group, waiting=waiting,
             jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
-            here=alone is not None and alone.here, command=tuple(command),
+            here=alone is not None and alone.here and not request.scheduler, command=tuple(command),
         )  # fmt: skip
-        return _measure(repository, measured, cells, header, seen)
+        return _measure(repository, measured, cells, header, seen, executor)
 
 
 def resume(
-    repository: Repository, config: Config, progress: Progress, name: str = "", *, wait: bool = False, command: Sequence[str] = ()
-) -> CampaignOutcome:
+    repository: Repository, config: Config, progress: Progress, name: str = "", *, wait: bool = False, command: Sequence[str] = (),
+    executor: Make = LocalExecutor,
+) -> CampaignOutcome:  # fmt: skip
     """Finish the newest interrupted session, or the one whose name begins with ``name``, and those that were to follow it.
 
     It goes on with the design and the seed that it began with. ``command`` is what the configuration was made from, if not from
@@ -137,11 +141,11 @@ def resume(
         cells, measured = intact(repository, header, config, tuple(command))
         states = [state for group in (header.versions, *header.waiting) for state in group]
         seen.about([state.commit for state in states if state.dirty is None])
-        return _measure(repository, measured, cells, header, seen)
+        return _measure(repository, measured, cells, header, seen, executor)
 
 
 def _measure(
-    repository: Repository, config: Config, cells: list[Cell], header: SessionHeader, progress: Progress
+    repository: Repository, config: Config, cells: list[Cell], header: SessionHeader, progress: Progress, executor: Make
 ) -> CampaignOutcome:
     """Run the session of a header, and those that wait behind it."""
     outcome = CampaignOutcome()
@@ -155,7 +159,13 @@ def _measure(
                 journal.begin()  # the rest of a range is worth continuing, even before any of it is measured
             with (
                 Session(
-                    sites, progress, header.identity, journal, pace=_pace(repository, cells, header.versions), budget=budget
+                    sites,
+                    progress,
+                    header.identity,
+                    journal,
+                    pace=_pace(repository, cells, header.versions),
+                    budget=budget,
+                    executor=executor,
                 ) as session,
                 kept(repository, session, outcome),
             ):
@@ -223,7 +233,7 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bo
 
 def settle(
     repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float | None,
-    within: float | None = None,
+    within: float | None = None, executor: Make = LocalExecutor,
 ) -> tuple[CampaignOutcome, str]:  # fmt: skip
     """Measure two revisions interleaved until every comparison is decided, looking after each of 5 to 30 pairs.
 
@@ -243,7 +253,10 @@ def settle(
         both = versions(repository, pair, request)
         sites, pace = sites_of(repository, config, cells, both), _pace(repository, cells, both)
         identity = Identity.new(request.seed)
-        with Session(sites, seen, identity, pace=pace, budget=budget) as session, kept(repository, session, outcome):
+        with (
+            Session(sites, seen, identity, pace=pace, budget=budget, executor=executor) as session,
+            kept(repository, session, outcome),
+        ):
             history = repository.history(pair[1])
 
             def is_decided(number: int) -> bool:
@@ -252,7 +265,7 @@ def settle(
                 return sides is None or (
                     pairs < looks[-1]
                     and interim(
-                        [sides[0]], [sides[1]], pairs=pairs, most=looks[-1], delta=delta, within=within, rules=config.rules,
+                        sides[0], sides[1], pairs=pairs, most=looks[-1], delta=delta, within=within, rules=config.rules,
                         history=history,
                     ).pairs
                     is None
@@ -261,7 +274,7 @@ def settle(
             most = dict.fromkeys(range(len(cells)), looks[-1])
             session.begin(most)
             session.warm_up(most)
-            if budget is None:
+            if budget is None or session.executor.width > 1:
                 _settle(session, looks, is_decided)
             else:
                 session.run(dict.fromkeys(most, 1))
@@ -270,14 +283,19 @@ def settle(
 
 
 def _settle(session: Session, looks: Sequence[int], is_decided: Callable[[int], bool]) -> None:
-    """Run as many blocks of each job as it takes until it is decided at one of the looks."""
+    """Run as many blocks of each job as it takes until it is decided at one of the looks.
+
+    Where several blocks run at a time, there is a look after as many.
+    """
+    width = session.executor.width
+    looks = [pairs for pairs in looks if pairs % width == 0 or pairs == looks[-1]]
     pending, done = set(range(len(session.cells))), 0
     for pairs in looks:
         session.run(dict.fromkeys(pending, pairs - done))
         done = pairs
         if pairs < looks[-1]:
             pending = {number for number in pending if not is_decided(number)}
-        if not pending:
+        if not pending or session.tally.is_over():
             return
 
 
@@ -286,9 +304,12 @@ def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) ->
     profiles = session.profiles()
     commits = dict.fromkeys(version.commit for version in session.versions)
     stored = [header for header in repository.index.headers(commits) if header.collected.session == session.identity.session]
-    earlier = {(header.design.version, header.job.key): header.path for header in stored}
+    earlier = {(header.design.version, header.job.key, header.worker): header.path for header in stored}
     names = ", ".join(dict.fromkeys(version.name for version in session.versions))
-    pairs = [(earlier.get((profile.design.version, profile.job.key)), profile) for profile in profiles]
+    pairs = [
+        (earlier.get((header.design.version, header.job.key, header.worker)), profile)
+        for header, profile in zip(map(Header.of, profiles), profiles, strict=True)
+    ]
     with repository.replacing() if earlier else nullcontext():
         outcome.paths += repository.store.replace(pairs, f"Collect {names}")
     repository.refresh()

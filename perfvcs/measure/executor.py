@@ -15,12 +15,11 @@ from typing import NamedTuple, Protocol
 from perfvcs.collector import CollectError, Observations
 from perfvcs.environment import noise
 from perfvcs.errors import PerfError
-from perfvcs.jobs.config import Config
 from perfvcs.measure.journal import Block, Identity
-from perfvcs.measure.profiles import About, Place, profile_of
+from perfvcs.measure.profiles import Place, profile_of
 from perfvcs.measure.series import CellSeries
 from perfvcs.measure.sites import SiteKind, Sites
-from perfvcs.measure.tally import Tally
+from perfvcs.measure.tally import About, Tally
 from perfvcs.measure.turns import draw, turns
 from perfvcs.profile import Reached
 
@@ -48,8 +47,10 @@ class Turned(NamedTuple):
 class Executor(Protocol):
     """Runs the blocks of a session, and puts what is complete, or given up, into the session's tally."""
 
-    tally: Tally
-    config: Config
+    @property
+    def width(self) -> int:
+        """How many blocks run at a time."""
+        ...
 
     def prepare(self, identity: Identity, stack: ExitStack) -> None:
         """Get ready for a session; what that makes lives as long as ``stack``."""
@@ -75,8 +76,10 @@ class Executor(Protocol):
 class LocalExecutor:
     """Runs blocks here: every version in a site of its own, one execution after the other."""
 
+    width = 1
+
     def __init__(self, sites: Sites, tally: Tally) -> None:
-        self.sites, self.tally, self.config = sites, tally, sites.config
+        self.sites, self.tally = sites, tally
         self.cells, self.versions = sites.cells, sites.versions
         self._runs = 0
         self._functions = False
@@ -254,4 +257,4 @@ class LocalExecutor:
         return f" (what was measured until then is kept in {path})"
 
 
-Make = Callable[[Tally], Executor]  # the executor of a session with that tally
+Make = Callable[[Sites, Tally], Executor]

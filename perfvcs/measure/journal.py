@@ -24,6 +24,7 @@ from perfvcs.collector import Observations
 from perfvcs.descriptors import NotPlain, make_folder, plain
 from perfvcs.jobs import MAX_COUNT
 from perfvcs.measure.request import Request
+from perfvcs.profile import Environment, Job, Reached
 from perfvcs.state import State
 
 FOLDER = "sessions"
@@ -106,7 +107,7 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="block"
     """One job's part of a block: what each version gave, how many of its executions failed before that, its turn, and its series.
 
     The keys are numbers of versions. All versions shared the ``seed``. ``places`` are those of the turns, 0 for the first. A series is
-    the job's key and the environment's fingerprint.
+    the job's key and the environment's fingerprint. ``host`` ran all of it; empty: the machine of the session.
     """
 
     job: int
@@ -117,6 +118,7 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="block"
     failed: dict[int, int]
     places: dict[int, int]
     series: dict[int, tuple[str, str]]
+    host: str = ""
 
 
 class Lost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lost"):
@@ -127,7 +129,18 @@ class Lost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lost"):
     reason: str
 
 
-Entry = Block | Lost
+class Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="described"):
+    """What a host says of a job on a version: what identifies the series, its environment, and which functions ran in the warm-up."""
+
+    host: str
+    job: int
+    version: int
+    about: Job
+    environment: Environment
+    reached: Reached | None = None
+
+
+Entry = Block | Lost | Described
 _header = msgspec.json.Decoder(SessionHeader)
 _entry = msgspec.json.Decoder(Entry)
 
@@ -232,7 +245,7 @@ def _is_possible(header: SessionHeader) -> bool:
 
 
 def _is_sound(entry: Entry) -> bool:
-    return isinstance(entry, Lost) or entry.seen.keys() == entry.failed.keys() == entry.places.keys() == entry.series.keys()
+    return not isinstance(entry, Block) or entry.seen.keys() == entry.failed.keys() == entry.places.keys() == entry.series.keys()
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -8,24 +8,17 @@ from typing import NamedTuple
 from perfvcs import __version__
 from perfvcs.measure.journal import Identity, moment
 from perfvcs.measure.recording import JobRecording
-from perfvcs.measure.tally import Tally
-from perfvcs.profile import Collected, Design, Environment, Job, Profile, Reached
+from perfvcs.measure.tally import About, Tally
+from perfvcs.profile import Collected, Design, Profile
 
 
 class Place(NamedTuple):
-    """A cell on a version, by their numbers; ``engine`` is the one that was used, where that is known only then."""
+    """A cell on a version, by their numbers, on a host (empty: here); ``engine`` is the one used, where that is known only then."""
 
     number: int
     position: int
     engine: str = ""
-
-
-class About(NamedTuple):
-    """What an executor says of a series: the job, the environment with its noise, and which functions ran in the warm-up."""
-
-    job: Job
-    environment: Environment
-    reached: Reached | None = None
+    host: str = ""
 
 
 def profile_of(tally: Tally, identity: Identity, place: Place, recording: JobRecording, about: About, ended: datetime) -> Profile:
@@ -41,6 +34,7 @@ def profile_of(tally: Tally, identity: Identity, place: Place, recording: JobRec
             binaries=cell.binaries, executions=recording.executions, warmup=cell.warmup, seed=identity.seed,
             version=place.position, order="interleaved" if several else "sequential",
             versions=[one.product.name if one.product else one.commit for one in tally.versions],
-            failed=tally.blocks.failed(place.number, place.position), product=version.product.recorded if version.product else None,
+            failed=tally.blocks.failed(place.number, place.position, place.host),
+            product=version.product.recorded if version.product else None,
         ),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from perfvcs.jobs import Cell, matrix
-from perfvcs.jobs.config import KEEP, Config, HookTable
+from perfvcs.jobs.config import KEEP, Config, HookTable, HostsTable
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Request:
     ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring. ``left_out``: what else
     needs none, by label, collector and unit; the unit "" is the whole job. ``budget``: the seconds that all of it may take.
     ``against``: the products that are measured in turns with it, see ``measure.product``.
+    ``scheduler``: whose hosts run the blocks; empty: this machine does.
     """
 
     jobs: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Request:
     budget: float | None = None
     left_out: tuple[tuple[str, str, str], ...] = ()
     against: tuple[str, ...] = ()
+    scheduler: str = ""
 
     def apply(self, config: Config) -> tuple[list[Cell], Config]:
         """The cells to measure and the configuration with the knobs asked for."""
@@ -55,5 +57,7 @@ def digest(config: Config) -> str:
     """The SHA-256 of all that a configuration says of measuring: not its rules for verdicts and pushes, former names, or what is kept."""
     python = config.python and msgspec.structs.replace(config.python, keep=KEEP)
     jobs = tuple(msgspec.structs.replace(job, formerly=()) for job in config.job)
-    measuring = msgspec.structs.replace(config, job=jobs, check=(), check_rules="first", hook=HookTable(), python=python)
+    measuring = msgspec.structs.replace(
+        config, job=jobs, check=(), check_rules="first", hook=HookTable(), python=python, hosts=HostsTable()
+    )
     return hashlib.sha256(msgspec.json.encode(measuring, order="deterministic")).hexdigest()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
 from itertools import count
 from types import TracebackType
 
@@ -35,15 +34,15 @@ class Session:
 
     Its ``identity`` fixes all that is random. The profiles are complete after any number of ``run`` calls, and wherever one of these is
     interrupted: complete blocks count. A ``journal`` notes them, and what it has from before the session was continued counts too.
-    The blocks are run by the executor that ``make`` makes: by default on this machine.
+    The ``executor`` runs the blocks: by default on this machine.
     """
 
     def __init__(
         self, sites: Sites, progress: Progress, identity: Identity, journal: Journal | None = None, *,
-        pace: Pace | None = None, budget: Budget | None = None, make: Make | None = None,
+        pace: Pace | None = None, budget: Budget | None = None, executor: Make = LocalExecutor,
     ) -> None:  # fmt: skip
         self.tally = Tally(sites.cells, sites.versions, progress, journal, pace, budget)
-        self.executor = (make or partial(LocalExecutor, sites))(self.tally)
+        self.executor = executor(sites, self.tally)
         self.progress, self.identity, self.journal = progress, identity, journal
         self.cells, self.versions, self.config = sites.cells, sites.versions, sites.config
         self.names, self.failures, self.warnings = self.tally.names, self.tally.failures, self.tally.warnings
@@ -111,7 +110,8 @@ class Session:
 
     def measured(self, number: int) -> list[Measured]:
         """What a cell gave so far, by version."""
-        return [Measured.of(profile) for profile in self._profiles([(number, one) for one in self.tally.versions_of(number)])]
+        found = self._profiles([(number, position) for position in self.tally.versions_of(number)])
+        return [Measured.of(profile) for profile in found.values()]
 
     def unmeasured(self) -> list[str]:
         """The cells that have no complete block, though they were not given up: the budget ended before."""
@@ -120,11 +120,10 @@ class Session:
         ]
 
     def profiles(self) -> list[Profile]:
-        """One profile per cell and version with a complete block, of those that were not given up."""
-        pairs = [pair for pair in sorted(self.tally.alive) if self.blocks.of(*pair)]
-        found = self._profiles(pairs)
-        self.warnings |= dict.fromkeys(warning for profile in found for warning in profile.environment.warnings)
-        return [self._processed(number, profile) for (number, _), profile in zip(pairs, found, strict=True)]
+        """One profile per cell, version and host with a complete block, of those that were not given up."""
+        found = self._profiles(sorted(self.tally.alive))
+        self.warnings |= dict.fromkeys(warning for profile in found.values() for warning in profile.environment.warnings)
+        return [self._processed(place.number, profile) for place, profile in found.items()]
 
     def left(self, kept: Sequence[Profile]) -> Iterator[str]:
         """What to say of an interrupted session of which these profiles were kept."""
@@ -142,17 +141,25 @@ class Session:
             rest = " and measure the rest" if self.journal.header.waiting else ""
             yield f"everything{' of this session' if rest else ''} was measured; to store it{rest}: {self.journal.header.continued}"
 
-    def so_far(self, number: int) -> list[Profile] | None:
-        """What each version of one cell gave so far, in their order; None when one of them was given up."""
+    def so_far(self, number: int) -> list[list[Profile]] | None:
+        """What each version of one cell gave so far, in their order, by host; None when one of them was given up."""
         pairs = [(number, position) for position in range(len(self.versions))]
-        return self._profiles(pairs) if self.tally.alive.issuperset(pairs) else None
+        if not self.tally.alive.issuperset(pairs):
+            return None
+        found = self._profiles(pairs)
+        return [[profile for place, profile in found.items() if place.position == position] for _, position in pairs]
 
-    def _profiles(self, pairs: Sequence[tuple[int, int]]) -> list[Profile]:
-        """The profiles of cells on versions, as they were measured."""
-        recordings = {pair: self.blocks.recording(*pair) for pair in pairs}
-        places = [Place(*pair, recording.engine) for pair, recording in recordings.items()]
-        about, now = self.executor.describe(places), datetime.now(UTC)
-        return [profile_of(self.tally, self.identity, one, recordings[one[:2]], about[one], now) for one in places]
+    def _profiles(self, pairs: Sequence[tuple[int, int]]) -> dict[Place, Profile]:
+        """The profiles of cells on versions with a complete block, one per host, as they were measured."""
+        recordings = {(*pair, host): self.blocks.recording(*pair, host) for pair in pairs for host in self.blocks.hosts(*pair)}
+        places = [Place(number, position, one.engine, host) for (number, position, host), one in recordings.items()]
+        about = self.executor.describe(place for place in places if not place.host)
+        about |= {place: self.tally.about(place.number, place.position, place.host) for place in places if place.host}
+        now = datetime.now(UTC)
+        return {
+            one: profile_of(self.tally, self.identity, one, recordings[one.number, one.position, one.host], about[one], now)
+            for one in places
+        }
 
     def _processed(self, number: int, profile: Profile) -> Profile:
         """A profile with what its job's postprocessors say of it."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from perfvcs.jobs import Cell
 from perfvcs.measure.blocks import Blocks
 from perfvcs.measure.budget import Budget, Pace
-from perfvcs.measure.journal import Block, Entry, Journal, Lost
+from perfvcs.measure.journal import Block, Described, Entry, Journal, Lost
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.site import Version
+from perfvcs.profile import Environment, Job, Reached
 from perfvcs.text.words import named
 
 
@@ -29,6 +31,14 @@ class Failure:
         return f"{self.name} on {self.version}: {self.reason}" if self.name else self.reason
 
 
+class About(NamedTuple):
+    """What is known of a series: the job, the environment with its noise, and which functions ran in the warm-up."""
+
+    job: Job
+    environment: Environment
+    reached: Reached | None = None
+
+
 class Tally:
     """What a session has so far. Cells and versions go by their numbers; a pair of both is ``alive`` until it is given up."""
 
@@ -42,6 +52,7 @@ class Tally:
         self.failures: list[Failure] = []
         self.warnings: dict[str, None] = {}
         self.blocks = Blocks()
+        self.described: dict[tuple[str, int, int], Described] = {}  # what hosts said of their series
         self.alive: set[tuple[int, int]] = set()
         self._left: Counter[tuple[int, int]] = Counter()  # executions ahead
         self._unnoted: list[Entry] = []
@@ -70,6 +81,22 @@ class Tally:
         self._left[number, position] -= 1
         self.progress.step(f"{self.names[number]} {self.versions[position].name}")
 
+    def skip(self, number: int, position: int, steps: int) -> None:
+        """So many of the executions ahead are not made here."""
+        self._left[number, position] -= steps
+        self.progress.drop(steps)
+
+    def describe(self, entry: Described) -> None:
+        """A host said what it measures."""
+        if self.described.get(place := (entry.host, entry.job, entry.version)) != entry:
+            self.described[place] = entry
+            self.note(entry)
+
+    def about(self, number: int, position: int, host: str) -> About:
+        """What a host said of a series of which it measured blocks."""
+        said = self.described[host, number, position]
+        return About(said.about, said.environment, said.reached)
+
     def complete(self, block: Block) -> None:
         """One more block counts."""
         self.blocks.add(block)
@@ -88,6 +115,8 @@ class Tally:
         for entry in entries:
             if isinstance(entry, Block):
                 self.blocks.add(entry)
+            elif isinstance(entry, Described):
+                self.described[entry.host, entry.job, entry.version] = entry
             elif (entry.job, entry.version) in self.alive:
                 self.alive.discard((entry.job, entry.version))
                 self._lose(entry.job, entry.version, entry.reason)

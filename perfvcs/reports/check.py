@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.importance import Unit
     from perfvcs.measure.campaign import CampaignOutcome
+    from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
 
@@ -72,8 +74,10 @@ class Check:
     @property
     def _pairs(self) -> int:
         """How many pairs were just measured in turns, 0 where the report comes from what is stored."""
-        measured = self.outcome.profiles if self.outcome else ()
-        return max((profile.design.executions for profile in measured), default=0)
+        pairs: Counter[tuple[str, str, int]] = Counter()
+        for profile in self.outcome.profiles if self.outcome else ():  # those of several hosts add up
+            pairs[profile.job.label, profile.job.collector, profile.design.version] += profile.design.executions
+        return max(pairs.values(), default=0)
 
     def background(self) -> Background:
         """What is known of the causes, and the files that differ, where something moved; and the next step."""
@@ -237,16 +241,18 @@ def measure(
     delta: float | None = None,
     within: float | None = None,
     select: int | None = None,
+    executor: Make | None = None,
 ) -> Check:
     """The check after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
 
     A number of executions in the request measures all. HEAD is the working tree as it is now (the commit, where the request says
     ``committed``); its baseline, when none is named, is the
     commit below its changes, else the nearest ancestor with comparable profiles, else the parent. ``select`` leaves out what the change
-    cannot touch, but for one in so many (0: all of it).
+    cannot touch, but for one in so many (0: all of it). ``executor`` runs the blocks, by default this machine.
     """
     from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import product_states, settle
+    from perfvcs.measure.executor import LocalExecutor
     from perfvcs.measure.product import read_all
 
     state_of = _committed if request.committed else Repository.current
@@ -270,7 +276,9 @@ def measure(
     remaining = replace(request, settled=tuple(settled))
     if not remaining.apply(config)[0]:
         return compared(repository, baseline, target, method=method, delta=delta, within=within)
-    outcome, session = settle(repository, config, (baseline, target), remaining, progress, delta, within)
+    outcome, session = settle(
+        repository, config, (baseline, target), remaining, progress, delta, within, executor or LocalExecutor
+    )
     if not outcome.profiles:
         outcome.raise_failures()
         raise NothingToCompare(next(iter(outcome.warnings), f"nothing was measured on {target.name}: see `perf status`"))

@@ -7,7 +7,7 @@ from statistics import geometric_mean
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.summary import summarise
+from perfvcs.summary import Header, summarise
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import apart
@@ -39,7 +39,8 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
         centres = "  ".join(
             f"{metric_name(metric)} {text}" for metric, text in sorted(shown, key=lambda row: metric_rank(row[0]))
         )
-        name = f"{version:{VERSION}} {benchmark:{width}}"
+        host = Header.of(profile).worker
+        name = f"{version:{VERSION}} {benchmark:{width}}" + (f"  on {host}" if host else "")
         values = f"{centres}  n={profile.design.executions}".lstrip()
         yield from [f"{name}  {values}"] if len(name) + len(values) + 2 <= COLUMNS else [name.rstrip(), f"{'':12}{values}"]
         if not shown:

@@ -44,6 +44,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"views"},
     {"plan"},
     {"measure"},
+    {"hosts"},
     {"locate"},
     {"page", "hooks"},
     {"reports", "exchange"},

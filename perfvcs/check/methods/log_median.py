@@ -14,6 +14,7 @@ from perfvcs.check.method import PairMethod
 from perfvcs.check.reasons import ALONE, APART, FEWEST_EXECUTIONS, NO_ORDER, ONE_ORDER, TOO_FEW_EXECUTIONS
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates
+from perfvcs.check.samples.hosts import disagreement
 from perfvcs.check.samples.level import standing
 from perfvcs.check.samples.pace import at_one_pace
 from perfvcs.check.samples.scale import Scaled, scale
@@ -58,6 +59,8 @@ class LogMedian(PairMethod):
     beyond the largest period effect, 20 %.
     A single execution is compared with the level of the history, of which the baseline must be a part: a value that chance explains in 1
     of 1,000 cases at most is a change, or ``suspected`` where fewer than ten earlier sessions support the level.
+    Pairs that several hosts measured have the variance between hosts in their interval (``statistics.hosts``), and each host's
+    result is said where they differ.
     Times are compared as they would have been at one pace of the machine, where that was read.
     Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
     """
@@ -72,13 +75,17 @@ class LogMedian(PairMethod):
         scaled = [scale(at_one_pace(pair), finest_step(pair)) for pair in pairs]
         found = [_widened(each, one.rounding) for one, each in zip(scaled, self._estimates(scaled), strict=True)]
         q = q_values(np.array([result.p for result in found])).tolist()
-        return [self._alone(one) or self._judge(one, result, each) for one, result, each in zip(scaled, found, q, strict=True)]
+        unlike = q_values(np.array([result.unlike for result in found])).tolist()
+        return [
+            self._alone(one) or self._judge(one, result, each, disagreement(one, result, other))
+            for one, result, each, other in zip(scaled, found, q, unlike, strict=True)
+        ]
 
     def _estimates(self, scaled: Sequence[Scaled]) -> list[Estimate]:
         """One per pair, in their order."""
         return estimates(scaled, self.confidence, self.alpha, robust=self.robust)
 
-    def _judge(self, one: Scaled, result: Estimate, q: float) -> Change:
+    def _judge(self, one: Scaled, result: Estimate, q: float, finding: str) -> Change:
         delta = max(self.least(one.pair.case, one.value), expm1(aa_floor(one.pair.past.audits)))
         bar = one.bar(delta)
         coarse = is_coarse(one.step, one.value, delta)
@@ -96,7 +103,7 @@ class LogMedian(PairMethod):
             bound=bound,
             coarse=coarse and word == "inconclusive" and min(one.counts) >= FEWEST_EXECUTIONS and abs(result.theta) <= one.rounding,
             chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
-            builds=one.counts if one.pair.builds else None,
+            builds=one.counts if one.pair.builds else None, finding=finding,
         )  # fmt: skip
 
     def _bound(self, one: Scaled, result: Estimate) -> float | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import accumulate, pairwise
-from math import inf, isnan
+from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from perfvcs.check.samples.hosts import hosts
 from perfvcs.check.samples.turns import later
 from perfvcs.statistics import huber, period
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
@@ -34,7 +36,8 @@ class Estimate(msgspec.Struct, frozen=True):
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 % (apart 3 %), or the smallest that so few executions
     can reach; nothing was permuted where it is NaN. ``widest`` is how far from 0 Student's interval (90 %) reaches where
-    outliers were drawn in, None where there were none. ``order`` says who was measured first in the pairs.
+    outliers were drawn in, None where there were none. ``order`` says who was measured first in the pairs. ``by_host`` has the effect on
+    each host where several measured, ``unlike`` the p of the test that these are the same.
     """
 
     theta: float
@@ -45,6 +48,8 @@ class Estimate(msgspec.Struct, frozen=True):
     veto: float
     widest: float | None = None
     order: Order = "mixed"
+    by_host: dict[str, float] = {}
+    unlike: float = nan
 
 
 def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float, *, robust: bool = False) -> list[Estimate]:
@@ -54,16 +59,17 @@ def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float, *, robus
     veto, and it is what takes the time.
     """
     bend = huber.BEND if robust else inf
-    buckets: dict[tuple[bool, bool, Shape, Shape], list[int]] = defaultdict(list)
+    buckets: dict[tuple[bool, bool, tuple[str, ...], Shape, Shape], list[int]] = defaultdict(list)
     orders = [later(pair) if pair.pair.paired else None for pair in pairs]
     for number, (pair, order) in enumerate(zip(pairs, orders, strict=True)):
         shape = tuple(map(len, pair.baseline)), tuple(map(len, pair.target))
-        buckets[pair.pair.paired, order is not None, *shape].append(number)
+        buckets[pair.pair.paired, order is not None, hosts(pair.pair), *shape].append(number)
     found: dict[int, Estimate] = {}
-    for (together, *_, before, after), numbers in buckets.items():
+    for (together, _, names, before, after), numbers in buckets.items():
         members = [pairs[number] for number in numbers]
         if together:
-            results = _in_turns(members, [orders[number] for number in numbers], confidence, alpha, bend)
+            each = [name for name, count in zip(names, before, strict=True) for _ in range(count)] if names else []
+            results = _in_turns(members, [orders[number] for number in numbers], confidence, alpha, bend, each)
         else:
             results = _apart(members, before, after, confidence, alpha)
         found |= zip(numbers, results, strict=True)
@@ -80,9 +86,11 @@ def _sides(members: list[Scaled]) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def _in_turns(
-    members: list[Scaled], orders: Sequence[list[bool] | None], confidence: float, alpha: float, bend: float
+    members: list[Scaled], orders: Sequence[list[bool] | None], confidence: float, alpha: float, bend: float, hosts: Sequence[str]
 ) -> list[Estimate]:
     """Student's difference with outliers drawn in, and the period effect removed where the order is known (of all, or of none).
+
+    ``hosts`` measured the pairs; where there are several, what they differ by is added.
 
     Where flips of the signs veto a change of values that were drawn in, these may have been the pairs of the rarer order, and all
     pairs count as they are.
@@ -102,7 +110,17 @@ def _in_turns(
         difference = chosen(vetoed, paired(first, second, confidence), difference)
     widest = np.where(shift.drawn & ~vetoed, shift.reach, np.nan)
     mixed = [order_of(order, known=bool(one.pair.builds)) for one, order in zip(members, orders, strict=True)]
-    return _rows(difference, permuted, max(VETO, veto), widest, mixed)
+    if not hosts:
+        return _rows(difference, permuted, max(VETO, veto), widest, mixed)
+    from perfvcs.statistics.hosts import over
+
+    names = list(dict.fromkeys(hosts))
+    found = over(difference, shift.widened, [names.index(name) for name in hosts], confidence)
+    rows = _rows(found.difference, permuted, max(VETO, veto), widest, mixed)
+    return [
+        replace(row, by_host=dict(zip(names, effects, strict=True)), unlike=p)
+        for row, effects, p in zip(rows, found.effects.tolist(), found.p.tolist(), strict=True)
+    ]
 
 
 def order_of(later: Collection[bool] | NDArray[np.bool_] | None, *, known: bool) -> Order:

@@ -1,0 +1,49 @@
+"""The options that choose where blocks run, and the executor that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from perfvcs.jobs.config import Config
+    from perfvcs.measure.executor import Make
+    from perfvcs.measure.progress import Progress
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def host_options(function: Decorated) -> Decorated:
+    """``--scheduler`` and its certificates."""
+    for name, what in (("key", "key"), ("cert", "certificate"), ("ca", "authority's certificate")):
+        function = click.option(f"--tls-{name}", default="", metavar="FILE", help=f"The {what} for a scheduler at tls://.")(
+            function
+        )
+    return click.option(
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="Measure on the hosts of a Dask scheduler: tcp://HOST:8786, local:N or ssh.",
+    )(function)
+
+
+@contextmanager
+def executing(scheduler: str, config: Config, progress: Progress, tls: tuple[str, str, str]) -> Iterator[Make]:
+    """What runs the blocks: this machine, or the hosts of a scheduler; Dask is imported only for these."""
+    if not scheduler:
+        if any(tls):
+            raise click.UsageError("--tls-ca, --tls-cert and --tls-key go with --scheduler")
+        from perfvcs.measure.executor import LocalExecutor
+
+        yield LocalExecutor
+        return
+    from functools import partial
+
+    from perfvcs.hosts.client import HostsExecutor
+    from perfvcs.hosts.cluster import Tls, connected
+
+    with connected(scheduler, config.hosts, Tls(*tls), progress) as cluster:
+        yield partial(HostsExecutor, cluster)

@@ -1,0 +1,254 @@
+"""The client's side: gives blocks out to hosts, one at a time to each, and takes those that come back whole."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.git.pack import bundle
+from perfvcs.hosts import messages, work
+from perfvcs.hosts.cluster import Cluster, HostsLost
+from perfvcs.hosts.messages import Delivery, Executing, Failed, Lacks, Measured, Task, encode
+from perfvcs.hosts.parcel import Parcel, parcel
+from perfvcs.measure.executor import Wanted
+from perfvcs.measure.journal import Block, Identity
+from perfvcs.measure.profiles import Place
+from perfvcs.measure.sites import Sites
+from perfvcs.measure.tally import About, Tally
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+KILLS = 2  # workers lost in a version's executions, after which it is given up
+TRIES = 3  # hosts that lose a block, or fail, before the session ends
+FAULTS = 2  # failures in a row after which a host gets no more blocks
+
+
+@dataclass(frozen=True)
+class Flying:
+    """A block on its way: which, on which worker, and when it was given out."""
+
+    wanted: Wanted
+    worker: str
+    host: str
+
+
+class HostsExecutor:
+    """Runs blocks on the hosts of a cluster. A block that does not come back whole is repeated, on another host where there is one.
+
+    A version on which two workers were lost, or a job failed on two hosts (on one, where there is no other), is given up. A host that
+    fails twice in a row gets no more blocks.
+    """
+
+    def __init__(self, cluster: Cluster, sites: Sites, tally: Tally) -> None:
+        self.cluster, self.sites, self.tally = cluster, sites, tally
+        self._flying: dict[Future[bytes], Flying] = {}
+        self._last: dict[str, tuple[int, int]] = {}  # the execution that each host began last
+        self._kills: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+        self._failed: defaultdict[tuple[int, int], dict[str, str]] = defaultdict(dict)
+        self._tries: Counter[int] = Counter()
+        self._avoid: defaultdict[int, set[str]] = defaultdict(set)  # hosts on which a block failed
+        self._faults: Counter[str] = Counter()
+        self._aside: dict[str, str] = {}  # hosts that get no more blocks, and why
+
+    @property
+    def width(self) -> int:
+        """How many blocks run at a time."""
+        return max(1, len(self.cluster.workers()))
+
+    def prepare(self, identity: Identity, stack: ExitStack) -> None:
+        """Pack what hosts need; raises UsageError for what cannot travel."""
+        self.parcel: Parcel = parcel(self.sites, identity, self.cluster.stalled)
+        self._content = self.parcel.encode()
+        self._name = hashlib.sha256(self._content).hexdigest()
+        self._topic = f"perfvcs-{identity.session}"
+        self.tally.alive |= {
+            (cell, version) for cell in range(len(self.sites.cells)) for version in range(len(self.sites.versions))
+        }
+        self.cluster.client.subscribe_topic(self._topic, self._heard)
+        stack.callback(self.cluster.release, self._name)
+        stack.callback(self._cancel)
+        for host in sorted(set(self.cluster.workers().values())):
+            self.tally.progress.say(f"measuring on {host}")
+
+    def resume(self) -> None:
+        """Nothing: each host says anew what it measures."""
+
+    def warm_up(self, cells: Sequence[int]) -> None:
+        """Each host warms up by itself, before its first block."""
+        for number in cells:
+            for position in self.tally.versions_of(number):
+                self.tally.skip(number, position, self.sites.cells[number].warmup * self.sites.cells[number].binaries)
+
+    def describe(self, places: Iterable[Place]) -> dict[Place, About]:
+        """Nothing was measured here."""
+        return {place: self.tally.about(place.number, place.position, place.host) for place in places}
+
+    def run(self, blocks: Iterable[Wanted]) -> None:
+        """Run blocks, as many at a time as there are hosts; raises HostsLost."""
+        waiting = deque(blocks)
+        seen = time.monotonic()
+        try:
+            while (waiting and not self.tally.is_over()) or self._flying:
+                workers = self.cluster.workers()
+                usable = {worker: host for worker, host in workers.items() if host not in self._aside}
+                if usable:
+                    seen = time.monotonic()
+                elif not self._flying:
+                    self._require_hosts(workers, seen)
+                self._give_out(waiting, usable)
+                for future in self.cluster.completed(self._flying) if self._flying else ():
+                    self._take(future, self._flying.pop(future), waiting)
+                for future, flying in list(self._flying.items()):
+                    if flying.worker not in workers:
+                        del self._flying[future]
+                        future.cancel()
+                        self._lost(flying, waiting)
+        finally:
+            self._cancel()
+
+    def _require_hosts(self, workers: dict[str, str], seen: float) -> None:
+        """Wait for a host for a while; raises HostsLost."""
+        if workers:
+            why = "; ".join(f"{host}: {reason}" for host, reason in self._aside.items())
+            raise HostsLost(f"no host can measure ({why}): mend that, then continue")
+        if time.monotonic() - seen > self.cluster.patience:
+            raise HostsLost(f"the scheduler at {self.cluster.address} has no workers any more: start some, then continue")
+        time.sleep(0.05)
+
+    def _give_out(self, waiting: deque[Wanted], usable: dict[str, str]) -> None:
+        """Give every free host a block, one that it did not fail before if there is another host."""
+        busy = {flying.worker for flying in self._flying.values()}
+        for worker, host in usable.items():
+            if worker in busy or self.tally.is_over():
+                continue
+            others = set(usable.values()) - {host}
+            place = next((n for n, one in enumerate(waiting) if host not in self._avoid[one.block] or not others), None)
+            if place is None:
+                continue
+            wanted = waiting[place]
+            del waiting[place]
+            if cells := self._cells(wanted):
+                task = encode(Task(self._name, wanted.block, cells))
+                self._submit(task, Flying(wanted, worker, host))
+
+    def _submit(self, task: bytes, flying: Flying) -> None:
+        future = self.cluster.submit(work.measure, self.parcel.project, self._topic, task, worker=flying.worker)
+        self._flying[future] = flying
+
+    def _cells(self, wanted: Wanted) -> dict[int, list[int]]:
+        """The cells of a block with the versions that still take part."""
+        found = {number: self.tally.versions_of(number) for number in wanted.cells}
+        return {number: positions for number, positions in found.items() if positions}
+
+    def _take(self, future: Future[bytes], flying: Flying, waiting: deque[Wanted]) -> None:
+        """What came back: a block, or why there is none."""
+        try:
+            found = messages.answer(future.result())
+        except msgspec.DecodeError as error:
+            self._fault(flying, f"what it sent cannot be read ({error})", waiting)
+        except Exception as error:  # Dask raises what the worker raised, and errors of its own
+            if type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError"):
+                self._lost(flying, waiting)
+            else:
+                self._fault(flying, f"{type(error).__name__}: {error}", waiting)
+        else:
+            if isinstance(found, Lacks):
+                self._deliver(found, flying)
+            elif isinstance(found, Failed):
+                self._fault(flying, found.reason, waiting)
+            else:
+                self._measured(found, flying, waiting)
+
+    def _deliver(self, lacks: Lacks, flying: Flying) -> None:
+        """Send a host what it lacks, with the block."""
+        project = self.sites.project
+        form = project.git("rev-parse", "--show-object-format")
+        content = bundle(project, [one.commit for one in self.parcel.versions], lacks.tips)
+        self.tally.progress.say(f"sending {len(content) + len(self._content):,} bytes to {lacks.host}")
+        delivery = encode(Delivery(self._content, content, form))
+        self._submit(encode(Task(self._name, flying.wanted.block, self._cells(flying.wanted), delivery)), flying)
+
+    def _measured(self, found: Measured, flying: Flying, waiting: deque[Wanted]) -> None:
+        """Keep the parts of a block that are whole; the others are repeated elsewhere, or their versions given up."""
+        for said in found.described:
+            self.tally.describe(said)
+        self.tally.warnings |= dict.fromkeys(f"{warning} ({found.host})" for warning in found.warnings)
+        for lost in found.lost:
+            self._failed[lost.job, lost.version][flying.host] = lost.reason
+        hosts = set(self.cluster.workers().values()) - set(self._aside)
+        for (number, position), reasons in list(self._failed.items()):
+            if (number, position) in self.tally.alive and len(reasons) >= min(KILLS, max(1, len(hosts))):
+                self.tally.give_up(number, position, next(iter(reasons.values())) + f" (on {', '.join(reasons)})")
+        whole = [block for block in found.blocks if self._is_whole(block)]
+        for block in whole:
+            for position in block.seen:
+                self.tally.step(block.job, position)
+            self.tally.complete(block)
+        missing = [number for number in flying.wanted.cells if not self._has(whole, number) and self.tally.versions_of(number)]
+        if missing:
+            reason = found.lost[0].reason if found.lost else "a version gave nothing"
+            self._fault(flying, reason, waiting, missing)
+        else:
+            self._faults[flying.host] = 0
+
+    def _is_whole(self, block: Block) -> bool:
+        """Whether every version that takes part had its turn in it."""
+        return bool(block.seen) and block.seen.keys() >= set(self.tally.versions_of(block.job))
+
+    def _has(self, blocks: Sequence[Block], number: int) -> bool:
+        return any(block.job == number for block in blocks)
+
+    def _fault(self, flying: Flying, reason: str, waiting: deque[Wanted], cells: Sequence[int] | None = None) -> None:
+        """A host did not measure a block: another one shall."""
+        self._faults[flying.host] += 1
+        if self._faults[flying.host] >= FAULTS:
+            self._aside[flying.host] = reason
+            self.tally.progress.say(f"{flying.host} gets no more blocks: {reason}")
+        self._repeat(flying, waiting, f"failed on {flying.host}: {reason}", cells)
+
+    def _lost(self, flying: Flying, waiting: deque[Wanted]) -> None:
+        """A worker is gone: the whole block is repeated, without the version that did it if that is known."""
+        if not self.cluster.is_there:
+            raise self.cluster.lost()
+        pair = self._last.pop(flying.host, None)
+        if pair in self.tally.alive and pair is not None:
+            self._kills[pair].append(flying.host)
+            if len(self._kills[pair]) >= KILLS:
+                hosts = ", ".join(dict.fromkeys(self._kills[pair]))
+                self.tally.give_up(*pair, f"{len(self._kills[pair])} workers were lost while it ran (on {hosts})")
+        self._repeat(flying, waiting, f"was lost with the worker on {flying.host}")
+
+    def _repeat(self, flying: Flying, waiting: deque[Wanted], how: str, cells: Sequence[int] | None = None) -> None:
+        """Put a block back; raises HostsLost at the limit."""
+        block = flying.wanted.block
+        self._tries[block] += 1
+        self._avoid[block].add(flying.host)
+        again = Wanted(block, flying.wanted.cells if cells is None else cells)
+        if not self._cells(again):
+            return
+        if self._tries[block] >= TRIES:
+            raise HostsLost(f"block {block} {how}, the last of {TRIES} tries: see that host's log, then continue")
+        self.tally.progress.say(f"repeated: block {block} {how}")
+        waiting.appendleft(again)
+
+    def _heard(self, event: tuple[float, object]) -> None:
+        """A host begins an execution."""
+        content = event[1]
+        if isinstance(content, bytes):
+            said = messages.reply(content)
+            if isinstance(said, Executing):
+                self._last[said.host] = said.number, said.position
+
+    def _cancel(self) -> None:
+        """Nobody waits for what is still on its way."""
+        for future in self._flying:
+            future.cancel()
+        self._flying.clear()

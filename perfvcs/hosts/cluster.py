@@ -1,0 +1,286 @@
+"""The hosts behind a Dask scheduler: reached, checked, and asked; every refusal names the cure."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import perfvcs
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.hosts import work
+from perfvcs.jobs.config import HostsTable, seconds
+from perfvcs.measure.progress import Progress
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, Security
+
+ANSWER = 10.0  # seconds in which a scheduler, and each worker, has to answer
+RESOURCE = "perfvcs"
+START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1"
+MOST_LOCAL = 64
+POLL = 0.5  # seconds between two looks at who is still there
+
+
+class Unusable(UsageError):
+    """A scheduler, or a worker, with which nothing is measured."""
+
+
+class HostsLost(PerfError):
+    """The scheduler, or the last host, is gone; complete blocks are stored."""
+
+    exit_code = 5
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Certificates, as Dask takes them."""
+
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+
+
+@dataclass
+class Cluster:
+    """A connection to a scheduler; ``hosts`` names the host of each worker, by the worker's address."""
+
+    client: Client
+    address: str
+    patience: float
+    stalled: float
+    local: bool = False
+    hosts: dict[str, str] = field(default_factory=dict)
+    _bell: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the scheduler still answers."""
+        return str(self.client.status) == "running"
+
+    def workers(self) -> dict[str, str]:
+        """The host of each worker that is there just now, by the worker's address; new ones are checked. Raises Unusable."""
+        if not self.is_there:
+            raise self.lost()
+        seen = self._seen()
+        new = {address: about for address, about in seen.items() if address not in self.hosts}
+        if new:
+            self.hosts |= self._checked(new)
+        return {address: self.hosts[address] for address in seen if address in self.hosts}
+
+    def _seen(self) -> Mapping[str, Mapping[str, Any]]:
+        found: Mapping[str, Mapping[str, Any]] = self.client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
+    def _checked(self, workers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+        """The hosts of workers that are as they must be."""
+        for address, about in workers.items():
+            cure = f"start one per host: `{START.format(self.address)}`"
+            if about["nthreads"] != 1:
+                threads = counted(about["nthreads"], "thread")
+                raise Unusable(f"the worker {address} has {threads}, so that blocks would disturb each other: {cure}")
+            if about.get("resources", {}).get(RESOURCE) != 1:
+                raise Unusable(
+                    f"the worker {address} does not have the resource {RESOURCE}=1, which makes a host exclusive: {cure}"
+                )
+        found = self.client.run(work.about, workers=list(workers), on_error="return")
+        hosts = {}
+        for address, said in found.items():
+            if isinstance(said, OSError):
+                continue  # it left just now
+            theirs, host = said if isinstance(said, tuple) else ("", "")
+            if theirs != perfvcs.__version__:
+                has = f"has perfvcs {theirs}" if theirs else "has no perfvcs that can be used"
+                cure = f"install perfvcs {perfvcs.__version__} there, as here"
+                raise Unusable(f"the worker {address} {has}: {cure}")
+            hosts[address] = host
+        return hosts
+
+    def submit(self, function: Callable[..., bytes], *arguments: object, worker: str) -> Future[bytes]:
+        """Start something on one worker, as soon as nobody else uses that host."""
+        future = self.client.submit(
+            function, *arguments, workers=[worker], resources={RESOURCE: 1}, pure=False, retries=0, allow_other_workers=False
+        )
+        future.add_done_callback(lambda _: self._bell.set())
+        return future
+
+    def completed(self, futures: Mapping[Future[bytes], Any]) -> list[Future[bytes]]:
+        """Those that are done, after waiting for a moment at most."""
+        self._bell.wait(POLL)
+        self._bell.clear()
+        return [future for future in futures if future.done()]
+
+    def lost(self) -> HostsLost:
+        """What to say where the scheduler is gone."""
+        return HostsLost(f"the scheduler at {self.address} is gone: start it again, then continue")
+
+    def release(self, parcel: str) -> None:
+        """Let the hosts tidy up after a session."""
+        if self.is_there and self.hosts:
+            with suppress(Exception):  # whatever it was, the session is over, and an idle measurer ends by itself
+                self.client.run(
+                    work.release, parcel, workers=[one for one in self._seen() if one in self.hosts], on_error="ignore"
+                )
+
+
+@contextmanager
+def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -> Iterator[Cluster]:
+    """The hosts of a scheduler: ``tcp://...`` or ``tls://...``, ``local:N`` workers here, or ``ssh`` to those of perf.toml.
+
+    Raises Unusable where it cannot be used.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise Unusable("--scheduler needs Dask: pip install 'perfvcs[distributed]'") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in one line
+    tls = Tls(tls.ca or table.tls_ca, tls.cert or table.tls_cert, tls.key or table.tls_key)
+    with ExitStack() as stack:
+        address: Any = scheduler
+        if local := re.fullmatch(r"local:([1-9]\d{0,2})", scheduler):
+            address = stack.enter_context(_local(int(local[1])))
+        elif scheduler == "ssh":
+            address = stack.enter_context(_ssh(table))
+        elif not re.fullmatch(r"(tcp|tls)://\S+", scheduler):
+            raise Unusable(f"`{scheduler}` is not a scheduler: write tcp://HOST:8786, tls://HOST:8786, local:N or ssh")
+        security = _security(distributed.Security, tls, encrypted=scheduler.startswith("tls://"))
+        client = _client(address, scheduler, security)
+        stack.callback(_close, client)
+        cluster = Cluster(
+            client, scheduler, seconds(table.patience, "[hosts] patience"), seconds(table.stalled, "[hosts] stalled"), bool(local)
+        )
+        _same_dask(client, scheduler, version("distributed"))
+        _wait_for_workers(cluster)
+        if not local:
+            _warn_of_neighbours(cluster, progress)
+        yield cluster
+
+
+def _security(make: type[Security], tls: Tls, *, encrypted: bool) -> Security | None:
+    """Dask's own options of security; raises Unusable for files that are not there."""
+    if not (tls.ca or tls.cert or tls.key):
+        if encrypted:
+            raise Unusable(
+                "tls:// needs certificates: name them with --tls-ca, --tls-cert and --tls-key, or in [hosts] of perf.toml"
+            )
+        return None
+    for name, path in (("ca", tls.ca), ("cert", tls.cert), ("key", tls.key)):
+        if not path:
+            raise Unusable(f"--tls-{name} is missing: --tls-ca, --tls-cert and --tls-key belong together")
+        if not os.access(path, os.R_OK):
+            raise Unusable(f"--tls-{name}: {path} cannot be read: correct the path")
+    return make(tls_ca_file=tls.ca, tls_client_cert=tls.cert, tls_client_key=tls.key, require_encryption=encrypted)
+
+
+def _client(address: Any, scheduler: str, security: Security | None) -> Client:
+    """A client of a scheduler; raises Unusable where that does not answer, or not as it should."""
+    import ssl
+
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=ANSWER, security=security, set_as_default=False)
+    except (OSError, ValueError, TimeoutError, RuntimeError, ssl.SSLError) as error:
+        causes = _causes(error)
+        if security is not None and any(isinstance(one, ssl.SSLError) or "ssl" in str(one).lower() for one in causes):
+            raise Unusable(
+                f"the scheduler at {scheduler} does not accept these certificates, or they do not fit together: check --tls-ca, --tls-cert "
+                "and --tls-key"
+            ) from None
+        if any("version" in str(one).lower() for one in causes):
+            raise Unusable(f"the scheduler at {scheduler} has another version of Dask: install the same everywhere") from None
+        raise Unusable(
+            f"no scheduler answers at {scheduler} within {ANSWER:g} s: check the address, and that `dask scheduler` runs"
+        ) from None
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    """An exception and all that led to it."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _close(client: Client) -> None:
+    with suppress(Exception):  # the session is over, and its result is what counts
+        client.close(timeout=2)
+
+
+def _same_dask(client: Client, scheduler: str, ours: str) -> None:
+    """Raises Unusable where scheduler or workers have another version of Dask."""
+    found: Any = client.get_versions(check=False)
+    for name, about in [("scheduler", found["scheduler"]), *found["workers"].items()]:
+        theirs = about["packages"].get("distributed") if about else None
+        if theirs and theirs != ours:
+            who = f"the scheduler at {scheduler}" if name == "scheduler" else f"the worker {name}"
+            raise Unusable(f"{who} has Dask {theirs}, and here is {ours}: install the same everywhere")
+
+
+def _wait_for_workers(cluster: Cluster) -> None:
+    """Wait for a first worker; raises Unusable where there is none."""
+    until = time.monotonic() + min(ANSWER, cluster.patience)
+    while not cluster.workers():
+        if time.monotonic() > until:
+            raise Unusable(
+                f"the scheduler at {cluster.address} has no workers: start one on each host: `{START.format(cluster.address)}`"
+            )
+        time.sleep(POLL / 10)
+
+
+def _warn_of_neighbours(cluster: Cluster, progress: Progress) -> None:
+    """Say where two workers share a host."""
+    machines: dict[str, int] = {}
+    for host in cluster.workers().values():
+        machines[host.partition("/")[0]] = machines.get(host.partition("/")[0], 0) + 1
+    for name, count in machines.items():
+        if count > 1:
+            progress.say(f"{count} workers share the host {name} and disturb each other: start one per host")
+
+
+@contextmanager
+def _local(count: int) -> Iterator[Any]:
+    """A scheduler with workers on this machine: for trying out, since they share it."""
+    from distributed import LocalCluster
+
+    if count > MOST_LOCAL:
+        raise Unusable(f"local:{count} would start {count} workers on this machine: at most {MOST_LOCAL}")
+    with LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        resources={RESOURCE: 1},
+        silence_logs=logging.CRITICAL,
+    ) as found:
+        yield found
+
+
+@contextmanager
+def _ssh(table: HostsTable) -> Iterator[Any]:
+    """A scheduler on the first host of perf.toml, and a worker on each, started through SSH."""
+    if not table.ssh:
+        raise Unusable('--scheduler ssh needs hosts in perf.toml: [hosts] ssh = ["name1", "name2"]')
+    try:
+        import asyncssh  # noqa: F401
+    except ImportError:
+        raise Unusable("--scheduler ssh needs asyncssh: pip install asyncssh") from None
+    from distributed import SSHCluster
+
+    try:
+        with SSHCluster(
+            [table.ssh[0], *table.ssh], worker_options={"nthreads": 1, "n_workers": 1, "resources": {RESOURCE: 1}},
+            scheduler_options={"port": 0, "dashboard": False},
+        ) as found:  # fmt: skip
+            yield found
+    except (OSError, RuntimeError, TimeoutError) as error:
+        raise Unusable(f"the hosts of [hosts] ssh cannot be reached: {error}") from None

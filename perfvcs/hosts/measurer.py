@@ -1,0 +1,226 @@
+"""The measurer: a process beside a worker that measures blocks with a session of its own, so that the worker still answers.
+
+``python -m perfvcs.hosts.measurer CACHE HOST PROJECT`` is asked on its standard input and answers in another pipe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from queue import Empty, Queue
+from typing import IO
+
+import msgspec
+from msgspec import structs
+
+from perfvcs import interruption
+from perfvcs.collector import CollectError, Observations
+from perfvcs.descriptors import entries, make_folder, remove
+from perfvcs.environment import noise
+from perfvcs.errors import CURES, PerfError
+from perfvcs.git.pack import clone, tips, unbundle
+from perfvcs.git.project import Project
+from perfvcs.git.worktree import remove as remove_worktree
+from perfvcs.hosts import messages
+from perfvcs.hosts.messages import Failed, Lacks, Task, encode
+from perfvcs.hosts.parcel import Parcel, lay_out
+from perfvcs.hosts.stall import watching
+from perfvcs.hosts.utilisation import Utilisation
+from perfvcs.jobs import knobs
+from perfvcs.keeper import keeping
+from perfvcs.measure.executor import LocalExecutor, Wanted
+from perfvcs.measure.journal import Described, Lost
+from perfvcs.measure.profiles import Place
+from perfvcs.measure.progress import Progress
+from perfvcs.measure.session import Session
+from perfvcs.measure.sites import Sites
+from perfvcs.measure.tally import Tally
+from perfvcs.summary import SAMPLER, WORKER
+
+IDLE = 300.0  # seconds without a task after which it ends
+PARCEL = "parcel"
+
+
+class HostExecutor(LocalExecutor):
+    """Runs blocks as anywhere; says which execution begins, watches for one that stalls, and records what else the host did."""
+
+    def __init__(self, sites: Sites, tally: Tally, measurer: Measurer, stalled: float) -> None:
+        super().__init__(sites, tally)
+        self.measurer, self.stalled = measurer, stalled
+
+    def _attempt(self, number: int, position: int, binary: int, seed: int) -> Observations:
+        self.measurer.say(encode(messages.Executing(self.measurer.host, number, position)))
+        used = Utilisation()
+        with watching(self.stalled) as stall:
+            try:
+                seen = super()._attempt(number, position, binary, seed)
+            except PerfError as error:
+                if stall.said:
+                    raise CollectError(f"{self.cells[number].name} {stall.said}", lasting=True) from error
+                raise
+        if self.cells[number].collector_name != SAMPLER:  # which shows all that it has
+            used.add_to(seen)
+        return seen
+
+
+class Quiet:
+    """What a session says on a host: its failures travel with the answer."""
+
+    def __init__(self) -> None:
+        self.begin = self.step = self.drop = self.say = self.fail = lambda _: None
+
+
+class Measurer:
+    """One clone and the session that is measured in it."""
+
+    def __init__(self, root: Path, host: str, answers: IO[bytes]) -> None:
+        self.root, self.host, self.answers = root, host, answers
+        self.name = ""
+        self._session: Session | None = None
+        self._stack = ExitStack()
+        self._described: dict[tuple[int, int], Described] = {}
+        self._asked: set[tuple[int, int]] = set()
+
+    def say(self, message: bytes) -> None:
+        """Send a message."""
+        messages.send(self.answers, message)
+
+    def answer(self, task: Task) -> bytes:
+        """Measure a block; what goes wrong on this host is an answer, too."""
+        try:
+            found = self._prepared(task)
+            return encode(found if isinstance(found, Lacks) else self._measure(found, task))
+        except PerfError as error:
+            return encode(Failed(self.host, str(error)))
+        except OSError as error:
+            return encode(Failed(self.host, CURES.get(error.errno or 0, str(error))))
+        except msgspec.DecodeError as error:
+            return encode(
+                Failed(self.host, f"what the client sent cannot be read ({error}): install one version of perfvcs everywhere")
+            )
+
+    def _prepared(self, task: Task) -> Session | Lacks:
+        """The session of a task's parcel, prepared and warm; what the host lacks for it."""
+        if self._session is not None and self.name == task.parcel:
+            return self._session
+        self.close()
+        home = self.root / ".perf"
+        path = home / PARCEL
+        if task.delivery is not None:
+            sent = messages.delivery(task.delivery)
+            project = clone(self.root, sent.form)
+            make_folder(home)
+            unbundle(project, sent.bundle)
+            path.write_bytes(sent.parcel)
+        content = path.read_bytes() if path.is_file() else b""
+        if hashlib.sha256(content).hexdigest() != task.parcel:
+            return Lacks(self.host, tips(Project.find(self.root)) if (self.root / ".git").is_dir() else [])
+        parcel = msgspec.msgpack.decode(content, type=Parcel)
+        os.environ.update(parcel.environment)
+        project = Project.find(self.root)
+        _sweep(project, home)
+        lay_out(parcel.files, self.root)
+        config, cells = parcel.config, parcel.chosen()
+        sites = Sites(project, home, config, cells, [one.version for one in parcel.versions], knobs(config))
+        quiet: Progress = Quiet()
+
+        def executor(sites: Sites, tally: Tally) -> HostExecutor:
+            return HostExecutor(sites, tally, self, parcel.stalled)
+
+        session = self._stack.enter_context(Session(sites, quiet, parcel.identity, executor=executor))
+        self._session, self.name, self._described, self._asked = session, task.parcel, {}, set()
+        session.executor.warm_up(sorted(task.cells))
+        return session
+
+    def _measure(self, session: Session, task: Task) -> messages.Measured:
+        """Run a block; only the versions that still take part do."""
+        wanted = messages.names(task.cells)
+        tally = session.tally
+        self._asked |= wanted
+        gone = wanted - tally.alive
+        tally.alive -= {pair for pair in tally.alive if pair[0] in task.cells and pair not in wanted}
+        tally.warnings.clear()
+        session.executor.run([Wanted(task.block, list(task.cells))])
+        gone |= wanted - tally.alive
+        blocks = [
+            structs.replace(block, host=self.host)
+            for number, positions in task.cells.items()
+            for block in session.blocks.of(number, positions[0]) or ()
+            if block.block == task.block and block.seen.keys() >= set(positions)
+        ]
+        places = [Place(one.job, position, seen.engine) for one in blocks for position, seen in one.seen.items()]
+        lost = [Lost(number, position, self._reason(session, number, position)) for number, position in sorted(gone)]
+        return messages.Measured(self.host, blocks, lost, self._describe(session, places), list(tally.warnings))
+
+    def _reason(self, session: Session, number: int, position: int) -> str:
+        """Why a job failed on a version."""
+        version, name = session.versions[position].name, session.names[number]
+        reasons = [one.reason for one in session.failures if one.version == version and (one.name == name or not one.label)]
+        return reasons[-1] if reasons else "it was not measured"
+
+    def _describe(self, session: Session, places: Sequence[Place]) -> list[Described]:
+        """What is to be said of series, as far as it was not said before."""
+        found = []
+        for place, about in session.executor.describe(places).items():
+            environment = structs.replace(about.environment, notes=about.environment.notes | {WORKER: self.host})
+            said = Described(self.host, place.number, place.position, about.job, environment, about.reached)
+            before = self._described.get(place[:2])
+            if before is None or (before.about, before.environment.warnings) != (said.about, environment.warnings):
+                self._described[place[:2]] = said
+            found.append(self._described[place[:2]])
+        return found
+
+    def close(self) -> None:
+        """End the session, and take its checkouts away."""
+        self._session = None
+        self._stack.close()
+
+
+def _sweep(project: Project, home: Path) -> None:
+    """Take away what a measurer left that was killed."""
+    for name in entries(home / "worktrees"):
+        remove_worktree(project, home / "worktrees" / name)
+    remove(home / "tmp")
+    make_folder(home / "tmp")
+
+
+def _listen(questions: IO[bytes], waiting: Queue[bytes | None], busy: threading.Event) -> None:
+    """Pass tasks on; where the worker is gone, end in good order, also in the middle of an execution."""
+    while (message := messages.receive(questions)) is not None:
+        waiting.put(message)
+    waiting.put(None)
+    if busy.is_set():
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(root: str, host: str, descriptor: str) -> None:
+    """Measure what is asked until nobody asks any more."""
+    interruption.begin()
+    interruption.unwind()
+    waiting: Queue[bytes | None] = Queue()
+    busy = threading.Event()
+    with keeping(), open(int(descriptor), "wb") as answers:
+        measurer = Measurer(Path(root), host, answers)
+        threading.Thread(target=_listen, args=(sys.stdin.buffer, waiting, busy), daemon=True, name="listen").start()
+        try:
+            while (message := waiting.get(timeout=IDLE)) is not None:
+                busy.set()
+                answer = measurer.answer(messages.task(message))
+                busy.clear()
+                measurer.say(answer)
+        except (Empty, BrokenPipeError):
+            pass
+        finally:
+            measurer.close()
+    interruption.end()
+
+
+if __name__ == "__main__":
+    noise.snapshot()  # its modules are read before anything is measured
+    main(*sys.argv[1:])

@@ -1,0 +1,84 @@
+"""Blocks over hosts: real workers on this machine stand for them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from clusters import DaskCluster, cluster
+from conftest import Project, Said
+
+from perfvcs.profile import Profile
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+CONFIGURATION = """
+overlay = ["bench.sh"]
+[[job]]
+name = "work"
+cmd = "sh bench.sh"
+executions = 4
+warmup = 0
+"""
+
+
+@pytest.fixture(scope="session")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    """Two workers."""
+    with cluster(tmp_path_factory.mktemp("hosts"), 2) as found:
+        yield found
+
+
+@pytest.fixture
+def versions(project: Project) -> list[str]:
+    """Two commits whose program is the same."""
+    project.write("perf.toml", CONFIGURATION)
+    project.write("bench.sh", ": nothing\n")
+    return [project.commit("first"), project.commit("second", other="x")]
+
+
+def profiles(project: Project) -> list[Profile]:
+    repository = Repository.find(project.root)
+    return repository.profiles(header for commit in repository.index.commits() for header in repository.index.headers([commit]))
+
+
+def test_blocks_are_shared_out_and_none_is_torn_apart(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
+) -> None:
+    perf("collect", *versions, "--scheduler", hosts.address, "--seed", "7")
+    found = profiles(project)
+    by_host: dict[str, dict[str, set[int]]] = {}
+    for one in found:
+        by_host.setdefault(one.environment.notes["worker"], {})[one.commit] = set(one.resources.execution)
+        assert one.collected.session == found[0].collected.session
+        assert [value is not None for value in one.resources.metrics["host.others"]] == [True] * len(one.resources)
+    assert len(by_host) == 2, "both took some"
+    assert all(set(sides) == set(versions) for sides in by_host.values())
+    assert all(len(set(map(frozenset, sides.values()))) == 1 for sides in by_host.values()), "a block is all on one host"
+    assert sorted(block for sides in by_host.values() for block in sides[versions[0]]) == [0, 1, 2, 3]
+    said = json.loads(perf("check", *versions, "--json", code=None).out)
+    (wall,) = [change for change in said["changes"] if change["metric"] == "wall"]
+    assert wall["paired"]
+    assert wall["executions"] == [4, 4]
+
+
+def test_a_check_measures_on_hosts(perf: Perf, hosts: DaskCluster, versions: list[str]) -> None:
+    said = json.loads(perf("check", *versions, "--measure", "-n", "2", "--scheduler", hosts.address, "--json", code=None).out)
+    assert {tuple(change["executions"]) for change in said["changes"]} == {(2, 2)}
+
+
+def test_nothing_but_a_scheduler_imports_dask() -> None:
+    modules = [
+        "commands.collect",
+        "commands.check",
+        "measure.campaign",
+        "hosts.client",
+        "hosts.cluster",
+        "hosts.work",
+        "hosts.measurer",
+    ]
+    code = f"import sys; {'; '.join(f'import perfvcs.{name}' for name in modules)}; sys.exit('distributed' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
