@@ -233,7 +233,9 @@ class Search:
                 self.seen.blocks = earlier
                 self._skip(session, numbers)
                 return
-            self.seen.blocks = earlier + self.seen.read([Measured.of(one) for side in profiles for one in side], step.what, step.commit)
+            self.seen.blocks = earlier + self.seen.read(
+                [Measured.of(one) for side in profiles for one in side], step.what, step.commit
+            )
             if len(self.seen.blocks) == len(earlier):
                 raise CannotMeasure(
                     f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name another --metric"
