@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.canvas import plain, stack
-from perfvcs.drawing.flame.boxes import POINTS, SAMPLES, Flame, draw, flames
-from perfvcs.drawing.flame.stacks import StackGroup, Traces, repeats, traces
-from perfvcs.plugins import Count
-from perfvcs.subject import Subject
+from perfvcs.drawing.flame.boxes import SAMPLES, Flame, draw, flames
+from perfvcs.drawing.flame.stacks import StackGroup, Traces, repeats
 from perfvcs.text.columns import fitted
 from perfvcs.text.quantity import percent
-from perfvcs.view import Scope, Unfit, View
+from perfvcs.views._flames import FlameView
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,23 +28,11 @@ MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
 
 
 @dataclass(frozen=True)
-class Flamediff(View[dict[StackGroup, Traces]]):
+class Flamediff(FlameView):
     """``points``: at most so many frames are drawn, the widest of either revision."""
 
-    points: Count = 2500
-    scope: ClassVar[Scope] = "stacks"
-
-    def bounded(self, *, points: int, both: bool) -> Self:
-        """With fewer boxes."""
-        return super().bounded(points=max(1, points // POINTS), both=both)
-
-    def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
-        """The groups with stacks of both revisions, taken in the same way."""
-        if not (found := traces(subject)):
-            raise Unfit("it draws call stacks, such as the collector `samples` takes")
-        if not (pairs := {name: group for name, group in found.items() if group.of_two}):
-            raise Unfit("it draws call stacks of two revisions that were taken by the same engine")
-        return pairs
+    of_two: ClassVar[bool] = True
+    unfit: ClassVar[str] = "it draws call stacks of two revisions that were taken by the same engine"
 
     def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.canvas import legend, stack
-from perfvcs.drawing.flame.boxes import POINTS, Flame, draw, flames
+from perfvcs.drawing.flame.boxes import Flame, draw, flames
 from perfvcs.drawing.flame.sandwich import sandwiches
-from perfvcs.drawing.flame.stacks import StackGroup, Traces, traces
+from perfvcs.drawing.flame.stacks import StackGroup, Traces
 from perfvcs.drawing.tables.listing import Listing
-from perfvcs.plugins import Count
-from perfvcs.subject import Subject
-from perfvcs.view import Scope, Unfit, View
+from perfvcs.views._flames import FlameView
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -23,23 +21,11 @@ TINTS = ("#f3c566", "#8cc9f0", "#7fcfb5", "#f0a27a", "#e3bbd3", "#f2ea7f", "#a9b
 
 
 @dataclass(frozen=True)
-class Flamegraph(View[dict[StackGroup, Traces]]):
+class Flamegraph(FlameView):
     """``points``: at most so many frames are drawn, the widest."""
 
-    points: Count = 2500
-    scope: ClassVar[Scope] = "stacks"
-
-    def bounded(self, *, points: int, both: bool) -> Self:
-        """With fewer boxes."""
-        return super().bounded(points=max(1, points // POINTS), both=both)
-
-    def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
-        """The groups with stacks of one revision, be it of two that were measured in different ways."""
-        if not (found := traces(subject)):
-            raise Unfit("it draws call stacks, such as the collector `samples` takes")
-        if not (alone := {name: group for name, group in found.items() if not group.of_two}):
-            raise Unfit("it draws one revision, not two")
-        return alone
+    of_two: ClassVar[bool] = False
+    unfit: ClassVar[str] = "it draws one revision, not two"
 
     def beside(self, data: dict[StackGroup, Traces]) -> list[Listing]:
         """The functions with their callers and callees, of each group under its first metric."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands import _completion as complete
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -17,15 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("good", default="", shell_complete=complete.revisions)
 @click.argument("bad", default="", shell_complete=complete.revisions)
-@click.option(
-    "-j",
-    "--job",
-    "jobs",
-    multiple=True,
-    metavar="NAME",
-    help="Only this job of perf.toml; may be repeated.",
-    shell_complete=complete.jobs,
-)
+@job_option("configured")
 @click.option(
     "-u",
     "--unit",

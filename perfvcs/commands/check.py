@@ -9,8 +9,9 @@ import click
 
 from perfvcs.commands._against import against
 from perfvcs.commands._bisecting import Bisecting
-from perfvcs.commands._completion import jobs, sides
+from perfvcs.commands._completion import sides
 from perfvcs.commands._hosts import executing, host_options
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ if TYPE_CHECKING:
 @click.option("--select", is_flag=True, help="With --measure: leave out what the change cannot touch.")
 @click.option("--sample", metavar="N", type=click.IntRange(0), default=20, show_default=True,
               help="With --select: measure one in N of those anyway.")  # fmt: skip
-@click.option(
-    "-j", "--job", "jobs", multiple=True, metavar="NAME", help="Measure only this job of perf.toml.", shell_complete=jobs
-)
+@job_option("measured")
 @click.option("--bisect-codes", is_flag=True, help="Exit as `git bisect run` expects: 0 good, 1 bad, 125 not settled.")
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exact number of pairs.")
 @click.option("--seed", type=int, help="With --measure or --audit: seed of the random order and of the blocks.")

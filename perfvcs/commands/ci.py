@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._completion import jobs, revisions
+from perfvcs.commands._completion import revisions
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # 
 @click.option(
     "--budget", metavar="TIME", default="10min", show_default=True, callback=_seconds, help="Measure for at most this long."
 )
-@click.option("-j", "--job", "chosen", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.",
-              shell_complete=jobs)  # fmt: skip
+@job_option("configured", "chosen")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
               help="Smallest change that counts.")  # fmt: skip
 @click.option("--within", metavar="PERCENT", type=click.FloatRange(0, 1000),

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._against import against
-from perfvcs.commands._completion import jobs, revisions
+from perfvcs.commands._completion import revisions
 from perfvcs.commands._hosts import executing, host_options
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -37,15 +38,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 
 @click.command(cls=_Separated)
 @click.argument("revisions", nargs=-1, metavar="[REVISION|A..B|SESSION]... [-- COMMAND...]", shell_complete=revisions)
-@click.option(
-    "-j",
-    "--job",
-    "jobs",
-    multiple=True,
-    metavar="NAME",
-    help="Measure only this job of perf.toml; may be repeated.",
-    shell_complete=jobs,
-)
+@job_option("measured")
 @click.option("-n", "--executions", type=click.IntRange(1), help="Executions of each version; overrides perf.toml.")
 @click.option("--warmup", type=click.IntRange(0), help="Warm-up executions; their results are discarded.")
 @click.option("--seed", type=int, help="Seed of the random order and of the blocks.")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from perfvcs.commands._completion import revisions, stored_jobs
+from perfvcs.commands._completion import revisions
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 from perfvcs.text.words import counted
 
@@ -23,15 +24,7 @@ from perfvcs.text.words import counted
     help="Format of the files, such as csv or speedscope.",
 )
 @click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
-@click.option(
-    "-j",
-    "--job",
-    "jobs",
-    multiple=True,
-    metavar="NAME",
-    help="Only profiles of this job; may be repeated.",
-    shell_complete=stored_jobs,
-)
+@job_option("stored")
 @click.option("-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|FOLDER|-", default="-",
               help="Destination; standard output by default.")  # fmt: skip
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import click
 
-from perfvcs.commands._completion import jobs, revisions
+from perfvcs.commands._completion import revisions
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 
 @click.command()
 @click.argument("revision", default="HEAD", shell_complete=revisions)
-@click.option(
-    "-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job of perf.toml; may be repeated.", shell_complete=jobs
-)
+@job_option("configured")
 @click.option(
     "-n", "--number", "count", type=click.IntRange(1), default=20, show_default=True, help="Number of slowdowns to plant."
 )

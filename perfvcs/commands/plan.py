@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
-from perfvcs.commands._completion import jobs, revisions
+from perfvcs.commands._completion import revisions
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 
 @click.command()
 @click.argument("revision", default="HEAD", metavar="[REVISION]", shell_complete=revisions)
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only this job; may be repeated.", shell_complete=jobs)
+@job_option("stored")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
               help="Smallest change that counts, as for check.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show all units and metrics, and the variance at each level.")

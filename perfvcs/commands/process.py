@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from perfvcs.commands._completion import revisions, stored_jobs
+from perfvcs.commands._completion import revisions
+from perfvcs.commands._jobs import arguments
 from perfvcs.commands._output import echo
 from perfvcs.text.words import counted
 
@@ -77,13 +78,7 @@ def _command(name: str) -> click.Command:
     hints = get_type_hints(member)
     options: list[click.Parameter] = [_option(field.name, hints[field.name], field.default) for field in fields(member)]
     options += [
-        click.Option(
-            ["-j", "--job", "_jobs"],
-            multiple=True,
-            metavar="NAME",
-            help="Only profiles of this job; may be repeated.",
-            shell_complete=stored_jobs,
-        ),
+        click.Option(["-j", "--job", "_jobs"], **arguments("stored")),
         click.Option(
             ["-o", "--output", "_output"],
             type=click.Path(path_type=Path, dir_okay=False),

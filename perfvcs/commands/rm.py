@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import click
 
-from perfvcs.commands._completion import revisions, stored_jobs
+from perfvcs.commands._completion import revisions
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE|SESSION...", shell_complete=revisions)
-@click.option(
-    "-j",
-    "--job",
-    "jobs",
-    multiple=True,
-    metavar="NAME",
-    help="Only profiles of this job, by its full name; may be repeated.",
-    shell_complete=stored_jobs,
-)
+@job_option("stored", help="Only profiles of this job, by its full name; may be repeated.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be removed.")
 def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> None:
     """Remove profiles: all profiles of a revision, or single profiles by path or id.

@@ -5,15 +5,14 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._completion import chosen
-from perfvcs.commands._completion import jobs as complete_jobs
 from perfvcs.commands._completion import revisions as complete_revisions
+from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 
 @click.command()
 @click.argument("revisions", nargs=-1, metavar="[A..B | [BASELINE] TARGET]", shell_complete=complete_revisions)
-@click.option("-j", "--job", "jobs", multiple=True, metavar="NAME", help="Only benchmarks of this job; may be repeated.",
-              shell_complete=complete_jobs)  # fmt: skip
+@job_option("configured")
 @click.option("--explain", metavar="BENCHMARK", help="Say why this benchmark is kept or left out.",
               shell_complete=chosen)  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List all benchmarks, however many have the same reason.")

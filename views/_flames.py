@@ -1,0 +1,34 @@
+"""What views of call stacks share: how many boxes they draw, and of which groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from perfvcs.drawing.flame.boxes import POINTS
+from perfvcs.drawing.flame.stacks import StackGroup, Traces, traces
+from perfvcs.plugins import Count
+from perfvcs.subject import Subject
+from perfvcs.view import Scope, Unfit, View
+
+
+@dataclass(frozen=True)
+class FlameView(View[dict[StackGroup, Traces]]):
+    """A view of the groups of profiles with call stacks, of two revisions or of one (``of_two``); ``unfit`` says which it lacks."""
+
+    points: Count = 2500
+    scope: ClassVar[Scope] = "stacks"
+    of_two: ClassVar[bool]
+    unfit: ClassVar[str]
+
+    def bounded(self, *, points: int, both: bool) -> Self:
+        """With fewer boxes."""
+        return super().bounded(points=max(1, points // POINTS), both=both)
+
+    def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
+        """The groups that it draws; two revisions measured in different ways are two groups of one."""
+        if not (groups := traces(subject)):
+            raise Unfit("it draws call stacks, such as the collector `samples` takes")
+        if not (drawn := {name: group for name, group in groups.items() if group.of_two == self.of_two}):
+            raise Unfit(self.unfit)
+        return drawn
