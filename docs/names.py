@@ -1,0 +1,109 @@
+"""Counts names with several meanings: classes, parameters and constants, positional flags, tuples in place of named types.
+
+    python docs/names.py [CHECKOUT] [--list]
+
+A class or a constant has several meanings if several modules define one of that name; private ones, which stay in their
+modules, are counted apart. A parameter has as many meanings as its annotations have texts. A flag is a parameter of the
+type bool.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from rooms import HERE, House
+
+PARAMETERS = ("place", "found", "one", "each", "told")
+LONG = 350  # lines
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Names:
+    """The names in the modules of a checkout."""
+
+    def __init__(self, root: Path) -> None:
+        self.lines: dict[str, int] = {}
+        self.classes: dict[str, set[str]] = defaultdict(set)
+        self.constants: dict[str, set[str]] = defaultdict(set)
+        self.parameters: dict[str, list[str]] = defaultdict(list)
+        self.flags: list[str] = []
+        self.tuples: list[str] = []
+        for module, path in House(root).modules.items():
+            source = path.read_text()
+            self.lines[module] = source.count("\n")
+            self._read(module, ast.parse(source))
+
+    def _read(self, module: str, tree: ast.Module) -> None:
+        for node in tree.body:
+            for name in _constants(node):
+                self.constants[name].add(module)
+        for inner in ast.walk(tree):
+            if isinstance(inner, ast.ClassDef):
+                self.classes[inner.name].add(module)
+            elif isinstance(inner, Function):
+                self._function(f"{module}.{inner.name}", inner)
+
+    def _function(self, name: str, node: Function) -> None:
+        arguments = node.args
+        for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            self.parameters[parameter.arg].append(ast.unparse(parameter.annotation) if parameter.annotation else "")
+        special = node.name.startswith("__") and node.name.endswith("__")
+        if not special and any(_is_bool(parameter) for parameter in (*arguments.posonlyargs, *arguments.args)):
+            self.flags.append(name)
+        if _elements(node.returns) >= 3:
+            self.tuples.append(name)
+
+
+def _constants(node: ast.stmt) -> Iterator[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    for target in targets:
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        yield from (name.id for name in names if isinstance(name, ast.Name) and name.id.isupper() and name.id != "TYPE_CHECKING")
+
+
+def _is_bool(parameter: ast.arg) -> bool:
+    return isinstance(parameter.annotation, ast.Name) and parameter.annotation.id == "bool"
+
+
+def _elements(node: ast.expr | None) -> int:
+    """Of a tuple of a fixed length that a function returns, be it one of many or None instead: how many it has."""
+    tuples = [
+        len(inner.slice.elts)
+        for inner in (ast.walk(node) if node is not None else ())
+        if isinstance(inner, ast.Subscript) and ast.unparse(inner.value) == "tuple" and isinstance(inner.slice, ast.Tuple)
+        if not any(isinstance(element, ast.Constant) and element.value is ... for element in inner.slice.elts)
+    ]
+    return max(tuples, default=0)
+
+
+def describe(names: Names, *, listed: bool) -> Iterator[str]:
+    """The lines that the script prints."""
+    for what, modules in (("classes", names.classes), ("constants", names.constants)):
+        several = {name: where for name, where in modules.items() if len(where) > 1}
+        private = sum(name.startswith("_") for name in several)
+        yield f"{what} {len(modules):,}, names in several modules {len(several) - private} (and private {private})"
+        for name, where in sorted(several.items(), key=lambda item: (-len(item[1]), item[0])) if listed else ():
+            yield f"    {name}: {len(where)}: {', '.join(sorted(where))}"
+    for name in PARAMETERS:
+        types = names.parameters[name]
+        yield f"parameter {name}: {len(types)}, types {len(set(types))}" + (f": {sorted(set(types))}" if listed else "")
+    for what, where in (("positional flags", names.flags), ("tuples of three or more", names.tuples)):
+        yield f"functions with {what}: {len(where)}" + "".join(f"\n    {name}" for name in where if listed)
+    long = sorted(((count, module) for module, count in names.lines.items() if count > LONG), reverse=True)
+    yield f"modules above {LONG} lines: {len(long)}" + "".join(f"\n    {module} {count}" for count, module in long)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", nargs="?", type=Path, default=HERE, help="where perfvcs/ is")
+    parser.add_argument("--list", action="store_true", help="print the names and where they are")
+    asked = parser.parse_args()
+    print("\n".join(describe(Names(asked.checkout.resolve()), listed=asked.list)))
+
+
+if __name__ == "__main__":
+    main()
