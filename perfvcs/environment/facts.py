@@ -1,0 +1,43 @@
+"""The facts of a host that a job may ask for: its processors, memory, system, and what its processor can do."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+from perfvcs.environment.noise import read
+
+ROOT = Path("/")
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What is known of a host. ``memory`` is in bytes; ``flags`` are those of /proc/cpuinfo, such as ``avx2``."""
+
+    host: str
+    cores: int
+    memory: int
+    cpu: str
+    machine: str
+    kernel: str
+    system: str
+    flags: frozenset[str]
+
+    @property
+    def named(self) -> dict[str, str | int]:
+        """Those with a name of their own."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "flags"}
+
+
+def facts(root: Path = ROOT) -> Facts:
+    """Those of this host."""
+    said, memory = read(root / "proc/cpuinfo") or "", re.search(r"^MemTotal:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.M)
+    model, flags = re.search(r"^model name\s*:\s*(.+)$", said, re.M), re.search(r"^(?:flags|Features)\s*:\s*(.+)$", said, re.M)
+    names = os.uname()
+    return Facts(
+        host=names.nodename, cores=len(os.sched_getaffinity(0)), memory=int(memory[1]) * 1024 if memory else 0,
+        cpu=model[1].strip() if model else "", machine=names.machine, kernel=names.release, system=names.sysname,
+        flags=frozenset(flags[1].split() if flags else ()),
+    )  # fmt: skip
