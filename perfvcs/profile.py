@@ -199,9 +199,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> str:
-        """What was measured, for people: the commit, with a + for changes on top, or beside it the product."""
+        """What was measured, for people: the commit, with a + for changes on top, or the product."""
         product = self.design.product
-        return f"{product.name} ({self.commit[:10]})" if product else self.commit + ("+" if self.dirty else "")
+        return product.name if product else self.commit + ("+" if self.dirty else "")
 
     def encode(self) -> bytes:
         """The JSON document, checked: what is written can be read.

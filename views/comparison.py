@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,7 @@ from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
+from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
+COMMIT = re.compile(r"[0-9a-f]{40}")
+PRODUCT = 16  # characters of a product's name
 LINES = 60  # more pairs than that are a grey wall
 
 
@@ -83,7 +87,8 @@ class Comparison(View[list[SamplePair]]):
         plot.yaxis.ticker = FixedTicker(ticks=[0, 1])
         plot.ygrid.visible = False
         labels = [
-            f"{name}\n{side.commit[:8] if side else 'not measured'}" for name, side in (("target", after), ("baseline", before))
+            f"{name}\n{_called(side.commit) if side else 'not measured'}"
+            for name, side in (("target", after), ("baseline", before))
         ]
         plot.yaxis.major_label_overrides = dict(enumerate(labels))
         entries: list[tuple[str, list[Any]]] = []
@@ -174,6 +179,11 @@ def _jitter(count: int) -> NDArray[np.float64]:
     import numpy as np
 
     return np.asarray(2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1 if count > 1 else np.zeros(count), dtype=np.float64)
+
+
+def _called(measured: str) -> str:
+    """A commit by its first digits, a product by its name."""
+    return measured[:8] if COMMIT.match(measured) else shorten(measured, PRODUCT)
 
 
 def _title(before: DrawnSample | None, after: DrawnSample | None, verdict: Change | None) -> str:

@@ -76,7 +76,7 @@ def _one(repository: Repository, state: State) -> Subject:
 
 
 def _title(repository: Repository, state: State) -> str:
-    commit = repository.project.describe([state.commit]).get(state.commit)
+    commit = None if state.product else repository.project.describe([state.commit]).get(state.commit)
     return f"{state.name} {commit.title}" if commit else state.name
 
 
