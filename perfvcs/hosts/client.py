@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.environment.facts import Facts
 from perfvcs.git.pack import bundle
 from perfvcs.hosts import messages, work
 from perfvcs.hosts.cluster import Cluster, HostsLost
 from perfvcs.hosts.messages import Delivery, Executing, Failed, Lacks, Measured, Task, encode
 from perfvcs.hosts.parcel import Parcel, parcel
+from perfvcs.jobs.requirement import is_met
 from perfvcs.measure.executor import Wanted
 from perfvcs.measure.journal import Block, Identity
 from perfvcs.measure.profiles import Place
@@ -63,6 +65,10 @@ class HostsExecutor:
         """How many blocks run at a time."""
         return max(1, len(self.cluster.workers()))
 
+    def hosts(self) -> list[Facts]:
+        """Those whose workers are there."""
+        return [self.cluster.facts[host] for host in sorted(set(self.cluster.workers().values()))]
+
     def prepare(self, identity: Identity, stack: ExitStack) -> None:
         """Pack what hosts need; raises UsageError for what cannot travel."""
         self.parcel: Parcel = parcel(self.sites, identity, self.cluster.stalled)
@@ -98,7 +104,7 @@ class HostsExecutor:
         try:
             while (waiting and not self.tally.is_over()) or self._flying:
                 workers = self.cluster.workers()
-                usable = {worker: host for worker, host in workers.items() if host not in self._aside}
+                usable = {worker: host for worker, host in workers.items() if self._is_usable(host, waiting)}
                 if usable:
                     seen = time.monotonic()
                 elif not self._flying:
@@ -117,7 +123,8 @@ class HostsExecutor:
     def _require_hosts(self, workers: dict[str, str], seen: float) -> None:
         """Wait for a host for a while; raises HostsLost."""
         if workers:
-            why = "; ".join(f"{host}: {reason}" for host, reason in self._aside.items())
+            unsuited = "does not meet what the jobs that are left require"
+            why = "; ".join(f"{host}: {self._aside.get(host, unsuited)}" for host in dict.fromkeys(workers.values()))
             raise HostsLost(f"no host can measure ({why}): mend that, then continue")
         if time.monotonic() - seen > self.cluster.patience:
             raise HostsLost(f"the scheduler at {self.cluster.address} has no workers any more: start some, then continue")
@@ -129,15 +136,34 @@ class HostsExecutor:
         for worker, host in usable.items():
             if worker in busy or self.tally.is_over():
                 continue
-            others = set(usable.values()) - {host}
-            place = next((n for n, one in enumerate(waiting) if host not in self._avoid[one.block] or not others), None)
-            if place is None:
+            found = self._chosen(waiting, host, set(usable.values()) - {host})
+            if found is None:
                 continue
-            wanted = waiting[place]
-            del waiting[place]
+            wanted = found
             if cells := self._cells(wanted):
                 task = encode(Task(self._name, wanted.block, cells))
                 self._submit(task, Flying(wanted, worker, host))
+
+    def _is_usable(self, host: str, waiting: Iterable[Wanted]) -> bool:
+        """Whether a host may run any of the blocks that wait."""
+        return host not in self._aside and any(self._suits(number, host) for one in waiting for number in one.cells)
+
+    def _chosen(self, waiting: deque[Wanted], host: str, others: set[str]) -> Wanted | None:
+        """Take the first block for a host: those of its cells that the host may measure; the rest waits on."""
+        for place, one in enumerate(waiting):
+            cells = [number for number in one.cells if self._suits(number, host)]
+            if not cells or (host in self._avoid[one.block] and any(self._suits(cells[0], other) for other in others)):
+                continue
+            del waiting[place]
+            if rest := [number for number in one.cells if number not in cells]:
+                waiting.insert(place, Wanted(one.block, rest))
+            return Wanted(one.block, cells)
+        return None
+
+    def _suits(self, number: int, host: str) -> bool:
+        """Whether a host meets what a job requires."""
+        text = self.sites.cells[number].hosts
+        return not text or is_met(text, self.cluster.facts[host], f"job `{self.tally.names[number]}`")
 
     def _submit(self, task: bytes, flying: Flying) -> None:
         future = self.cluster.submit(work.measure, self.parcel.project, self._topic, task, worker=flying.worker)

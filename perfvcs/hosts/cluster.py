@@ -14,8 +14,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import perfvcs
+from perfvcs.environment.facts import Facts
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.hosts import work
+from perfvcs.hosts import messages, work
 from perfvcs.jobs.config import HostsTable, seconds
 from perfvcs.measure.progress import Progress
 from perfvcs.text.words import counted
@@ -51,7 +52,10 @@ class Tls:
 
 @dataclass
 class Cluster:
-    """A connection to a scheduler; ``hosts`` names the host of each worker, by the worker's address."""
+    """A connection to a scheduler; ``hosts`` names the host of each worker, by the worker's address.
+
+    ``facts`` has what each host is like.
+    """
 
     client: Client
     address: str
@@ -59,6 +63,7 @@ class Cluster:
     stalled: float
     local: bool = False
     hosts: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Facts] = field(default_factory=dict)
     _bell: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -96,12 +101,13 @@ class Cluster:
         for address, said in found.items():
             if isinstance(said, OSError):
                 continue  # it left just now
-            theirs, host = said if isinstance(said, tuple) else ("", "")
+            theirs, host, known = (*said, b"")[:3] if isinstance(said, tuple) else ("", "", b"")
             if theirs != perfvcs.__version__:
                 has = f"has perfvcs {theirs}" if theirs else "has no perfvcs that can be used"
                 cure = f"install perfvcs {perfvcs.__version__} there, as here"
                 raise Unusable(f"the worker {address} {has}: {cure}")
             hosts[address] = host
+            self.facts[host] = messages.facts(known)
         return hosts
 
     def submit(self, function: Callable[..., bytes], *arguments: object, worker: str) -> Future[bytes]:

@@ -7,6 +7,7 @@ from typing import IO
 
 import msgspec
 
+from perfvcs.environment.facts import Facts
 from perfvcs.measure.journal import Block, Described, Lost
 
 MOST_BYTES = 1 << 31  # of one message
@@ -69,7 +70,8 @@ _task = msgspec.msgpack.Decoder(Task)
 _delivery = msgspec.msgpack.Decoder(Delivery)
 _answer = msgspec.msgpack.Decoder(Answer)
 _reply = msgspec.msgpack.Decoder(Reply)
-task, delivery, answer, reply = _task.decode, _delivery.decode, _answer.decode, _reply.decode
+_facts = msgspec.msgpack.Decoder(Facts)
+task, delivery, answer, reply, facts = _task.decode, _delivery.decode, _answer.decode, _reply.decode, _facts.decode
 
 
 def send(pipe: IO[bytes], content: bytes) -> None:

@@ -11,7 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
+import msgspec
+
 import perfvcs
+from perfvcs.environment.facts import facts
 from perfvcs.hosts import messages
 from perfvcs.hosts.messages import Executing, Failed
 
@@ -33,9 +36,10 @@ class _State:
     lock = threading.Lock()
 
 
-def about() -> tuple[str, str]:
-    """The version of perfvcs on this worker, and what its host is called."""
-    return perfvcs.__version__, slot().host
+def about() -> tuple[str, str, bytes]:
+    """The version of perfvcs on this worker, what its host is called, and the host's facts, encoded."""
+    host = slot().host
+    return perfvcs.__version__, host, messages.encode(msgspec.structs.replace(facts(), host=host))
 
 
 def slot() -> Slot:

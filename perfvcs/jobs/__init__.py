@@ -62,6 +62,7 @@ class Cell:
     python: str | None
     auto: AutoTable | None = None  # executions are to be planned
     left_out: frozenset[str] = frozenset()  # units that need not be measured
+    hosts: str = ""  # what a host must be like, see ``requirement``
 
     @property
     def params(self) -> dict[str, Value]:
@@ -182,7 +183,7 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
             name=_name(table, command), cmd=command, args=args, workload=workload, python=python, shell=table.shell,
             collector_name=member.name, options=member.options, collector=member.built, postprocessors=postprocessors, timeout=timeout,
             executions=executions, warmup=table.warmup, binaries=table.binaries, retries=table.retries,
-            env=config.env | table.env, auto=auto,
+            env=config.env | table.env, auto=auto, hosts=table.hosts,
         )
         for command, args, workload, python, member in product(*axes)
     ]  # fmt: skip

@@ -117,6 +117,7 @@ class JobTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     timeout: str | int | float = "300s"
     shell: bool = False
     env: dict[str, str] = {}
+    hosts: str = ""
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -14,9 +14,11 @@ from perfvcs.jobs.config import BadConfig
 from perfvcs.jobs.size import UNITS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perfvcs.environment.facts import Facts
 
-LONGEST = 1000  # characters
+LONGEST, SHOWN = 1000, 80  # characters
 EXTRA = "distributed"
 QUANTITY = re.compile(rf"\b(\d+(?:\.\d+)?)\s*({'|'.join(UNITS)})\b")
 PARTS = (  # of an expression
@@ -40,8 +42,16 @@ def is_met(text: str, facts: Facts, place: str) -> bool:
     except (InvalidExpression, SyntaxError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
         reason = "it is not an expression" if isinstance(error, SyntaxError) else str(error).partition("\n")[0][:200]
         raise BadConfig(
-            f"{place}: hosts = {text[:80]!r} cannot be evaluated: {reason}; write for example avx2 and memory > 16GB"
+            f"{place}: hosts = {text[:SHOWN]!r} cannot be evaluated: {reason}; write for example avx2 and memory > 16GB"
         ) from None
+
+
+def lacking(text: str, hosts: Sequence[Facts], place: str) -> str:
+    """In words, that none of some hosts meets an expression, and why the first does not; empty where one does. Raises BadConfig."""
+    if any(is_met(text, host, place) for host in hosts):
+        return ""
+    why = f" ({hosts[0].host}: {unmet(text, hosts[0])})" if hosts else ""
+    return f"no host meets hosts = {text[:SHOWN]!r}{why}"
 
 
 def unmet(text: str, facts: Facts) -> str:

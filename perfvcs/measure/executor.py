@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from perfvcs.collector import CollectError, Observations
 from perfvcs.environment import noise
+from perfvcs.environment.facts import Facts, facts
 from perfvcs.errors import PerfError
 from perfvcs.measure.journal import Block, Identity
 from perfvcs.measure.profiles import Place, profile_of
@@ -52,6 +53,10 @@ class Executor(Protocol):
         """How many blocks run at a time."""
         ...
 
+    def hosts(self) -> Sequence[Facts]:
+        """The hosts that can run blocks now, once prepared."""
+        ...
+
     def prepare(self, identity: Identity, stack: ExitStack) -> None:
         """Get ready for a session; what that makes lives as long as ``stack``."""
         ...
@@ -84,6 +89,10 @@ class LocalExecutor:
         self._runs = 0
         self._functions = False
         self._reached: dict[tuple[int, int], Reached] = {}
+
+    def hosts(self) -> list[Facts]:
+        """This one."""
+        return [facts()]
 
     def prepare(self, identity: Identity, stack: ExitStack) -> None:
         """Make the sites, which live as long as ``stack``; what cannot be built is given up."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import count
 from types import TracebackType
 
-from perfvcs.errors import PerfError
+from perfvcs.errors import PerfError, UsageError
 from perfvcs.measure.budget import Budget, Pace
 from perfvcs.measure.executor import FAILED, LocalExecutor, Make, Wanted
 from perfvcs.measure.journal import Identity, Journal
@@ -60,6 +60,7 @@ class Session:
             self.executor.prepare(self.identity, self._stack)
             self.tally.resume(self.journal.entries() if self.journal else ())
             self.executor.resume()
+            self._leave_out()
         except BaseException:
             self._stack.close()
             raise
@@ -67,6 +68,20 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
+
+    def _leave_out(self) -> None:
+        """Leave out the jobs whose requirement no host meets; raises UsageError where these are all."""
+        required = [number for number, cell in enumerate(self.cells) if cell.hosts and self.tally.versions_of(number)]
+        if not required:
+            return
+        from perfvcs.jobs.requirement import lacking
+
+        hosts = self.executor.hosts()
+        for number in required:
+            if reason := lacking(self.cells[number].hosts, hosts, f"job `{self.names[number]}`"):
+                self.tally.leave_out(number, reason)
+        if not self.tally.alive and not self.failures:
+            raise UsageError(next(iter(self.warnings)))
 
     def warm_up(self, blocks: Mapping[int, int]) -> None:
         """Run the warm-up executions of the cells that have blocks to run, and drop what they measured."""

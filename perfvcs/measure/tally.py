@@ -128,6 +128,11 @@ class Tally:
         self.note(Lost(number, position, reason))
         self.progress.drop(self._left.pop((number, position), 0))
 
+    def leave_out(self, number: int, reason: str) -> None:
+        """Do not measure a job on any version; that is not a failure."""
+        self.alive -= {(number, position) for position in range(len(self.versions))}
+        self.warnings[f"{self.names[number]} is not measured: {reason}"] = None
+
     def _lose(self, number: int, position: int, reason: str) -> None:
         """Say that a job was given up on a version."""
         cell = self.cells[number]

@@ -70,6 +70,18 @@ def test_a_check_measures_on_hosts(perf: Perf, hosts: DaskCluster, versions: lis
     assert {tuple(change["executions"]) for change in said["changes"]} == {(2, 2)}
 
 
+def test_a_job_goes_only_where_its_requirement_is_met(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
+) -> None:
+    perf("collect", versions[0], "-n", "1", "--scheduler", hosts.address)
+    one, *_ = (profile.environment.notes["worker"] for profile in profiles(project))
+    project.write("perf.toml", CONFIGURATION + f'hosts = "host == {one!r}"\n')
+    perf("collect", *versions, "--committed", "--scheduler", hosts.address)
+    assert {profile.environment.notes["worker"] for profile in profiles(project)} == {one}
+    project.write("perf.toml", CONFIGURATION + 'hosts = "memory > 900000GB"\n')
+    assert "no host meets hosts = 'memory > 900000GB'" in perf("collect", "--committed", "--scheduler", hosts.address, code=2).err
+
+
 def test_nothing_but_a_scheduler_imports_dask() -> None:
     modules = [
         "commands.collect",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import Project, Said
 
 from perfvcs.environment.facts import Facts, facts
 from perfvcs.jobs.config import BadConfig
@@ -53,6 +55,18 @@ def test_what_cannot_be_evaluated_is_an_error_of_one_line(text: str) -> None:
 def test_why_a_host_does_not_meet_it() -> None:
     assert unmet("avx10 and memory > 64GB and host == 'shed'", HOST) == "avx10 is missing, memory is 32.0GB, host is lab"
     assert unmet("False", HOST) == "it names nothing of a host"
+
+
+def test_a_job_that_this_host_does_not_suit_is_left_out(project: Project, perf: Callable[..., Said]) -> None:
+    suited = '[[job]]\nname = "small"\ncmd = "true"\nexecutions = 1\n'
+    project.write("perf.toml", suited + '[[job]]\nname = "large"\ncmd = "true"\nhosts = "memory > 900000GB"\n')
+    project.commit("one")
+    out = perf("collect").out
+    assert "large is not measured: no host meets hosts" in " ".join(out.split())
+    assert "stored 1 profile" in out
+    assert "large is not measured" in perf("collect", "-j", "large", code=2).err
+    project.write("perf.toml", suited + 'hosts = "memory >"\n')
+    assert "cannot be evaluated" in perf("collect", code=2).err
 
 
 def test_the_facts_of_this_host_and_of_others(tmp_path: Path) -> None:
