@@ -264,7 +264,8 @@ def _local(count: int) -> Iterator[Any]:
         n_workers=count,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",  # of its status, even without a dashboard: on any free port
+        scheduler_kwargs={"dashboard": False},
         resources={RESOURCE: 1},
         silence_logs=logging.CRITICAL,
     ) as found:
