@@ -101,7 +101,9 @@ def parcel(sites: Sites, identity: Identity, stalled: float) -> Parcel:
                 f"the folder of {version.name} does not travel to hosts: name a command that they have, or leave out --scheduler"
             )
         if version.dirty and not version.product:
-            raise UsageError(f"{version.name} has changes that are not committed, which do not travel to hosts: commit them, or add --committed")
+            raise UsageError(
+                f"{version.name} has changes that are not committed, which do not travel to hosts: commit them, or add --committed"
+            )
     if sites.project.shallow:
         raise UsageError("a shallow clone cannot send its commits to hosts: fetch the rest (`git fetch --unshallow`)")
     tokens = secrets(os.environ)

@@ -32,7 +32,7 @@ LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", FOLDER)
 
 @dataclass(frozen=True)
 class Product:
-    """What ``NAME=PATH[@REVISION]`` or ``NAME=COMMAND`` stands for now; ``digest`` is a SHA-256 of what would be measured.
+    """What ``NAME=PATH[@REVISION]`` or ``NAME=COMMAND`` stands for now; ``digest`` is a SHA-256 of the name and of what would be measured.
 
     ``folder`` holds other sources of the same benchmarks, at ``commit`` where a revision was named. Without a folder, ``words`` take the
     place of the program in each job's command.
@@ -113,14 +113,14 @@ def _of_folder(name: str, folder: Path, revision: str = "") -> Product:
     if repository is None:
         if revision:
             raise UsageError(f"{OPTION} {name}=...: {folder} is not the top of a git repository, so that it has no `{revision}`")
-        return Product(name, _digest("folder", _content(folder)), folder=folder)
+        return Product(name, _digest(name, "folder", _content(folder)), folder=folder)
     if revision:
         commit = repository.resolve(revision)
-        return Product(name, _digest("folder", repository.tree(commit)), folder=folder, commit=commit)
+        return Product(name, _digest(name, "folder", repository.tree(commit)), folder=folder, commit=commit)
     head = repository.head
     if head is None:
         raise UsageError(f"{OPTION} {name}=...: {folder} has no commits yet: make the first one with `git commit`")
-    return Product(name, _digest("folder", repository.tree(head), WorkingChanges(repository).hash()), folder=folder)
+    return Product(name, _digest(name, "folder", repository.tree(head), WorkingChanges(repository).hash()), folder=folder)
 
 
 def _of_command(name: str, text: str) -> Product:
@@ -134,7 +134,7 @@ def _of_command(name: str, text: str) -> Product:
         raise UsageError(f"{OPTION} {name}=...: `{program}` is not a {kind}: build or install it, or correct its path")
     path = Path(found).absolute() if "/" in program else Path(program)
     content = hashlib.sha256(Path(found).read_bytes()).hexdigest()
-    return Product(name, _digest("command", program, *options, content), words=(str(path), *options))
+    return Product(name, _digest(name, "command", program, *options, content), words=(str(path), *options))
 
 
 def _repository(folder: Path) -> Project | None:

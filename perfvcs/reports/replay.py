@@ -103,10 +103,10 @@ Judge = Callable[[Sequence[Measured], Sequence[Measured]], "Report"]
 
 def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]]:
     """By session, newest last, both sides of every job that was measured against itself, on the machine that did so last."""
-    members: dict[tuple[str, str, str, str, str | None], list[Header]] = defaultdict(list)
+    members: dict[tuple[str, str, str, str, str, str | None], list[Header]] = defaultdict(list)
     for header in headers:
         if header.design.order == "interleaved":
-            place = header.collected.session, header.job.key, header.environment.fingerprint
+            place = header.collected.session, header.worker, header.job.key, header.environment.fingerprint
             members[(*place, header.commit, header.dirty)].append(header)
     ordered = [sorted(found, key=lambda header: header.design.version) for found in members.values() if len(found) > 1]
     ordered.sort(key=lambda found: found[0].collected.started)

@@ -67,6 +67,14 @@ def test_products_are_measured_in_turns_with_a_revision(perf: Perf, record: Path
     assert not {change["word"] for change in compared(perf, "fast", "there")} & {"new", "missing", "not comparable"}
 
 
+@pytest.mark.usefixtures("sorting")
+def test_one_program_may_have_two_names(perf: Perf, record: Path, tmp_path: Path) -> None:
+    fast = program(tmp_path / "fast", "fast")
+    perf("collect", "-n", "2", "--against", f"a={fast}", "--against", f"b={fast}")
+    assert record.read_text().count("fast") == 4
+    assert not {change["word"] for change in compared(perf, "a", "b")} & {"new", "missing", "not comparable"}
+
+
 def test_a_product_is_not_a_part_of_the_history(sorting: Project, perf: Perf, tmp_path: Path) -> None:
     fast = program(tmp_path / "fast", "fast")
     perf("collect", "-n", "2", "--against", f"fast={fast}")
