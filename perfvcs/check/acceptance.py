@@ -44,7 +44,7 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
 
     From commit ``baseline`` to commit ``target`` a metric of a benchmark (its label, its unit ``uid`` and ``size``) became worse by
     ``effect`` (target/baseline - 1), or by ``shift`` in its unit where there is no ratio. ``series`` is how the series key begins; empty
-    is any. From the day ``until`` on it has no effect. ``who`` and ``when`` are told, never used.
+    is any. From the day ``until`` on it has no effect. ``who`` and ``when`` are only displayed.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
         )  # fmt: skip
 
     def renamed(self, former: Job, present: Job) -> Acceptance:
-        """The same about a job under its present name, where it is about that job under a former one."""
+        """The same under the job's present name, if it names a former one."""
         if self.benchmark != former.label or not former.key.startswith(self.series):
             return self
         uid = present.name if self.uid == former.name else self.uid
@@ -85,8 +85,8 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     def covers(self, way: Way) -> bool:
         """Whether the accepted step lies on the way.
 
-        The target contains it and the baseline does not. A baseline within the accepted step is not covered: on which side of it the
-        change came cannot be told.
+        The target contains it and the baseline does not. A baseline within the accepted step is not covered: on which side of it
+        the change came is not known.
         """
         if not way.gained(self.target):
             return False
@@ -237,7 +237,7 @@ def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
 
 
 def _excess(move: Move, chain: _Chain, worse: int) -> tuple[str, bool] | None:
-    """None where a move is no worse than accepted; else the accepted level in words, and whether the excess is certain."""
+    """The accepted level in words, and whether the excess is certain; None if a move is not worse than accepted."""
     delta = DELTA if move.delta is None else move.delta
     bound = move.high if worse < 0 else move.low
     if move.effect is not None and any(one.effect is not None for one in chain.steps):

@@ -1,4 +1,4 @@
-"""What a comparison that delta leaves open settles all the same: the bound that its interval gives."""
+"""What an open comparison still settles: the bound that its interval gives."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def within(bound: float) -> str:
 
 
 def stated(word: Word, reason: str, bound: float | None) -> str:
-    """The reason, of what is open with the bound that it has all the same."""
+    """The reason, with the bound if the comparison is open."""
     from math import isfinite
 
     if word != "inconclusive" or bound is None or not isfinite(bound):
@@ -57,9 +57,9 @@ def key(one: Case | Change) -> Key:
 
 
 def settle(changes: Iterable[Change], asked: float | None, by_rule: Mapping[Key, float]) -> list[Change]:
-    """The changes, of which what is open, and within ``asked`` (a share), is the same; the reason says within what.
+    """The changes; open ones within ``asked`` (a share) become the same, with the bound as the reason.
 
-    Where nothing was asked, ``by_rule`` has the shares of the cases for which a rule has one.
+    ``by_rule`` has the shares of cases whose rule names one; ``asked`` overrides it.
     """
     if asked is None and not by_rule:
         return [*changes]

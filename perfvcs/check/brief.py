@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 MOST = 5  # changes that are listed
 JOBS = 6  # jobs that are listed
-MANY = 20  # comparisons from which on a share of them is worth saying
-APART = 1.5  # how much larger the largest bound is than that of most, where both are said
+MANY = 20  # with fewer comparisons, a share of them says little
+APART = 1.5  # both are stated if the largest bound is this many times that of most
 LARGEST = 1.0  # bound beyond which nothing is ruled out that is worth saying
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One thing that is listed: the verdict's ``word``, a ``name``, the ``numbers``, and further remarks, the most telling first."""
+    """One entry of a list: the verdict's ``word``, a ``name``, the ``numbers``, and remarks, the most important first."""
 
     word: str
     name: str
@@ -37,7 +37,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """What is said of a report: a sentence for the whole, a line per job, the changes, and what is to be said of everything else.
+    """A report in brief: a sentence for the whole, a line per job, the changes, and a line for everything else.
 
     ``hidden`` jobs and ``left_out`` changes are not listed.
     """
@@ -51,7 +51,7 @@ class Brief(msgspec.Struct, frozen=True):
 
 
 def brief(report: Report, causes: Mapping[Unit, Sequence[str]] | None = None) -> Brief:
-    """What is to be said of a report; ``causes`` is what is known of the reasons why a unit of a job moved."""
+    """The brief form of a report; ``causes`` gives the known reasons why a unit of a job moved."""
     moved = entries(report)
     several = contested(report.changes)
     lines = {entry.unit: _line(report, entry, several, (causes or {}).get(entry.unit, ())) for entry in moved}

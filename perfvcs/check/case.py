@@ -1,4 +1,4 @@
-"""What is judged: a case is one unit and metric with all its sizes on two comparable sides, a pair one of its sizes."""
+"""Cases: one unit and metric with all its sizes on two comparable sides; a pair is one of its sizes."""
 
 from __future__ import annotations
 

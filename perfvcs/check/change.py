@@ -57,15 +57,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     ``series`` is the job's key, ``environment`` the fingerprint of what both sides were measured in (empty: unknown).
     ``effect`` is target/baseline - 1 with its ``confidence`` interval ``low``..``high``; ``shift`` the same in the metric's unit, also
-    where a share of the baseline has no meaning (it is 0, or values are negative), and ``delta`` then one of the larger side.
-    ``bound``: the effect is at most that large, to either side, by all that was measured; ``within``: the bound from which on it was to
-    count as the same, where one was set. ``coarse``: the clock is too coarse for more
+    where a share of the baseline has no meaning (it is 0, or values are negative), and ``delta`` then refers to the larger side.
+    ``bound``: by all that was measured, the effect is at most that large in either direction; ``within``: the bound up to which it was to
+    count as the same, if one was set. ``coarse``: the clock is too coarse for more
     executions to settle anything.
     Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
     medians for deterministic metrics and where outliers were
-    drawn in). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
-    lies beyond ``delta``. ``reason`` says in words what differs, or what keeps the verdict open. ``permutation_p`` is there where
-    ``p`` is small enough for a change. ``builds``: how many builds a side, where they and not the executions count. ``finding`` says in
+    pulled in). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
+    lies beyond ``delta``. ``reason`` says in words what differs, or what keeps the verdict open. ``permutation_p`` is given if
+    ``p`` is small enough for a change. ``builds``: how many builds a side, if builds count instead of executions. ``finding`` says in
     words what a method found beyond the effect ("+0.010 us per element (linear), O(log n) -> O(n)"), ``curve`` and ``clusters`` the
     same in numbers. ``accepted`` is the reason for which a known change is accepted. What does not apply is None; every number is
     finite.
@@ -117,7 +117,7 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
     """What a metric of a job did as a whole: its ``units`` (each at each size) as one, ``combined`` of them in the effect.
 
     ``series`` has the keys of the job's cells. ``word``, ``effect`` and the others are as in a ``Change``: of what all units take
-    together; None and empty where that cannot be said.
+    together; None and empty if that is not known.
     """
 
     job: str

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
-MEMORY = 1e6  # B: what an interpreter or an allocator takes more or less by itself
+MEMORY = 1e6  # B: by how much the memory of an interpreter or allocator varies anyway
 PAGE = 4096
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report, Word
 
 MOVED: tuple[Word, ...] = ("degradation", "improvement", "suspected")
-WHOLE = 1.0  # seconds that are spent in a job of which no time is known
+WHOLE = 1.0  # assumed seconds of a job whose time is not known
 NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
 
 Unit = tuple[str, str]  # job's label, uid

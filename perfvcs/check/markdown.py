@@ -89,5 +89,5 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Text that Markdown shows literally, on one line."""
     return SPECIAL.sub(r"\\\1", shorten(text, LONGEST_NAME))

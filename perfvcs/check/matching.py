@@ -142,7 +142,7 @@ def _cases(chosen: Chosen, history: Mapping[Unit, EarlierSessions], rows: Profil
             header, side = (new, after) if key in after else (old, before)
             word: Word = "new" if key in after else "missing"
             reason = _disregarded(old.metrics.get(metric), new.metrics.get(metric))
-            # the series is the target's, where the benchmark lives on
+            # the series of the target, which continues
             decided += _each(header, key, side[key], "not comparable" if reason else word, reason, new.job.key)
         elif (about := new.metrics[metric]) != (was := old.metrics[metric]):
             decided += _each(new, key, {**before[key], **after[key]}, "not comparable", redefined(was, about))

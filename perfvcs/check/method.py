@@ -43,7 +43,7 @@ class Method(ABC):
 
     @abstractmethod
     def compare(self, cases: Sequence[Case]) -> list[Change]:
-        """At least one change per case that the method can tell something about; together they are one family of comparisons."""
+        """At least one change per case that the method can judge; together they are one family of comparisons."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.check.rows import UnitTable
     from perfvcs.summary import Measured
 
-SMALL = 1 << 20  # numbers of executions within this range are told apart by a table, not by sorting
+SMALL = 1 << 20  # numbers of executions within this range are grouped by a table, not by sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class CasePoints:
 def points(case: Case) -> tuple[CasePoints, CasePoints]:
     """The rows of both sides over all sizes; with the case paired, of the executions that both have.
 
-    Of recorded calls the first ones of each execution, a tenth and at most twenty, are cold, and left out. Where the machine's pace was
+    For recorded calls, the first ones of each execution (a tenth, at most twenty) are cold and left out. Where the machine's pace was
     recorded beside them, they are as they would have been at the same pace throughout, unless the sides' paces differ by more than
     chance: then they may be the program's own doing.
     """

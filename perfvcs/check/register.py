@@ -40,7 +40,7 @@ class BadRegister(UsageError):
 
 
 def load(path: Path) -> list[Acceptance]:
-    """The acceptances in a file, none where there is no file; raises BadRegister."""
+    """The acceptances in a file, none if there is no file; raises BadRegister."""
     text = read(path)
     return parse(text, path.name) if text else []
 
@@ -99,9 +99,9 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
 
 
 def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
-    """Take out the acceptances with these ids and return them; all else in the file stays as it is.
+    """Remove the acceptances with these ids and return them; everything else in the file stays unchanged.
 
-    Raises UsageError where there is no such id.
+    Raises UsageError if there is no such id.
     """
     text = read(path)
     known = parse(text, path.name)
@@ -148,7 +148,7 @@ def _value(value: Any) -> str:
 def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Acceptance], list[Acceptance]]:
     """The text without the entries of these ids and the comments right above them; what is left in it, and what was taken out.
 
-    Raises BadRegister where their lines cannot be told from the others.
+    Raises BadRegister if their lines cannot be separated from the others.
     """
     starts = tuple(f"{_key(one)}." for one in ids)
     kept: list[str] = []

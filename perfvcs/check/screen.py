@@ -56,7 +56,7 @@ def _ending(report: Report, texts: Sequence[str], width: int) -> list[str]:
 
 
 def lead(report: Report, *, width: int = COLUMNS) -> list[str]:
-    """The sentence and the jobs, which stand before a complete list."""
+    """The sentence and the jobs, which precede a complete list."""
     said = brief(report)
     lines = [line for job in said.jobs for line in _rows(job, width).all]
     return [*wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), "", *lines, *([""] if lines else [])]
@@ -79,7 +79,7 @@ class Rows(msgspec.Struct, frozen=True):
 
 
 def _listed(said: Brief, room: int, width: int) -> list[str]:
-    """The jobs and the changes in so many lines: of each what it needs, and details where there is room, those of changes first."""
+    """The jobs and the changes in that many lines: first what each needs, then details if there is room, those of changes first."""
     names = iter(apart([line.name for line in (*said.jobs, *said.changes)], NAME))
     jobs, changes = (
         [_rows(msgspec.structs.replace(line, name=next(names)), width) for line in lines] for lines in (said.jobs, said.changes)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Overall, Report
 
 NAME = 48  # characters of a name
-FEW = 5  # open comparisons of which one is named
+FEW = 5  # up to so many open comparisons, one is named
 SURE = ("degradation", "improvement")
 
 
 def sentence(report: Report, moved: Sequence[Entry] | None = None) -> str:
-    """The sentence, without a full stop; ``moved`` are the report's ``entries``, where these are known."""
+    """The sentence, without a full stop; ``moved`` are the report's ``entries``, if known."""
     found = entries(report) if moved is None else moved
     compared = [change for change in report.comparisons if change.word != "not comparable"]
     if sure := [entry for entry in found if entry.first.word in SURE]:
@@ -45,7 +45,7 @@ def sentence(report: Report, moved: Sequence[Entry] | None = None) -> str:
 
 
 def _changed(report: Report, sure: Sequence[Entry]) -> str:
-    """Of the job that counts most: as a whole where that moved, else of its benchmark that counts most; then all else, counted."""
+    """About the most important job: as a whole if that moved, else its most important benchmark; then the number of all others."""
     first = sure[0].first
     jobs = [job for job in report.overall if first.series in job.series and job.units > 1 and job.effect is not None]
     whole = min(jobs, key=lambda job: (job.word not in SURE, job.metric != first.metric, metric_rank(job.metric)), default=None)
@@ -69,7 +69,7 @@ def _changed(report: Report, sure: Sequence[Entry]) -> str:
 
 
 def _same(compared: Sequence[Change]) -> str:
-    """Where everything is settled, and nothing is left that is a change."""
+    """If everything is settled and nothing changed."""
     rest = [change for change in compared if change.accepted is None]
     accepted = len(compared) - len(rest)
     if not rest:
@@ -82,7 +82,7 @@ def _every(count: int) -> str:
 
 
 def _nothing(report: Report) -> str:
-    """Where nothing could be compared."""
+    """If nothing could be compared."""
     counts = Counter(change.word for change in report.changes)
     if counts["not comparable"]:
         reasons = Counter(change.reason for change in report.changes if change.word == "not comparable")
@@ -92,7 +92,7 @@ def _nothing(report: Report) -> str:
 
 
 def bounds(changes: Iterable[Change]) -> list[float]:
-    """The largest effect that each of some changes leaves possible, as a share, where it is known."""
+    """The largest effect that each change leaves possible, as a share, if known."""
     found: list[float] = []
     for change in changes:
         ends = [abs(end) for end in (change.low, change.high) if end is not None]

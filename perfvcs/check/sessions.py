@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Unit(NamedTuple):
-    """What is followed through a history: one unit and metric of one series in one environment (its fingerprint)."""
+    """The subject of a history: one unit and metric of one series in one environment (its fingerprint)."""
 
     series: str
     environment: str

@@ -65,9 +65,9 @@ def state(
 
 
 def levels(centres: tuple[float, float], effect: float | None, shift: float | None = None) -> tuple[float, float]:
-    """The levels of both sides as they are displayed beside an effect: a ratio, or where the ``shift`` is given that difference.
+    """The levels of both sides to display beside an effect: a ratio, or with a ``shift`` that difference.
 
-    Where outliers were drawn in, or a rule looks at each size by itself, the effect is not that of the ``centres``. Then the levels are
+    If outliers were pulled in, or a rule treats each size separately, the effect is not that of the ``centres``. Then the levels are
     about their geometric middle, so that the numbers of one row agree; beside a shift the baseline's stays. Centres that agree, and
     such as have no ratio, are returned as they are.
     """

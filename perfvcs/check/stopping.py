@@ -1,4 +1,4 @@
-"""Measuring only as long as a verdict needs: looks at a comparison after every pair from the fifth on."""
+"""Measuring only as long as a verdict needs: interim analyses after every pair from the fifth on."""
 
 from __future__ import annotations
 

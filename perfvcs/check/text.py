@@ -52,7 +52,7 @@ def wrap(text: str, width: int, *, initial_indent: str = "", subsequent_indent: 
     """A text as lines of at most ``width`` characters, safe for a terminal: what would break a line elsewhere becomes visible."""
     line = initial_indent + text
     if len(line) <= width and text.isprintable() and text and text == text.strip():
-        return [line]  # textwrap takes longer to find that it fits as it is
+        return [line]  # textwrap takes longer to see that it fits
     return textwrap.wrap(printable(text), width, initial_indent=initial_indent, subsequent_indent=subsequent_indent)
 
 
@@ -127,7 +127,7 @@ def found_in(cluster: Cluster) -> str:
 
 
 def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[str]:
-    """What is to be said of a change beyond its numbers: what the method found, and why the verdict is what it is.
+    """Remarks on a change beyond its numbers: what the method found, and the reason for the verdict.
 
     Where ``several`` methods judged, the method's name comes first.
     """
@@ -155,7 +155,7 @@ def _sorted(changes: Sequence[Change]) -> list[Change]:
 
 
 def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: int) -> list[str]:
-    """The rows of one benchmark; a remark stands once, below the last row that has it."""
+    """The rows of one benchmark; a remark appears once, below the last row that has it."""
     rows = _sorted(changes)
     lines: list[str] = []
     for place, change in enumerate(rows):

@@ -28,7 +28,7 @@ class Allowance:
     def reason(self, finding: Finding) -> str | None:
         """Why a finding is accepted; None where it is not.
 
-        The way that is looked at reaches over both the finding's commits and those of each acceptance that overlap with them: two
+        The span covers both the finding's commits and those of each acceptance that overlap with them: two
         versions may have been compared that are further apart, and the commits between them were measured later.
         """
         from perfvcs.git.ancestry import Ancestry

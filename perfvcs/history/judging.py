@@ -24,7 +24,7 @@ DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns
 
 @dataclass(frozen=True)
 class JudgedLine:
-    """What is known of one line: ``findings`` are steps and drifts, oldest first. ``found`` is the same for statistics.
+    """The result for one line: ``findings`` are steps and drifts, oldest first. ``found`` is the same for statistics.
 
     ``verdicts`` are those measured in turns, by the element of the course that was compared with the one before it.
     """
@@ -174,7 +174,7 @@ def _others(line: Line, course: Course, judged: Found, commits: Sequence[str]) -
 
 
 def _newest(line: Line, course: Course, judged: Found, commits: Sequence[str]) -> Newest | None:
-    """The newest value, where it is not a usual one."""
+    """The newest value, if it is unusual."""
     new, places = judged.judgement.newest, course.places
     if new is None or new.word == "usual":
         return None

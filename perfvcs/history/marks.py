@@ -1,4 +1,4 @@
-"""What is known already of the steps of a history, for listings that must not take time: nothing is computed."""
+"""The steps of a history that are already known, for listings that must be fast: nothing is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all series along a history show, or those of one benchmark, and what kept others from being looked at."""
+"""The findings of all series along a history, or of one benchmark, and why others were not analysed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SeriesBreak:
 class Overview:
     """Findings, newest first, as are the others. ``details`` describes their commits.
 
-    ``environments`` names those of the series that differ by nothing else. ``lines`` and ``commits`` were looked at, from the first to
+    ``environments`` names those of the series that differ by nothing else. ``lines`` and ``commits`` were analysed, from the first to
     the last of ``ends`` (full ids, empty without any); ``short`` names the benchmarks and metrics with fewer than six commits of which
     nothing was settled in turns, ``unusable`` counts values without a logarithm that were left out, ``aside`` measured commits on
     branches that were merged.
@@ -116,7 +116,7 @@ def _environments(lines: Sequence[Line]) -> dict[Series, str]:
 
 
 def _is_short(course: Course, judged: JudgedLine | None) -> bool:
-    """Whether a series is too short to be looked at, and measured in turns neither where it changed nor from end to end."""
+    """Whether a series is too short to be analysed, and measured in turns neither where it changed nor from end to end."""
     in_turns = judged and (judged.findings or len(judged.verdicts) >= len(course.levels) - 1)
     return len(course.levels) < SHORTEST and not in_turns
 

@@ -157,7 +157,7 @@ def _notes(commits: int, series: int, unusable: int) -> list[str]:
 
 
 class _About(NamedTuple):
-    """What is known of commits, and which are along the first parents."""
+    """Facts about commits, and which are along the first parents."""
 
     details: Mapping[str, Commit]
     straight: set[str]
@@ -238,6 +238,6 @@ def _verdicts(
 
 
 def _named(environment: Environment) -> str:
-    """An environment in one line; the fingerprint tells apart what the named fields do not."""
+    """An environment in one line; the fingerprint distinguishes what the named fields do not."""
     told = [f"{name} {environment.fields[name]}" for name in TOLD if name in environment.fields]
     return ", ".join(filter(None, [*told, environment.fingerprint[:8]]))

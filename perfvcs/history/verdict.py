@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 VERSION = 2  # of what is kept
 TOGETHER = 64  # pairs whose profiles are in memory at once
-OPENED = 200  # profiles whose rows are read, where a verdict needs them
+OPENED = 200  # profiles whose rows are read if a verdict needs them
 
 
 class CommitPair(NamedTuple):
@@ -135,12 +135,12 @@ class Verdicts:
         return {(one.series, one.uid, one.size, one.metric, one.unit, one.better): one for one in self._accepted(pair, verdicts)}
 
     def _basis(self, pair: CommitPair) -> tuple[bytes, ...]:
-        """All that the verdicts on a pair are made from: its profiles, and those of the ancestors that tell how much sessions differ."""
+        """The input of the verdicts on a pair: its profiles, and those of the ancestors that show how much sessions differ."""
         marks = [self._marks.get(commit, 0) for commit in (pair.before, *self._window(pair.after))]
         return (*(text.encode() for text in pair), b"".join(mark.to_bytes(8, "little") for mark in marks))
 
     def _window(self, commit: str) -> list[str]:
-        """The commits whose sessions tell how much a benchmark moves, oldest first, as in ``Repository.history``."""
+        """The commits whose sessions show how much a benchmark moves, oldest first, as in ``Repository.history``."""
         if not self._windows and self._along:
             line = [one for one in self._along if one in self._marks]
             self._windows = {one: line[max(0, turn - HISTORY) : turn + 1] for turn, one in enumerate(line)}
@@ -193,7 +193,7 @@ class _NotOpened(Exception):
 
 
 def _needed(_: Sequence[Header]) -> Sequence[Profile]:
-    """In place of a reader, where a fork may work, which must not use the store or the index."""
+    """Replaces a reader in a fork, which must not use the store or the index."""
     raise _NotOpened
 
 

@@ -10,7 +10,7 @@ FEWEST_SIZES = 5  # sizes above 0, without which size 0 counts
 
 
 def condense(sides: Sides) -> Sides:
-    """The sides with outliers drawn in, near sizes put together where there are many, and a value per execution and size.
+    """The sides with outliers pulled in, nearby sizes merged if there are many, and a value per execution and size.
 
     See ``statistics.regression.condensed``; what has no sizes stays as it is. Calls at size 0 are left out, where there are five sizes
     above: they seldom lie on the curve, and logarithms do not know them.

@@ -1,4 +1,4 @@
-"""Whether the executions bear out an error that the means at all sizes show."""
+"""Whether the executions confirm an error that the means at all sizes show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEWEST_PAIRS = 5  # pairs, below which they have fewer degrees of freedom than t
 def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
     """The p of equal executions in the direction of an ``error``, a value at each size; 0 where there are no executions to ask.
 
-    All values of an execution share its start, so that values at many sizes do not tell a start from an error. Of each execution the
+    All values of an execution share its start, so values at many sizes do not distinguish a start from an error. For each execution, the
     multiple of the error by which it lies above the common curve is one number, and these are compared by Student in pairs, or by Welch.
     One execution a side cannot be asked, nor can executions that have fewer than three sizes each.
     """

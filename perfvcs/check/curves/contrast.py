@@ -36,7 +36,7 @@ class Contrast:
     """Target minus baseline at the smallest, at the largest and over all sizes, with their intervals, infinite for one execution a side.
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it is NaN. ``widest`` is how far from 0
-    Student's intervals (90 %) reach where outliers were drawn in. ``between`` is what is known of sessions that were apart,
+    Student's intervals (90 %) reach if outliers were pulled in. ``between`` is what is known about separate sessions,
     and a part of ``error``, the standard errors. ``order`` says who was measured first in the pairs.
     """
 
@@ -52,13 +52,13 @@ class Contrast:
     order: Order = "mixed"
 
     def stands_out(self, bar: float) -> bool:
-        """Whether it is too large for what sessions apart are known to differ by, if not for how little is known of that."""
+        """Whether it is too large for the known differences between sessions, even if too few sessions are known for a change."""
         return self.between is not None and any(
             abs(theta) >= max(bar, FAR * error) for theta, error in zip(self.theta, self.error, strict=True)
         )
 
     def part(self, bar: float) -> int:
-        """Where the curve changed: 1 at the largest sizes, else 0 at the smallest, else 2 over all; if none tells, the likeliest."""
+        """Where the curve changed: 1 at the largest sizes, else 0 at the smallest, else 2 over all; if unclear, the likeliest."""
 
         def likely(place: int) -> tuple[bool, bool, float]:
             theta, half = abs(self.theta[place]), self._half(place)
@@ -129,10 +129,10 @@ def _bucket(
 def _in_turns(
     first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]], confidence: float, alpha: float
 ) -> tuple[list[Difference], Floats, Floats, Floats]:
-    """The differences at the ``PARTS``, p and permutation p of the whole, and how far Student's intervals reach of what was drawn in.
+    """The differences at the ``PARTS``, p and permutation p of the whole, and how far Student's intervals reach if values were pulled in.
 
-    The period effect is removed where the orders are known (``later``: of all, or of none). What the flips of the signs permute is the
-    largest |t| of all columns of the lines. Where they veto a change of values that were drawn in, these may have been the pairs of the
+    The period effect is removed where the orders are known (``later``: of all, or of none). Sign flips permute the
+    largest |t| of all columns of the lines. If they veto a change of values that were pulled in, these may have been the pairs of the
     rarer order, and all pairs count as they are.
     """
     import numpy as np

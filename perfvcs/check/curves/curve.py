@@ -62,7 +62,7 @@ class Sides:
 
     @cached_property
     def grouped(self) -> tuple[Grouped, Grouped]:
-        """Of either side the distinct sizes, the mean of the values at each, and how many these are."""
+        """For each side the distinct sizes, and the mean and the number of values at each."""
         return means(self.baseline), means(self.target)
 
     @cached_property
@@ -179,7 +179,7 @@ class FittedCurves:
 def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS, *, level: bool = True) -> ErrorKind:
     """The kind of error of each case, from the means at each size as if these were independent; ``level``: executions at one level.
 
-    What is in truth logarithmic must not be told as linear, nor n log n as quadratic: the report names the order of growth.
+    A logarithmic curve must not be called linear, nor n log n quadratic: the report names the order of growth.
     """
     import numpy as np
 
@@ -207,7 +207,7 @@ def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
 def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> FittedCurves:
     """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.regression.choice``.
 
-    "r2", the published rule, fits all values as they are. "aicc" fits the means at each size, weighted by how many values they are of
+    "r2", the published rule, fits all values unchanged. "aicc" fits the means at each size, weighted by how many values they are of
     and by their level, since times scatter in proportion to themselves: an execution moves all of its values, they count as one, and are
     brought to one level with the others (``means.levelled``). Sizes far from those around them are left out (``robust.described``).
     """

@@ -44,7 +44,7 @@ class DifferenceMethod(CurveMethod):
         """The kind of difference, in words."""
 
     def error(self, fits: FittedCurves, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Sizes all over the common range, and the difference of the best models there, where it is known."""
+        """Sizes spread over the common range, and the difference of the best models there, if known."""
         import numpy as np
 
         grid = self._grid(fits, place)

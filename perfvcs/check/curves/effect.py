@@ -80,7 +80,7 @@ class EffectCase:
     def effect(self, part: int) -> Effect:
         """The effect at the smallest (0), at the largest (1) or over all sizes (2), in the metric's unit.
 
-        The baseline's centre is geometric where logarithms were compared. Where the curve is at or below 0, shares of it mean nothing.
+        The baseline's centre is geometric if logarithms were compared. If the curve is at or below 0, shares of it mean nothing.
         """
         import numpy as np
 

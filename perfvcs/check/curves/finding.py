@@ -22,7 +22,7 @@ PER = {
     "cubic": "per element cubed",
 }
 
-SMALL = 1e-12  # a coefficient below, in the metric's unit, is told per thousand
+SMALL = 1e-12  # a smaller coefficient, in the metric's unit, is given per thousand
 THOUSANDS = {"linear": (1e3, "per 1,000 elements"), "quadratic": (1e6, "per 1,000 x 1,000 elements")}
 
 

@@ -68,7 +68,7 @@ def unknown(sides: Sides, reason: str) -> tuple[Word, str]:
 
 
 def undirected(found: float | None, delta: float, reason: str) -> tuple[Word, str]:
-    """The word where a rule finds no change of the kinds that it knows: not the same where the values have moved all the same."""
+    """The word if a rule finds no change of its kinds: not the same if the values have moved nevertheless."""
     return ("inconclusive", reason) if found is not None and abs(found) > max(delta, MOVED) else ("same", "")
 
 
@@ -98,7 +98,7 @@ def judged(
 ) -> Change:
     """The change of a case as a whole by a rule that has no interval; ``centres`` are in the values' own unit (default: their means).
 
-    The gate takes a degradation whose effect is at least ``delta``, or has none. What is open has no bound, and says so.
+    The gate stops a degradation whose effect is at least ``delta``, or has none. An open comparison has no bound, and says so.
     """
     case, found = sides.case, effect if effect is None else finite(effect)
     centres = levels(centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit), found)

@@ -1,4 +1,4 @@
-"""The means of a side's values at each size, as they are, or at one level of the executions."""
+"""The means of a side's values at each size, as measured, or with all executions at one level."""
 
 from __future__ import annotations
 

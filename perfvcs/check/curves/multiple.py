@@ -1,4 +1,4 @@
-"""Whether one side is so many times the other that no start of a process explains it, however few executions there are."""
+"""Whether one side is such a multiple of the other that no start of a process explains it, however few executions there are."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Curve
     from perfvcs.check.curves.curve import FittedCurves
 
-GOOD = 0.98  # r2 from which the order of a model is told
+GOOD = 0.98  # r2 from which the order of a model is named
 FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
 FAR = 0.001  # and by this share of the values, or it is rounding
 

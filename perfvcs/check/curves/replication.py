@@ -23,7 +23,7 @@ ENOUGH = 0.8  # of either side's rows at sizes that half of the executions of bo
 TENTH = 10
 KNOTS = 6  # of the common curve where the executions had sizes of their own
 ROUNDING = 1e-13  # a distance below this share of the values is their rounding
-# Of the mean distance of a curve from 0: where it comes nearer, its own distance does not measure what counts.
+# As a share of a curve's mean distance from 0: where it comes nearer, its own distance is not a useful scale.
 LEAST_DISTANCE = 0.1
 
 
@@ -100,7 +100,7 @@ def lines(sides: Sides) -> ExecutionLines | None:
 
 
 def _later(sides: Sides, members: tuple[NDArray[np.intp], NDArray[np.intp]]) -> NDArray[np.bool_] | None:
-    """Of each pair, whether the target came after the baseline; None where that is not known of all."""
+    """For each pair, whether the target came after the baseline; None if that is not known for all."""
     first, second = sides.baseline.turns, sides.target.turns
     if first is None or second is None:
         return None
@@ -110,7 +110,7 @@ def _later(sides: Sides, members: tuple[NDArray[np.intp], NDArray[np.intp]]) -> 
 
 
 def coefficients(found: ExecutionLines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
-    """Of each execution, or build, the size of an error of that kind, as ``kind`` names them, against the common curve.
+    """The size of an error of that kind against the common curve, for each execution or build.
 
     ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / share^2. NaN where unknown.
     """
@@ -129,7 +129,7 @@ def coefficients(found: ExecutionLines, kind: str, *, through: bool) -> tuple[Fl
 
 
 def along(found: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Of each execution, or build, how many times an error (a value at each size) it lies above the common curve; weights as there."""
+    """For each execution or build, how many times an error (a value at each size) it lies above the common curve; weights as there."""
     import numpy as np
 
     sides = []

@@ -1,4 +1,4 @@
-"""The absolute error of the target's curve against the baseline's, and of which kind it is."""
+"""The absolute error of the target's curve against the baseline's, and its kind."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TOO_FEW_SIZES = "fewer than 3 sizes: an error of one kind cannot be distinguishe
 
 @dataclass(frozen=True)
 class AbsoluteError(CurveMethod):
-    """Changed where the errors f(x) - f_b(x) follow a curve: constant, linear or quadratic; the same where they are only noise.
+    """Changed if the errors f(x) - f_b(x) follow a curve: constant, linear or quadratic; the same if they are only noise.
 
-    Where they follow none and are more than 5 % on average it is ``inconclusive``.
-    The kind of error is told by F-tests at .8 % on what was measured at each size (``statistics.regression.kind``). From two executions a
-    side on, these must bear it out at the same level, else it is ``inconclusive``, too: a start may move a whole curve. Of a single
-    execution all values count as independent, so that such a start is taken for an error. Below three sizes it has no answer. The effect
+    If they follow none and are more than 5 % on average, it is ``inconclusive``.
+    F-tests at .8 % on the means at each size find the kind of error (``statistics.regression.kind``). With two or more executions a
+    side, these must confirm it at the same level, else it is ``inconclusive``, too: a start may move a whole curve. With a single
+    execution all values count as independent, so such a start is mistaken for an error. Below three sizes it has no answer. The effect
     is the mean relative difference of the best models where both have r2 >= .9, else of the means at each size.
     Source: Stupinsky 2018, 5.1 and formulas 5.1 and 5.3, chapter 6.
     """

@@ -86,7 +86,7 @@ class Auto(Method):
 
 
 def _which(fits: FittedCurves) -> list[int]:
-    """The places of the cases that are curves: models describe both sides well, where they are not flat, and one is not.
+    """The positions of the cases that are curves: models describe both sides well or they are flat, and one side is not flat.
 
     Well as the best model is chosen, in proportion to the level, or else as published, on the values as they are: what grows like
     n + n^2 is neither where it is small, but it is a curve. With very many sizes on one side only there is no other way. Recorded calls

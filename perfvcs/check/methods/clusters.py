@@ -1,4 +1,4 @@
-"""Comparison cluster by cluster, where an operation takes one of several times, as a cache hits or misses."""
+"""Comparison cluster by cluster, for operations that take one of several times, such as cache hits and misses."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ClusteredSample:
         return expm1(difference) if difference <= LARGEST_EXPONENT else inf
 
     def shifts(self, gap: Gap) -> Three:
-        """A gap with its interval in the metric's unit, where that does not follow from its share."""
+        """A gap with its interval in the metric's unit, if that does not follow from its share."""
         if self.ratio:
             return UNKNOWN
         unit = self.base * self.sample.unit
@@ -227,7 +227,7 @@ class Clusters(PairMethod):
 
 
 def _rows(view: ClusteredSample, confidence: float) -> Iterable[tuple[NDArray[np.float64], NDArray[np.float64], float]]:
-    """What is to be compared, and with what confidence: the means in each cluster, the shares of each, and all values."""
+    """The comparisons and their confidence: the means in each cluster, the share of each, and all values."""
     import numpy as np
 
     matched, sides = view.matched, view.sample.sides

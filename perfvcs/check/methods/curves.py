@@ -42,9 +42,9 @@ STARTED = "the start of a single {} may have shifted the whole curve: at least 5
 
 @dataclass(frozen=True)
 class Curves(Method):
-    """Whether the whole curve shifted, with the execution as what is repeated; one change a case.
+    """Whether the whole curve shifted, with executions as replicates; one change a case.
 
-    Of each execution the logarithms of the values less those of the common curve are a straight line over the logarithm of the size: an
+    For each execution, the logarithms of the values minus those of the common curve are a straight line over the logarithm of the size: an
     offset and a slope. Both together are compared by Hotelling's T^2, in pairs where the sides were measured in turns. A change needs all
     of: Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p (in pairs of the largest |t|, else of T^2)
     is at most 1 %, or the smallest that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the
@@ -53,15 +53,15 @@ class Curves(Method):
     side, where all is well but those intervals, and where the sides were measured apart without a history, a change is only
     ``suspected``; with a history, the variance between sessions is added, and an effect of three standard errors that is not a change,
     since so few of these are known, is ``suspected``. Then, and below five executions, the three are tested one by one at a third of
-    the level each. A single execution a side is suspected where ``statistics.regression.kind`` tells its rows apart. Ten times as much,
+    the level each. A single execution a side is suspected if ``statistics.regression.kind`` finds a difference. Ten times as much,
     or a tenth,
     at the largest sizes, the smallest or all is a change however few executions there are (``check.curves.multiple``). The effect is that
     at the largest sizes, if the curve changed there, else at the smallest, else over all. The kind of error comes from the means at each
     size, its coefficient and interval from the executions. Where a value is 0 or below, shares of the common curve's distance from 0 take
     the place of logarithms, and there is no relative effect where it is not above 0; cases of fewer than three common sizes are judged by
-    ``log-median``. Of eight pairs or more the executions far from the others are drawn in as by ``log-median``, and ``same`` needs
-    Student's intervals (90 %) within ``delta`` as well. The order in the pairs counts as there. Outliers among calls are drawn in and
-    near sizes put together before (``statistics.regression.condensed``). Where builds were repeated, they take the place of executions.
+    ``log-median``. From eight pairs on, executions far from the others are pulled in as by ``log-median``, and ``same`` needs
+    Student's intervals (90 %) within ``delta`` as well. The order in the pairs counts as there. Outliers among calls are pulled in and
+    nearby sizes merged before (``statistics.regression.condensed``). If builds were repeated, they replace executions.
     Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
     """
 
@@ -154,7 +154,7 @@ class Curves(Method):
         return None if narrow or multiple(one.lines) else one.bound
 
     def _curve(self, fits: FittedCurves, one: EffectCase) -> Curve:
-        """The curve with the kind's coefficient as the executions repeat it, where there are several.
+        """The curve with the kind's coefficient as estimated across executions, if there are several.
 
         A slope on top of an offset whose interval holds 0 is not repeated by them: what is left is a constant. The starts of executions
         move whole curves up and down, so that the difference of the means holds some of the curve itself. It is told as a constant too

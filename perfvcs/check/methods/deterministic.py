@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SMALLEST = 0.001
 REPEATABILITY = 5
-LARGEST_REPEATABILITY = 1e9  # a repeatability beyond is no better than this one
+LARGEST_REPEATABILITY = 1e9  # a better repeatability than this one does not count
 WITHIN = "repeatability"  # the metric in which an execution that was repeated inside says how well, as a share
 
 
@@ -32,7 +32,7 @@ class Deterministic(PairMethod):
 
     The repeatability is the larger relative standard deviation of the two sides' executions. A single execution shows none, but may
     have measured it inside (the metric ``repeatability``); the largest of these counts then. Neither ``delta`` nor a p-value enters:
-    such a metric has no noise to tell from, the code path changed.
+    such a metric has no noise, so the code path changed.
     """
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:

@@ -86,14 +86,14 @@ def _total(unit: Sides, side: str) -> float:
 
 
 def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
-    """Of each difference, whether it is an outlier, and by which rule."""
+    """For each difference, whether it is an outlier, and by which rule."""
     import numpy as np
 
     if len(deltas) < FEWEST_UNITS:
         return [("few", TOO_FEW_UNITS.format(len(deltas), FEWEST_UNITS))] * len(deltas)
     middle = float(np.median(deltas))
     away = np.abs(deltas - middle)
-    # Where most units did the same, the median distance is 0 and the mean one stands in, as Iglewicz and Hoaglin say.
+    # If most units did the same, the median distance is 0 and the mean distance replaces it (Iglewicz and Hoaglin).
     median, mean = float(np.median(away)), float(away.mean())
     spread = NORMAL * median if median > 0 else mean / MEAN
     scores = (deltas - middle) / (spread if spread > 0 else 1.0)

@@ -64,7 +64,7 @@ class LocalStatistics(CurveMethod):
 
 
 def _scores(sides: Sides, edges: list[float]) -> list[float]:
-    """Of each window: 1 where it rose, 0.5 where perhaps, 0 where it stayed, negative where it fell."""
+    """For each window: 1 if it rose, 0.5 if perhaps, 0 if it stayed, negative if it fell."""
     import numpy as np
 
     both = [(side, np.searchsorted(edges, side.size, side="right")) for side in (sides.baseline, sides.target)]

@@ -48,10 +48,10 @@ class LogMedian(PairMethod):
     is ``suspected``, all else ``inconclusive``: the interval is known to be too narrow. Equal values everywhere are ``same``, unless
     they are readings of a clock: equal readings show how coarse it is, and nothing else. What the finest step of the readings may hide
     or pretend widens the interval; where it is more than a quarter of ``delta``, nothing is ``same``, and a change must be larger.
-    Where a value is 0 or below, the differences are those of the values, and ``delta`` is a share of the larger side's mean.
-    Where builds were repeated, they take the place of executions: each counts with the mean of its executions.
-    Of eight pairs or more, those further than 2.5 standard deviations from the others are drawn in to that distance, so that what
-    else the machine did to one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
+    If a value is 0 or below, the differences are those of the values, and ``delta`` is a share of the larger side's mean.
+    If builds were repeated, they replace executions: each counts with the mean of its executions.
+    From eight pairs on, those further than 2.5 standard deviations from the others are pulled in to that distance, so a disturbance
+    of one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
     of the executions is an outlier, too, so that ``same`` needs Student's interval of all pairs within ``delta`` as well, that of
     90 %: an equivalence test at 5 %.
     The period effect is removed where the order is known and the effect evident (``statistics.period``). In pairs of
@@ -60,13 +60,13 @@ class LogMedian(PairMethod):
     A single execution is compared with the level of the history, of which the baseline must be a part: a value that chance explains in 1
     of 1,000 cases at most is a change, or ``suspected`` where fewer than ten earlier sessions support the level.
     Pairs that several hosts measured have the variance between hosts in their interval (``statistics.hosts``), and each host's
-    result is said where they differ.
-    Times are compared as they would have been at one pace of the machine, where that was read.
+    result is stated if they differ.
+    Times are adjusted to one pace of the machine, if that was read.
     Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
     """
 
     name: ClassVar[str] = "log-median"
-    robust: ClassVar[bool] = True  # whether outliers among pairs are drawn in
+    robust: ClassVar[bool] = True  # whether outliers among pairs are pulled in
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""

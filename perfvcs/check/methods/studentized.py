@@ -35,7 +35,7 @@ class Studentized(CurveMethod):
 
     The errors at each size are taken in standard deviations of the noise at its level (``statistics.regression.scatter``; without that
     the largest sizes would decide alone). An error of one sign gives residuals about 1 (or -1), noise as many above as below 0: the mean
-    of the errors is tested by Student at 1 %, which from two executions a side on these must bear out. Without a direction it is the same
+    of the errors is tested by Student at 1 %, which two or more executions a side must confirm. Without a direction it is the same
     only where the errors follow no kind of curve either (``absolute-error``). Sizes whose residual is beyond 3 are named. Below three
     sizes it has no answer. The effect is the mean relative difference of the means at each size. Source: Stupinsky 2018, formulas 5.4 to
     5.6; the thesis names no limit, the test and the 3 are the usual ones.

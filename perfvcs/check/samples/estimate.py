@@ -36,8 +36,8 @@ class Estimate(msgspec.Struct, frozen=True):
 
     ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 % (apart 3 %), or the smallest that so few executions
     can reach; nothing was permuted where it is NaN. ``widest`` is how far from 0 Student's interval (90 %) reaches where
-    outliers were drawn in, None where there were none. ``order`` says who was measured first in the pairs. ``by_host`` has the effect on
-    each host where several measured, ``unlike`` the p of the test that these are the same.
+    outliers were pulled in, None if there were none. ``order`` says who was measured first in the pairs. ``by_host`` has the effect on
+    each host if several measured, ``unlike`` the p of the test that these are the same.
     """
 
     theta: float
@@ -55,7 +55,7 @@ class Estimate(msgspec.Struct, frozen=True):
 def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float, *, robust: bool = False) -> list[Estimate]:
     """One estimate per pair, in their order; pairs with the same counts are computed together.
 
-    ``robust``: of pairs measured in turns, outliers are drawn in. Only those with p <= ``alpha`` are permuted: the permutation is a
+    ``robust``: outliers among pairs measured in turns are pulled in. Only those with p <= ``alpha`` are permuted: the permutation is a
     veto, and it is what takes the time.
     """
     bend = huber.BEND if robust else inf
@@ -88,11 +88,11 @@ def _sides(members: list[Scaled]) -> tuple[NDArray[np.float64], NDArray[np.float
 def _in_turns(
     members: list[Scaled], orders: Sequence[list[bool] | None], confidence: float, alpha: float, bend: float, hosts: Sequence[str]
 ) -> list[Estimate]:
-    """Student's difference with outliers drawn in, and the period effect removed where the order is known (of all, or of none).
+    """Student's difference with outliers pulled in, and the period effect removed if the order is known (of all, or of none).
 
-    ``hosts`` measured the pairs; where there are several, what they differ by is added.
+    ``hosts`` measured the pairs; if there are several, the variance between them is added.
 
-    Where flips of the signs veto a change of values that were drawn in, these may have been the pairs of the rarer order, and all
+    If sign flips veto a change of values that were pulled in, these may have been the pairs of the rarer order, and all
     pairs count as they are.
     """
     import numpy as np

@@ -32,7 +32,7 @@ class Standing:
 
 
 def standing(past: EarlierSessions, baseline: str, target: str) -> Standing | None:
-    """How the one session of the commit ``target`` stands to the level of the history before it.
+    """The session of the commit ``target`` compared with the level of the history before it.
 
     None where there is no such history, where the commit ``baseline`` is not at its present level, and where the target is not its newest
     commit or has several sessions. A value with some of the ten before it above and some below is usual in any series: nothing is computed.

@@ -1,4 +1,4 @@
-"""The executions of a pair as they would have been at one pace of the machine, where it was read beside them."""
+"""The executions of a pair, adjusted to one pace of the machine, if that was read beside them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def at_one_pace(pair: Pair) -> Pair:
     The slope is that inside the sessions of each side. It is estimated too: the values' distances from the mean of their session are
     stretched by as much as that adds to the variance of the difference. It is the pair itself without the pace of every execution, of a
     metric that is not a time or has values of 0 and below, with fewer than eight executions a side, where the paces of the sides differ by
-    more than chance, and where the pace tells nothing.
+    more than chance, and if the pace explains nothing.
     """
     sides = pair.before, pair.after
     if pair.about.unit != "s" or min(pair.executions) < FEWEST_EXECUTIONS:

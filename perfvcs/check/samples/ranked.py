@@ -1,4 +1,4 @@
-"""What the tests by rank share: the medians of executions, the size of a shift, and what is said about normality."""
+"""Shared by the rank tests: the medians of executions, the size of a shift, and the remark on normality."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RankedMethod(SampledMethod):
 
 
 def _normal(batch: Batch) -> list[str]:
-    """In words what both sides look like; empty where there is too little to tell."""
+    """The shape of both sides in words; empty if there are too few values."""
     import numpy as np
 
     from perfvcs.statistics.normality import TRANSFORMS, normality

@@ -51,7 +51,7 @@ class SampleSide:
         return grouped_means(self.values, self.execution)
 
     def replicates(self, *, builds: bool) -> NDArray[np.float64]:
-        """What is compared: the means of the executions, or with ``builds`` each build's mean of these."""
+        """The values to compare: the means of the executions, or with ``builds`` each build's mean of these."""
         return grouped_means(self.means(), self.build) if builds else self.means()
 
 
@@ -123,7 +123,7 @@ class SampledMethod(PairMethod):
 
     What is not changed has the reach of its interval as its bound, and is ``same`` where that lies within ``delta``, or all values are
     equal, else ``inconclusive``. ``gate`` needs the interval beyond ``delta``. Where the sides were not measured in turns the rule
-    answers all the same, and a reason warns.
+    answers anyway, and a reason warns.
     """
 
     name: ClassVar[str]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 LARGEST_SHARE = 1e100  # squares of more are
-REPEATS = 3  # degrees of freedom from which several sessions of the two sides stand in for a history
+REPEATS = 3  # degrees of freedom from which several sessions of the two sides replace a history
 
 
 class Scaled(msgspec.Struct, frozen=True, dict=True):
@@ -60,7 +60,7 @@ class Scaled(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def reference(self) -> float:
-        """What delta is a share of where there are no logarithms: the larger of the centres, whatever their signs."""
+        """The reference of delta without logarithms: the larger of the centres, whatever their signs."""
         return max(map(abs, self.centres))
 
     def relative(self, difference: float) -> float | None:

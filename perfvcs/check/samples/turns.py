@@ -1,4 +1,4 @@
-"""Which of the two executions of each pair was measured first, where that is known."""
+"""Which of the two executions of each pair was measured first, if that is known."""
 
 from __future__ import annotations
 
