@@ -33,7 +33,7 @@ def first_calls(profile: Profile) -> NDArray[np.bool_]:
 
 
 def means(points: ModelPoints) -> tuple[ModelPoints, NDArray[np.float64], NDArray[np.bool_]]:
-    """The mean of the values at each size of each group, outliers drawn in; of groups of fewer than ``SIZES`` sizes all values.
+    """The mean of the values at each size of each group, outliers pulled in; for groups of fewer than ``SIZES`` sizes all values.
 
     Also of how many values (of how much weight) each is, shape (rows,), and which groups became means, shape (groups,). Values weigh
     that / level^2, as in ``robust.described``; they come in the order of groups and sizes.

@@ -37,7 +37,7 @@ class Regression:
 
     ``models``: the models to fit, or "all"; power and exponential are fitted on the metric's own scale and on logarithms;
     full-quadratic is never the best. ``undefined``: where a model is not defined for some rows (sizes or values of 0 and below), omit
-    the model, or drop these rows from it. ``fit``: to the mean at each size, with outliers drawn in, as `perf check` does, or to the
+    the model, or drop these rows from it. ``fit``: to the mean at each size, with outliers pulled in, as `perf check` does, or to the
     single values (calls). ``strategy``: which rows are fitted together; ``steps``: in how many parts; ``seed``: which rows are drawn.
     ``of``: metrics (by default, all that are judged); ``by``: the column of x, ``size`` or a metric; ``weights``: a column that weights
     squared residuals. ``choice``: the rule that picks the best model. ``keep``: whether the other models are recorded, too.

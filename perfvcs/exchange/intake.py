@@ -32,7 +32,7 @@ STDIN = Path("-")
 COMPRESSED = ("", ".gz", ".z")
 PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
 DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}  # of asv, each with a field of it
-DESCRIBED = 1 << 20  # bytes that are looked at
+DESCRIBED = 1 << 20  # bytes to inspect
 NAMED = 5  # commits or names in a message
 
 
@@ -64,14 +64,14 @@ class Source:
 
 @dataclass
 class Intake:
-    """Reads files as they are asked for and says afterwards what came of them.
+    """Reads files one by one and reports the outcome afterwards.
 
     ``commits`` are those that the profiles belong to, whatever their files say: one for all files, or one for each; where there are none
     it is what a file says, or HEAD where it says nothing. ``name`` is the job's, whatever a file says. ``in_turns``: the files were
     measured together, run by run, so that they are one session. ``renamed`` are the present ids of commits by their former ones, as files
     have them. ``options`` are those of the format. Of versions of one measurement, as
     `perf process` makes them, the one that is stored stays, else the first one comes. Memory holds one profile at a time. ``defect`` is
-    the first error that no reader may raise: the other files are stored all the same, then it is for the caller to raise.
+    the first error that no reader may raise: the other files are stored anyway, then the caller raises it.
     """
 
     repository: Repository
@@ -219,7 +219,7 @@ class Intake:
             progress.step(shorten(source.path.name))
 
     def _unexpected(self, error: Exception, source: Source) -> PerfError:
-        """What is said of a file that brought a defect of ours to light, which is kept."""
+        """The message for a file that exposed a defect of perfvcs; the error is kept."""
         error.add_note(f"while importing {source.path}")
         self.defect = self.defect or error
         return UnreadableFile(
@@ -336,7 +336,7 @@ def renamings(path: Path) -> dict[str, str]:
             continue
         if len(words) != 2 or not all(map(ID.fullmatch, words)):
             raise UsageError(f"{path}, line {number}: write two full commit ids, the former and the present one")
-        if words[1].strip("0"):  # else the commit is no more
+        if words[1].strip("0"):  # otherwise the commit no longer exists
             found[words[0]] = words[1]
     return found
 

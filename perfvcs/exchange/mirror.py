@@ -248,7 +248,7 @@ class Mirror:
         return self._resolved(branch) or ""
 
     def push(self, remote: Remote, commit: str, *, instead_of: str | None = None) -> bool:
-        """Whether the remote has a commit from now on; False where somebody was faster. Raises RemoteFailed.
+        """Give the remote a commit; False if somebody else was faster. Raises RemoteFailed.
 
         ``instead_of``: the commit whose place it takes without following it.
         """

@@ -70,7 +70,7 @@ def indexes(store: Path) -> list[Path]:
 
 
 def _entries(document: bytes, count: int, texts: int) -> list[tuple[str, int]] | None:
-    """Hash and time of each entry; None where the document does not hold so many of them."""
+    """Hash and time of each entry; None if the document does not hold that many."""
     found = []
     place = len(MARK) + 8
     for _ in range(count):

@@ -61,7 +61,7 @@ class Pulled:
 
 
 def pull(mirror: Mirror, store: Store, remote: Remote, selection: Selection, *, dry: bool = False) -> Pulled:
-    """Take over what only a remote has, as far as it is selected; ``dry``: only count it.
+    """Store the selected profiles that only a remote has; ``dry``: only count them.
 
     Raises RemoteFailed, OtherFormat, TooMuch, and Unwritable, Contended where the store cannot be written.
     """

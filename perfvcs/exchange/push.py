@@ -20,7 +20,7 @@ from perfvcs.text.words import counted
 PATIENCE = 1200.0  # seconds that a push keeps trying against others
 FIRST_WAIT = 8.0  # times as long as a try took, at most, after the first one; twice as long after each further one
 LONGEST_WAIT = 60.0  # seconds
-MOST_ALIKE = 6  # tries that fail while a remote stays as it is
+MOST_ALIKE = 6  # failed tries while the remote does not change
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def outgoing(mirror: Mirror, store: Store, remote: Remote, tip: str | None) -> d
 
 
 def lost_lines(remote: str, lost: int) -> list[str]:
-    """What is said where a remote has lost profiles."""
+    """The message if a remote has lost profiles."""
     if not lost:
         return []
     return [

@@ -53,12 +53,12 @@ class Removals:
         return isinstance(found, Removal) and found.out
 
     def unknown_there(self) -> Iterator[tuple[str, bytes]]:
-        """What holds and the remote has not."""
+        """Removals in force that the remote lacks."""
         for path in self.ours:
             if (document := self.holds(path)) is not None and document != self.theirs.get(path):
                 yield path, document
 
     def unknown_here(self) -> dict[str, bytes]:
-        """What holds and is not here."""
+        """Removals in force that are missing here."""
         found = {path: self.holds(path) for path in self.theirs}
         return {path: document for path, document in found.items() if document is not None and document != self.ours.get(path)}

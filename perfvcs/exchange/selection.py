@@ -13,7 +13,7 @@ from perfvcs.git.project import Project
 
 @dataclass(frozen=True)
 class Selection:
-    """Profiles of some commits: the ``last`` so many ancestors of HEAD that have any, those committed ``since`` a moment, or both."""
+    """Profiles of some commits: the ``last`` N ancestors of HEAD that have any, those committed ``since`` a moment, or both."""
 
     project: Project
     last: int | None = None

@@ -1,4 +1,4 @@
-"""Push and pull as commands ask for them, and how this store and its remote stand to each other."""
+"""Push and pull for commands, and the difference between this store and its remote."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def pull_from(
 
 
 def pull_if_any(repository: Repository, last: int | None = None) -> Pulled | None:
-    """Pull from the usual remote, of the ``last`` so many commits; None where there is none, or nothing there.
+    """Pull from the usual remote, only for the ``last`` N commits; None if there is no remote, or nothing there.
 
     Nobody is asked for a password. Raises what ``pull`` does.
     """
@@ -104,7 +104,7 @@ def unpushed(repository: Repository) -> dict[str, str]:
 
 
 def standing(repository: Repository) -> Standing | None:
-    """How the usual remote stands to this store, as it was seen last; None where it never was. Nothing is asked of it."""
+    """How the usual remote differed from this store when last seen; None if it was never seen. Does not contact it."""
     if not Mirror.exists(repository.home):
         return None
     with suppress(UsageError):  # no remote, or too many

@@ -18,7 +18,7 @@ NAME, SAMPLE = "benchmark.json", "sample.json"
 
 
 def is_part(folder: Path, names: Sequence[str]) -> bool:
-    """Whether a folder with files of these names is one of a benchmark of Criterion, whose files are no profiles by themselves."""
+    """Whether a folder with files of these names is one of a benchmark of Criterion, whose single files are not profiles."""
     return folder.name in FOLDERS and ESTIMATES in names
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEWEST_FOR_OUTLIERS = 8  # residuals: with fewer, what is far off is not known
-OUTLYING = 4.0  # standard deviations: what is farther off is drawn in
+OUTLYING = 4.0  # standard deviations: what is farther off is pulled in
 MAD = 1.4826  # of a median of absolute deviations to a standard deviation
 KNOWN = 10**6  # degrees of freedom of a variance that is known
 OF_PAIR, OF_CANDIDATE = 2.0, 1.5  # variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
@@ -46,7 +46,7 @@ class Evidence:
         self.steps[commit].append(own - parent)
 
     def summary(self) -> EvidenceSummary:
-        """Means and the spread of executions, outliers drawn in."""
+        """Means and the spread of executions, outliers pulled in."""
         import numpy as np
 
         groups = [(np.array(self.pairs), OF_PAIR)]
@@ -82,7 +82,7 @@ class EvidenceSummary:
 
 
 def _drawn_in(groups: Iterable[tuple[NDArray[np.float64], float]]) -> list[NDArray[np.float64]]:
-    """The values of each group, those drawn in that lie farther from its median than chance explains; a group has its variance."""
+    """The values of each group, those pulled in that lie farther from its median than chance explains; a group has its variance."""
     import numpy as np
 
     groups = list(groups)

@@ -65,7 +65,7 @@ class Announcement:
 
     @classmethod
     def inherited(cls, home: Path, descriptor: int) -> Announcement:
-        """The announcement of which another process has handed us the open file; raises UsageError."""
+        """The announcement whose open file another process has handed us; raises UsageError."""
         with suppress(OSError, NotPlain):
             about = os.fstat(descriptor)
             for name in entries(home / FOLDER):
@@ -152,7 +152,7 @@ def running(home: Path) -> list[Running]:
 
 
 def _patiently(path: Path) -> Running | None:
-    """What a file says; read again where its owner was just writing, and None where it says nothing of ours."""
+    """The content of a file; read again if its owner was just writing, and None if it is not ours."""
     for _ in range(5):
         descriptor = plain(path, os.O_RDONLY)
         try:

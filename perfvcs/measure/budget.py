@@ -22,7 +22,7 @@ RECENT = 0.5  # weight of the newest turn in what the next one is expected to ta
 
 @dataclass
 class Pace:
-    """The seconds that a turn of each job takes (by its number): as they were ``expected``, then as they are seen."""
+    """The seconds that a turn of each job takes (by its number): first ``expected``, then measured."""
 
     expected: Mapping[int, float | None]
     seen: dict[int, float] = field(default_factory=dict)
@@ -37,14 +37,14 @@ class Pace:
         return self.seen.get(number, self.expected.get(number))
 
     def total(self, turns: Mapping[int, int]) -> float | None:
-        """What so many turns of each job will take; None where that is not known of one of them."""
+        """The time for so many turns of each job; None if that is not known for one of them."""
         each = [(self.of(number), count) for number, count in turns.items() if count]
         return None if any(seconds is None for seconds, _ in each) else sum((seconds or 0.0) * count for seconds, count in each)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Time that ends: ``seconds`` from ``began`` on, of the monotonic clock."""
+    """A deadline: ``seconds`` after ``began``, on the monotonic clock."""
 
     seconds: float
     began: float = field(default_factory=time.monotonic)
@@ -78,7 +78,7 @@ def run(session: Session, most: Mapping[int, int]) -> None:
 
 
 def _say(session: Session, turns: Mapping[int, int], source: str) -> bool:
-    """Say how long so many turns take, where that is known; whether it was."""
+    """Say how long so many turns take, if known; returns whether it was."""
     seconds = session.pace.total(turns)
     if seconds is None:
         return False
@@ -96,7 +96,7 @@ def _never(number: int) -> bool:  # noqa: ARG001
 def spend(session: Session, most: Mapping[int, int], is_decided: Callable[[int], bool] = _never) -> None:
     """Run at most so many blocks of each job, as far as the session's budget allows; each has had one, which shows what it costs.
 
-    A job that ``is_decided``, from the blocks on that a verdict needs, gets no more.
+    A job that ``is_decided`` after the blocks that a verdict needs gets no more.
 
     The jobs with the most units for their time get the blocks that a verdict needs, as many of them
     as fit; the rest goes, block by block, to the job whose next units are settled in the least time, in the end to those with the fewest.

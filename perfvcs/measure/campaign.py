@@ -101,7 +101,7 @@ def collect(
 ) -> CampaignOutcome:
     """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later.
 
-    What is interrupted can be finished by ``resume``. ``command`` is what the configuration was made from, if not from perf.toml,
+    ``resume`` finishes an interrupted session. ``command`` is what the configuration was made from, if not from perf.toml,
     ``announcement`` the open file of one that was made for this run, ``executor`` what runs the blocks.
     """
     cells, measured = request.apply(config)

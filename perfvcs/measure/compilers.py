@@ -1,4 +1,4 @@
-"""Compilers that add flags of ours, for builds that know nothing of them."""
+"""Compilers that add our flags, for builds that do not know about them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from perfvcs.measure.tally import About, Tally
 from perfvcs.measure.turns import draw, turns
 from perfvcs.profile import Reached
 
-FAILED = 5  # exit code of what could not be measured, which is no reason to measure nothing else
+FAILED = 5  # exit code of a failed measurement, after which the others go on
 SHORTEST = 0.001  # seconds of a time-out
 WARM_UP = -1  # the block of executions whose results are dropped
 
@@ -74,7 +74,7 @@ class Executor(Protocol):
         ...
 
     def describe(self, places: Iterable[Place]) -> dict[Place, About]:
-        """What is known of the series that were measured, as of now."""
+        """The present state of the series measured so far."""
         ...
 
 

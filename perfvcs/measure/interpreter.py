@@ -83,7 +83,7 @@ def probe(path: Path, environ: Mapping[str, str] | None = None) -> Interpreter |
 
 
 def _candidates(version: str, env: Mapping[str, str]) -> Iterator[Path]:
-    """Where a version may be, likely places first; each path once, and no place is asked before it is its turn."""
+    """The paths of a version, likely ones first; each path once, and each place is searched only when needed."""
     major, short = version.partition(".")[0], ".".join(version.rstrip("t").split(".")[:2])
     tried: set[Path] = set()
     folders = [Path(folder) for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder]

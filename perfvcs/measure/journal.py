@@ -199,7 +199,7 @@ class Journal:
             self._file = None
 
     def entries(self) -> Iterator[Entry]:
-        """What was noted so far and is whole."""
+        """The complete records so far."""
         with suppress(FileNotFoundError), _opened(self.path) as file:
             file.readline(MAX_HEADER)
             while line := file.readline(MAX_LINE):

@@ -160,7 +160,7 @@ def _copy(folder: Path, commit: str | None, place: Path) -> None:
 
 
 def _first_word(command: str) -> str:
-    """The first word of a command as it is written there, with its quotes."""
+    """The first word of a command as written, with its quotes."""
     reader = shlex.shlex(command, posix=False, punctuation_chars="")
     reader.whitespace_split = True
     return next(reader, "")

@@ -13,7 +13,7 @@ from perfvcs.profile import Collected, Design, Profile
 
 
 class Place(NamedTuple):
-    """A cell on a version, by their numbers, on a host (empty: here); ``engine`` is the one used, where that is known only then."""
+    """A cell on a version, by their numbers, on a host (empty: here); ``engine`` is the one used, if that is known only afterwards."""
 
     number: int
     position: int

@@ -12,7 +12,7 @@ from perfvcs.text.characters import printable, shorten
 from perfvcs.text.duration import duration
 
 LONGEST_FAILURE = 2000  # characters of a failure
-WIDTH, WIDTH_OF_BAR = 34, 20  # characters of what stands at the bar, and of the bar
+WIDTH, WIDTH_OF_BAR = 34, 20  # characters of the label and of the bar
 CLEARED = "\r\x1b[K\x1b[?25h"  # the line is empty and the cursor visible
 
 
@@ -61,7 +61,7 @@ class Silent:
 
 
 class PlainLines:
-    """Plain lines on standard error: what is said, and every tenth of the way with the time that is left."""
+    """Plain lines on standard error: messages, and every tenth of the work with the time left."""
 
     def __init__(self) -> None:
         self.total, self.done, self.began = 0, 0, monotonic()
@@ -145,7 +145,7 @@ def _failed(failure: str) -> str:
 
 @contextmanager
 def shown(*, quiet: bool = False, doing: str = "measuring") -> Iterator[Progress]:
-    """The display that fits standard error; ``doing`` stands at the bar until the first step is done."""
+    """The display that fits standard error; ``doing`` labels the bar until the first step is done."""
     if quiet:
         yield Silent()
     elif not sys.stderr.isatty():

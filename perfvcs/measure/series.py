@@ -27,7 +27,7 @@ class CellSeries:
         self._known: dict[tuple[int, int, str], tuple[str, str]] = {}
 
     def job(self, number: int, position: int, engine: str) -> Job:
-        """What identifies the series; ``engine`` is the one that was used, where that is known only then."""
+        """What identifies the series; ``engine`` is the one that was used, if that is known only afterwards."""
         job = self.sites.job(number, position)
         return structs.replace(job, engine=engine or job.engine)
 

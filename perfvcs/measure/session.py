@@ -141,7 +141,7 @@ class Session:
         return [self._processed(place.number, profile) for place, profile in found.items()]
 
     def left(self, kept: Sequence[Profile]) -> Iterator[str]:
-        """What to say of an interrupted session of which these profiles were kept."""
+        """The message about an interrupted session of which these profiles were kept."""
         if kept:
             counts = sorted({profile.design.executions for profile in kept})
             many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"

@@ -79,7 +79,7 @@ class Sites:
         return WorkingChanges(self.project, self.config.dirty.ignore)
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
-        """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError, CheckoutError and the like."""
+        """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError, CheckoutError and others."""
         version = self.versions[position]
         for binary in range(kind.binaries):
             # the same wherever the version stands in a session, so that a build that is kept finds its place again

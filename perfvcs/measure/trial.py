@@ -75,7 +75,7 @@ class _Quiet:
 
 
 def first_that_runs(repository: Repository, found: Sequence[Proposal], progress: Progress) -> Trial | None:
-    """The first proposal that builds and runs at HEAD as it is committed; says of the others why they do not. None if none does."""
+    """The first proposal that builds and runs at the committed HEAD, or None; prints why the others do not."""
     failed: set[tuple[str, ...]] = set()
     with repository.measuring():
         for one in found:

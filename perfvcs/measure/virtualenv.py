@@ -240,7 +240,7 @@ def _same(place: Path) -> Path:
 
 
 def note(folder: Path) -> dict[str, Any]:
-    """What was noted about a complete environment: what is ``installed``, its ``content`` and its ``bytes``; empty of others."""
+    """The record of a complete environment: what is ``installed``, its ``content`` and its ``bytes``; empty for others."""
     with suppress(OSError, ValueError, RecursionError):
         found = json.loads((folder / COMPLETE).read_bytes())
         return found if isinstance(found, dict) else {"installed": found}  # of older versions

@@ -192,7 +192,7 @@ def seconds(survey: Survey, count: int | None, measurements: int, present: int) 
 
 
 def _deviations(variation: Variation) -> tuple[Interval, Interval]:
-    """The deviation of a pair's difference to plan with, and the interval in which it is with 80 %; and the same with outliers drawn in.
+    """The deviation of a pair's difference to plan with, and the interval in which it is with 80 %; and the same with outliers pulled in.
 
     A variance from few executions is as likely too small as too large, and one that is too small misses more than one that is too
     large costs: with df degrees of freedom it is taken df / (df - 2) times, its expectation given what was seen. In a simulation that

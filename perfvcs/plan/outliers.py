@@ -1,4 +1,4 @@
-"""How much pairs differ once outliers are drawn in, as a check of eight pairs and more does it."""
+"""How much pairs differ once outliers are pulled in, as a check of eight pairs and more does it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDING = 1e-12  # a relative deviation below is only rounding
 
 
 def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
-    """The variance of a pair's difference from those of pairs that were measured in turns, one sequence per session, outliers drawn in.
+    """The variance of a pair's difference from those of pairs that were measured in turns, one sequence per session, outliers pulled in.
 
     With one session it is n times the squared error of ``perfvcs.statistics.huber.paired``; several share the bound, and each keeps its
     own centre. None for fewer than ``FEWEST_PAIRS`` pairs, and where most are equal. Source: Huber 1981, sections 6.4-6.5.

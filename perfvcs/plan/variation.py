@@ -34,7 +34,7 @@ class Variation:
     ``delta`` the smallest change of it that counts where nobody asks for another one. Relative is what is a share of the mean's size.
     ``deviation`` is the relative standard deviation between executions of one session (between builds where several are measured),
     ``difference`` that of the difference of a pair, with ``df`` degrees of freedom; ``paired``: seen in pairs that were measured in turns,
-    else it is sqrt(2) times the deviation. ``drawn`` is the same with outliers drawn in, as it counts in a check of eight pairs and
+    else it is sqrt(2) times the deviation. ``drawn`` is the same with outliers pulled in, as it counts in a check of eight pairs and
     more; None where too little is known for that. ``seed`` is what the seed of a block explains; None where that is not known.
     ``replicates`` are the executions (or builds) seen, ``measurements`` the usual number per execution. ``problem`` says in words why
     nothing can be planned; then ``difference`` is None.

@@ -1,4 +1,4 @@
-"""How much a measurement tells about the ones after it."""
+"""How far a measurement predicts those after it."""
 
 from __future__ import annotations
 

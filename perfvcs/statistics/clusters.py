@@ -121,7 +121,7 @@ def fit(values: ArrayLike, k: int) -> Mixture:
 def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST_CLUSTERS, visited: float = 0.0) -> Matched:
     """Cluster two versions, each by itself, so that a shifted cluster stays one; see ``compare``.
 
-    A side of which some cluster has values from less than a share ``visited`` of its executions is taken as one cluster: executions that
+    If a cluster of a side has values from less than a share ``visited`` of its executions, the side is one cluster: executions that
     differ as a whole make clusters, too.
     """
     import numpy as np

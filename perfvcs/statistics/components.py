@@ -86,7 +86,7 @@ class Components:
 
 @dataclass(frozen=True)
 class Separate:
-    """The variance that each level adds by itself, shape (groups,): sigma_E^2, sigma_B^2 and sigma_V^2."""
+    """The variance that each level adds, shape (groups,): sigma_E^2, sigma_B^2 and sigma_V^2."""
 
     within: NDArray[np.float64]
     executions: NDArray[np.float64]
@@ -96,7 +96,7 @@ class Separate:
 def components(
     values: ArrayLike, execution: ArrayLike, binary: ArrayLike | None = None, group: ArrayLike | None = None
 ) -> Components:
-    """Components of columns of equal length: value, its execution, the binary of that, and the group that is evaluated by itself.
+    """Components of columns of equal length: value, its execution, the binary of that, and the group, which is evaluated separately.
 
     Labels are any integers; the same execution number in two binaries names two executions. Without ``binary`` there is one, without
     ``group`` there is one group; groups come in the order of their numbers. Unbalanced data: the mean is the mean of the binary means

@@ -23,7 +23,7 @@ def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike, execution:
     """``value`` at the geometric mean of ``covariate``; columns of equal length, whole numbers for ``cell`` and ``execution``.
 
     Analysis of covariance (Fisher 1932) on logarithms with one slope for all cells, from 0 to 1.5, by least squares after the tails of
-    the values are cut. Cells are what must not tell about the slope: side and size. From eight executions on the slope is that through
+    the values are cut. Cells (side and size) must not influence the slope. From eight executions on the slope is that through
     their means, since a single reading of the covariate is inexact and would flatten it. The slope costs a degree of freedom, which
     intervals of ten pairs and more do not notice (5 % of their width). Values and covariates that are not above 0, or unknown, change
     nothing and stay as they are.

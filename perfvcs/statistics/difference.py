@@ -19,7 +19,7 @@ class Difference:
     """Second mean minus first, per group, shape (groups,), in the unit of the values.
 
     ``low``..``high`` is the confidence interval, ``error`` the standard error, ``df`` its degrees of freedom (infinite where the
-    error is 0). Where no variance can be estimated (one value, or a NaN) ``p``, ``error`` and ``df`` are NaN and the interval is
+    error is 0). If no variance can be estimated (one value, or a NaN), ``p``, ``error`` and ``df`` are NaN and the interval is
     infinite.
     """
 

@@ -1,4 +1,4 @@
-"""The F distribution with one or two degrees of freedom above the line, where numpy is enough."""
+"""The F distribution with one or two degrees of freedom in the numerator, for which numpy is enough."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def hotelling(first: ArrayLike, second: ArrayLike, *, paired: bool = False, lost
 
     Paired: one sample of the differences, an F with 2 and m - 2 degrees of freedom; apart: two samples with a pooled covariance, 2
     and m + k - 3. ``lost`` are degrees of freedom that something else took, whose part of the variance is restored already.
-    Where only one dimension varies (the other's values are all equal, or it is a multiple) it is Student's test in
+    If only one dimension varies (the other's values are all equal, or it is a multiple), it is Student's test in
     that one, and p is 0 if the other one differs. Too few executions (less than three pairs, or four apart) and any NaN make p NaN.
     ``ValueError`` for paired samples of different sizes. Source: Hotelling 1931; Anderson 2003, 5.2 and 5.3.
     """

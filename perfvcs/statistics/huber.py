@@ -1,4 +1,4 @@
-"""Student's paired comparison with outliers drawn in: Huber's estimate of the shift, its interval and p-value, for many groups at once."""
+"""Student's paired comparison with outliers pulled in: Huber's estimate of the shift, its interval and p-value, for many groups at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-BEND = 2.5  # standard deviations from the centre beyond which a value is drawn in
+BEND = 2.5  # standard deviations from the centre beyond which a value is pulled in
 FEWEST_PAIRS = 8  # pairs from which their standard deviation is known well enough for that
 NORMAL = 1.0483  # a normal standard deviation in medians of the distance of two values
 NEIGHBOURS = 50  # distances of a value to that many others are enough
@@ -27,8 +27,8 @@ EQUIVALENCE = 0.9  # two one-sided tests at 5 %
 class Shift:
     """What ``paired`` finds: the ``difference``, and the ``free`` gaps (groups, n), second minus first without the period effect.
 
-    Flips of the signs of ``free`` are the permutation test that belongs to it (``chance``); nothing is drawn in there, and a pair
-    without any difference has 0, whose sign says nothing. ``widened`` (groups, n) are these with outliers drawn in and further from
+    Flips of the signs of ``free`` are the permutation test that belongs to it (``chance``); nothing is pulled in there, and a pair
+    without any difference has 0, whose sign says nothing. ``widened`` (groups, n) are these with outliers pulled in and further from
     their mean, so that Student's standard error of theirs is the difference's: for tests of several such columns together. ``removed``
     and ``lopsided`` (groups,) say where a period effect was removed, and where the orders are too unequal for that (see
     ``period``; ``widened`` has it removed from both). ``drawn`` (groups,) says where there were outliers, and ``reach`` (groups,) how far
@@ -49,11 +49,11 @@ class Shift:
 def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: float = BEND) -> Shift:
     """Shift of the second sample against the first, paired, both of shape (groups, n), n >= 1.
 
-    Differences d further than ``bend`` standard deviations from their centre are drawn in to that distance; the centre is the mean of
+    Differences d further than ``bend`` standard deviations from their centre are pulled in to that distance; the centre is the mean of
     what results. Its standard error is that of Student's mean of the n drawn-in values, times K / m: m is the share that was left
     alone, K = 1 + (1 - m) / (m n); n - 1 degrees of freedom. The standard deviation is taken from the median distance of two values,
     which up to 29 % of outliers leave finite. So without outliers this is exactly Student's test; with them its interval is not
-    stretched by what a burst did to one pair. Of fewer than ``FEWEST_PAIRS`` pairs, or where most are equal, none is drawn in. A NaN or
+    stretched by what a burst did to one pair. Of fewer than ``FEWEST_PAIRS`` pairs, or where most are equal, none is pulled in. A NaN or
     infinity makes its group unknown: NaN, its interval infinite; as does a single pair.
     Sources: Huber 1964; Huber 1981, sections 6.4-6.5 (K); Bickel, Lehmann 1979 (the median distance); Schuirmann 1987 (equivalence).
     """
@@ -91,7 +91,7 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
     """Two-sided p of the shift of paired differences, shape (groups, n), under flips of their signs; result (groups,).
 
     Of several columns, shape (groups, n, columns), it is that of the largest |t| of them, all flipped together. |t| is computed anew
-    for each pattern of signs, outliers drawn in anew: values that were drawn in before would keep the pairs of the rarer order small in
+    for each pattern of signs, outliers pulled in anew: values that were pulled in before would keep the pairs of the rarer order small in
     every pattern alike. All 2**n patterns where half of them are at most ``PATTERNS``, else so many random ones,
     with the observed one counted in. The values are finite.
     Where all differences have one sign and none is an outlier, no other pattern has a larger t, and nothing is computed; nor with
@@ -144,7 +144,7 @@ def _largest(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def drawn_in(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Differences (groups, n) with outliers drawn in as ``paired`` does it; of many, by the distances of ``CLOSE`` values."""
+    """Differences (groups, n) with outliers pulled in as ``paired`` does it; of many, by the distances of ``CLOSE`` values."""
     return draw_in(gaps, allowance(gaps, difference.rounding(gaps, gaps), neighbours=CLOSE))
 
 
@@ -158,7 +158,7 @@ def widened(gaps: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np
 def allowance(
     gaps: NDArray[np.float64], rounding: NDArray[np.float64], bend: float = BEND, neighbours: int = NEIGHBOURS
 ) -> NDArray[np.float64]:
-    """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite where none is to be drawn in."""
+    """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite where none is to be pulled in."""
     import numpy as np
 
     scale = spread(gaps, neighbours) if gaps.shape[1] >= FEWEST_PAIRS else np.zeros(len(gaps))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 TRANSFORMS = ("none", "log", "1/x", "1/sqrt x")
 FEWEST_VALUES = 3
-MOST_VALUES = 5000  # values from which the p of the test is no longer exact enough to be told
+MOST_VALUES = 5000  # with more values, the p of the test is no longer exact enough to report
 LEVEL = 0.05
 SMALLEST = 1e-300  # 1/x of less is beyond a float
 
@@ -27,7 +27,7 @@ class Normality:
     p: dict[str, NDArray[np.float64]]
 
     def choice(self, level: float = LEVEL) -> list[str | None]:
-        """Per group the first transformation, in the order of ``TRANSFORMS``, that is not told from normal at ``level``; None for none."""
+        """Per group the first transformation, in the order of ``TRANSFORMS``, that is not rejected as normal at ``level``, or None."""
         columns = [self.p[name] for name in TRANSFORMS]
         return [
             next((name for name, p in zip(TRANSFORMS, row, strict=True) if p >= level), None)
@@ -50,7 +50,7 @@ def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def normality(values: ArrayLike) -> Normality:
-    """Shapiro and Wilk's test of each group, shape (groups, n), as it is and after each transformation.
+    """Shapiro and Wilk's test of each group, shape (groups, n), unchanged and after each transformation.
 
     Sources: Shapiro, Wilk 1965; Royston 1995; scipy.stats.shapiro; the transformations: Kalibera 2006, ch. 3.3.
     """

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 FEWEST_PAIRS = 5  # pairs; fewer settle nothing
 # p up to which a period effect is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
 EVIDENT = 0.003
-SHARE = 3  # of so many pairs, one in the rarer order is enough for its mean
+SHARE = 3  # with so many pairs, one in the rarer order is enough for its mean
 
 
 @dataclass(frozen=True)
 class Orders:
     """Half the sum and half the difference of the means in both orders, each (groups,): the ``shift`` and the ``period`` effect.
 
-    Both have the same ``variance``. ``drawn`` (groups,) says where outliers were drawn in. ``widened`` as in ``huber.Shift``.
+    Both have the same ``variance``. ``drawn`` (groups,) says where outliers were pulled in. ``widened`` as in ``huber.Shift``.
     """
 
     shift: NDArray[np.float64]
@@ -38,7 +38,7 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
 
     d = shift + period where it was, shift - period elsewhere: two means, of each order. It costs a degree of freedom, so it is done
     where the effect is evident (p <= ``EVIDENT``); one that is not leaves a balanced comparison unbiased, and only widens its interval.
-    Where the rarer order has less than a third of the pairs, an outlier there and an effect look alike: nothing is drawn in, and the
+    Where the rarer order has less than a third of the pairs, an outlier there and an effect look alike: nothing is pulled in, and the
     interval covers that of the means of both orders and Student's. Where one order is all there is, shift and period are one,
     and the interval is infinite. Fewer than ``FEWEST_PAIRS`` pairs are left as they are. Source: Fisher 1935, chapter 4.
     """

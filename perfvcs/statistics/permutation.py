@@ -19,7 +19,7 @@ CHUNK = 4_000_000  # arrangements x groups held at once
 def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
     """Two-sided p of the difference of means of independent samples, shapes (groups, m) and (groups, k); result (groups,).
 
-    Of vectors, shapes (groups, m, d) and (groups, k, d), the difference is Hotelling's T^2.
+    For vectors, shapes (groups, m, d) and (groups, k, d), the difference is Hotelling's T^2.
     The share of arrangements whose difference is at least the observed one. All C(m+k, m) of them when they are at most
     ``EXACT``, else ``ARRANGEMENTS`` random ones, with the observed one counted in so that p is never 0. The values are finite.
     """
@@ -38,7 +38,7 @@ def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np
 def sign_flips(gaps: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
     """Two-sided p of the mean of paired differences, shape (groups, n), under flips of their signs; result (groups,).
 
-    Of vectors, shape (groups, n, d), the mean's length is Hotelling's T^2.
+    For vectors, shape (groups, n, d), the mean's length is Hotelling's T^2.
     All 2**n flips when half of them are at most ``EXACT``, else ``ARRANGEMENTS`` random ones. The values are finite.
     """
     import numpy as np

@@ -66,7 +66,7 @@ def pairs(
 
 
 def detectable(deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0, wanted: float = POWER) -> float | None:
-    """The smallest effect that so many pairs find with the power ``wanted``; None for fewer than two pairs."""
+    """The smallest effect that this many pairs find with the power ``wanted``; None for fewer than two pairs."""
     if pairs < 2:
         return None
     low, high = bar, bar + max(deviation, 1e-12)
@@ -111,7 +111,7 @@ def limits(deviation: float, df: float, confidence: float = 0.8) -> tuple[float,
 def _spreads(df: int) -> NDArray[np.float64]:
     """Estimated over true standard deviation at the middles of ``POINTS`` equally likely parts.
 
-    Of many degrees of freedom by the cube root, which is nearly normal (to 5 digits). Source: Wilson, Hilferty 1931.
+    For many degrees of freedom by the cube root, which is nearly normal (to 5 digits). Source: Wilson, Hilferty 1931.
     """
     import numpy as np
     from scipy.special import gammaincinv, ndtri

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-EXACT = 30  # the most values per side of which the exact distribution is used
+EXACT = 30  # up to this many values per side, the exact distribution is used
 CHUNK = 4_000_000  # differences held at once
 
 
@@ -66,7 +66,7 @@ def kolmogorov_smirnov(first: ArrayLike, second: ArrayLike) -> Tested:
         from scipy import stats
 
         with warnings.catch_warnings():
-            # Where its exact sum comes out just above 1, scipy warns and takes the approximation.
+            # If its exact sum is just above 1, scipy warns and takes the approximation.
             warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
             found = [stats.ks_2samp(*pair) for pair in zip(a, b, strict=True)]
         statistic, p = np.array([one.statistic for one in found]), np.array([one.pvalue for one in found])
@@ -144,7 +144,7 @@ def _test(
     test: Callable[[NDArray[np.float64], NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
     middle: Callable[[int, int], float],
 ) -> Tested:
-    """Apply the test to the groups that it can tell something about; ``middle`` is the statistic of equal values."""
+    """Apply the test to the groups that it can judge; ``middle`` is the statistic of equal values."""
     import numpy as np
 
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)

@@ -132,5 +132,5 @@ def _median(
 
 
 def _chunks(measurements: int) -> int:
-    """Into how many parts so many are divided."""
+    """The number of parts that so many are divided into."""
     return max(1, -(-measurements // CHUNK))

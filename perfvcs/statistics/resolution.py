@@ -23,7 +23,7 @@ def step(values: Collection[float]) -> float:
     distinct = set(values)
     if len(distinct) < 2:
         return inf
-    sizes = sorted(abs(value) for value in distinct if value)  # from the smallest on, whose remainders are the most exact
+    sizes = sorted(abs(value) for value in distinct if value)  # starting with the smallest, whose remainders are the most exact
     found = sizes[0]
     finest, nothing = FINEST * found, max(ROUNDING * found, EXACT * sizes[-1])
     if nothing > finest:  # so far apart that a float does not hold the one to the step of the other

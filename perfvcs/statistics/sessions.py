@@ -71,7 +71,7 @@ def _neighbours(means: Sequence[float]) -> Spread:
     if len(steps) < 2 * FEWEST_SESSIONS and any(usual):  # too few for a usable median
         share = SHARES[len(steps) - FEWEST_SESSIONS + 1]
         return Spread(fmean(step**2 for step in usual) / share / 2, USED * len(usual))
-    if not bound:  # a median of 0 says nothing: take them as they are, which errs on the wide side
+    if not bound:  # a median of 0 is not informative: take them unchanged, which errs on the wide side
         return Spread(fmean(step**2 for step in steps) / 2, USED * len(steps))
     return Spread(fmean(min(step, bound) ** 2 for step in steps) / CONSISTENT / 2, USED * len(steps))
 

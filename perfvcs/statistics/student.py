@@ -65,7 +65,7 @@ def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
     value = np.full(distinct.shape, NormalDist().inv_cdf(p))
     moving = np.ones(
         distinct.shape, dtype=bool
-    )  # each stops by itself: its last digit must not depend on what it is computed with
+    )  # each stops separately: its last digit must not depend on the values computed along with it
     for _ in range(STEPS):
         tail = two_sided(value, distinct)
         step = np.log(tail / chance) * tail / (2 * value * _density(value, distinct))

@@ -98,7 +98,7 @@ class Store:
         return self._who
 
     def head(self) -> str | None:
-        """The store's newest commit; None where there is no store. Raises Damaged, also for a store of a newer version."""
+        """The store's newest commit; None if there is no store. Raises Damaged, also for a store of a newer version."""
         try:
             if not self.path.is_dir() or not any(self.path.iterdir()):
                 return None
@@ -121,7 +121,7 @@ class Store:
         return commit
 
     def tip(self) -> str:
-        """The store's newest commit; raises UsageError where there is no store, Damaged."""
+        """The store's newest commit; raises UsageError if there is no store, and Damaged."""
         tip = self.head()
         if tip is None:
             raise UsageError(f"there is no store at {self.path}: run `perf init`")
@@ -178,7 +178,7 @@ class Store:
     def unite(self, documents: Iterable[tuple[str, bytes]], removals: Mapping[str, bytes], message: str) -> list[str]:
         """Take what another store has, in one commit: documents by their paths, removals by the paths of their profiles.
 
-        All of them were checked before. What was removed here, or is by the later ones of the ``removals``, does not come back.
+        All of them were checked before. Profiles that were removed here, or by the later ones of the ``removals``, do not come back.
         Returns the paths that changed: profiles that came or went.
         """
         self.tip()
@@ -226,7 +226,7 @@ class Store:
         return verified(path, self._raw(path, at))
 
     def raw(self, path: str) -> bytes:
-        """The document at ``path`` as it is; raises Damaged where it cannot be read, and UsageError where there is none."""
+        """The unchanged document at ``path``; raises Damaged if it cannot be read, and UsageError if there is none."""
         found = self._raw(path)
         if isinstance(found, Fault):
             raise damaged(path, found.reason)

@@ -1,4 +1,4 @@
-"""Where a profile belongs in the store, and whether a document that was found there is what belongs there."""
+"""The path of a profile in the store, and whether a document found there belongs there."""
 
 from __future__ import annotations
 

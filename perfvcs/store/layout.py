@@ -60,7 +60,7 @@ def problem(store: Path) -> str | None:
 
 
 def _kind(path: Path) -> int | None:
-    """What is at a path, links not followed; None where nothing is, or where git has just taken it away."""
+    """What is at a path, links not followed; None if nothing is there, or git has just removed it."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):

@@ -31,7 +31,7 @@ def contended(path: Path) -> Contended:
 
 @contextlib.contextmanager
 def committing(path: Path) -> Iterator[None]:
-    """Of all who write into the store at a path, one commits at a time."""
+    """Only one writer of the store at a path commits at a time."""
     with _held(path, "write", fcntl.LOCK_EX):
         yield
 

@@ -1,4 +1,4 @@
-"""What is kept of a profile that was taken out of the store, so that it stays out when stores are united."""
+"""The record of a profile that was removed from the store, so that it stays out when stores are united."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST = 150  # bytes of a name, and of a reason
 class Removal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By whom, when (UTC, ISO 8601) and why a profile was removed, or stored again.
 
-    ``times`` counts both: the profile is out of the store where the number is odd. Of two removals of one profile the one with the
+    ``times`` counts both: the profile is removed if the number is odd. Of two removals of one profile the one with the
     greater number is the later one, whatever clocks say (a causal-length set: Yu and Rostad 2020, doi 10.1145/3380787.3393678).
     """
 
@@ -41,18 +41,18 @@ class Removal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def place_of(path: str) -> str:
-    """Where the removal of the profile at ``path`` stands in the store."""
+    """The path in the store of the removal of the profile at ``path``."""
     return f"{FOLDER}/{path}"
 
 
 def profile_of(place: str) -> str | None:
-    """The path of the profile whose removal stands at ``place``; None where that is not a removal's place."""
+    """The path of the profile whose removal is at ``place``; None if that is not the path of a removal."""
     top, _, path = place.partition("/")
     return path if top == FOLDER and PROFILE_PATH.fullmatch(path) else None
 
 
 def at(place: str, document: bytes) -> Removal | str:
-    """The removal in a document that stands at ``place``, or why it is none."""
+    """The removal in a document at ``place``, or why it is not one."""
     path = profile_of(place)
     return "it is not at the path of a removal" if path is None else decode(document, path)
 

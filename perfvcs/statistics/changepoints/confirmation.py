@@ -27,7 +27,7 @@ class Segments:
         self._known: dict[tuple[int, int], float] = {}
 
     def centres(self, steps: Sequence[int]) -> NDArray[np.float64]:
-        """Of each of the segments."""
+        """For each segment."""
         import numpy as np
 
         from perfvcs.statistics.changepoints.level import start
@@ -49,7 +49,7 @@ def scores(segments: Segments, steps: Sequence[int], inflation: float) -> tuple[
 
     By Student's t of the values clipped at one standard deviation outside both levels: an outlier counts as a value that lies there, and
     the values of a rarer component count as the same on both sides. The pooled variance is multiplied by ``inflation`` for dependence.
-    Where nothing varies t is infinite, and 0 where the means are the same, too, or fewer than three values are left.
+    If nothing varies, t is infinite, or 0 if the means are equal, too, or fewer than three values are left.
     """
     import numpy as np
 

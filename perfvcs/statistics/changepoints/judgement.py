@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found in a series of n values; all places are indices of the values as they were given, 0 to n - 1.
+    """The findings in a series of n values; all places are indices of the given values, 0 to n - 1.
 
     ``steps`` are steps and drifts, ascending. ``switching`` is a stretch in which the series moves between levels, ``noisier`` are lasting
     changes of its spread, and ``newest`` the newest value against the present level; None and empty where there is nothing to say.
@@ -87,7 +87,7 @@ def judge_all(
 
 @dataclass(frozen=True)
 class _Read:
-    """The finite values of a series, where they stood, their own variances, and the places of settled steps among them."""
+    """The finite values of a series, their indices, their own variances, and the places of settled steps among them."""
 
     there: NDArray[np.intp]
     values: NDArray[np.float64]

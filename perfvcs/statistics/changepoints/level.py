@@ -1,4 +1,4 @@
-"""Where the commonest component of some values lies: deaf to outliers and to rarer components."""
+"""The level of the commonest component of some values, robust against outliers and rarer components."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def start(values: NDArray[np.float64]) -> float:
 
 
 def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstimate:
-    """Tukey's bisquare location of n values with standard deviations ``scale``, from their shortest half on; n >= 1.
+    """Tukey's bisquare location of n values with standard deviations ``scale``, starting from their shortest half; n >= 1.
 
     The error is the asymptotic one, sum psi^2 / (sum psi')^2, and at least that of the mean of values clipped at 3 standard deviations: of
     skewed values the former is too small. Infinite of a single value. Source: Beaton, Tukey 1974; Huber 1981, 6.3.

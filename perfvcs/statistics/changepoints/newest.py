@@ -66,7 +66,7 @@ class NewestValue:
 
 @dataclass(frozen=True)
 class StudentTail:
-    """How far values lie from what was expected, on one side: Student's t of ``df`` degrees of freedom and ``scale``.
+    """The distance of values from the expected one, on one side: Student's t with ``df`` degrees of freedom and ``scale``.
 
     ``past`` are the distances of earlier values on this side, ascending, of ``count`` values on both sides.
     """
@@ -126,7 +126,7 @@ def newest(
 ) -> NewestValue | None:
     """The newest of the finite values (n,) against the level before it; ``places`` are where the series changed for good.
 
-    What is expected is the median of the last 25 values since the last change. How far values lie from it is learned from the last 256,
+    The expected value is the median of the last 25 values since the last change. The usual distance from it is learned from the last 256,
     each against the values before it: Student's t, on each side (where values on the other one count half), and no rarer than it has
     happened, but for one. ``scale`` (n,) is the spread of the values, ``variance`` (n,) are their own, NaN unknown: a newest value that is
     less sure than others is allowed as much more. None where fewer than three values came before.

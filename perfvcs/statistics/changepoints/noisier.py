@@ -38,7 +38,7 @@ def noisier(left: NDArray[np.float64]) -> list[SpreadChange]:
     """The changes of the spread of the deviations ``left`` (n,) of values from their levels, ascending.
 
     The place at which the logarithms of the absolute deviations differ most, by Student's t with their own first-order dependence and n
-    places to choose from; the parts before and behind are looked at again. Changes by less than half and of fewer than twenty values on a
+    places to choose from; the parts before and after are searched again. Changes by less than half and of fewer than twenty values on a
     side are left out.
     """
     import numpy as np
@@ -67,7 +67,7 @@ def noisier(left: NDArray[np.float64]) -> list[SpreadChange]:
 
 
 def _split(logs: NDArray[np.float64], total: int) -> tuple[int, float]:
-    """The place that parts some values best, and its p among so many places."""
+    """The best place to divide some values, and its p among so many places."""
     import numpy as np
 
     from perfvcs.statistics.changepoints.longrun import dependence

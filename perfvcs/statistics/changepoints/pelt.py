@@ -21,7 +21,7 @@ PAUSE = 8  # values between two looks at which starts can be left out
 def noise(values: ArrayLike) -> float:
     """The standard deviation of what is between the steps: the median absolute first difference, as of normal noise.
 
-    Of a series of which most neighbours are equal, as of exact counts, it is the root mean square difference; 0 for a constant one or a
+    If most neighbours are equal, as in exact counts, it is the root mean square difference; 0 for a constant one or a
     single value.
     """
     import numpy as np

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 WINDOW, NORMAL = (
     20,
     0.944,
-)  # values, and standard deviations between the ends of the shortest half of so many normal ones, on average
+)  # number of values, and the mean width of the shortest half of that many normal values, in standard deviations
 STRIDE = 5  # values from one window to the next
 FEW_VALUES = 60  # values; in a series of fewer, twenty would often hold three levels
 WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833

@@ -1,4 +1,4 @@
-"""Series that move back and forth between levels: one finding, where steps would be dozens."""
+"""Series that move back and forth between levels: one finding instead of dozens of steps."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _mixture(values: NDArray[np.float64], low: int, high: int) -> _Mixture | Non
         return None
     labels = np.searchsorted(cuts, part, side="right")
     levels = [float(np.median(part[labels == one])) for one in range(len(cuts) + 1)]
-    # Of a value between two levels nothing is certain: it is where the one before was.
+    # A value between two levels is uncertain: it gets the level of the one before.
     spread = NORMAL * float(np.median(np.abs(part - np.array(levels)[labels])))
     certain = np.abs(part[:, None] - np.array(cuts)).min(axis=1) >= spread
     last = np.maximum.accumulate(np.where(certain, np.arange(len(part)), 0))
@@ -134,7 +134,7 @@ def _mixture(values: NDArray[np.float64], low: int, high: int) -> _Mixture | Non
 
 
 def _cuts(ordered: NDArray[np.float64]) -> list[float]:
-    """Where sorted values fall apart into levels, by least squares, the best cut first; at most three."""
+    """The cuts that divide sorted values into levels, by least squares, the best first; at most three."""
     import numpy as np
 
     parts = [ordered]
@@ -171,7 +171,7 @@ def _common(mixture: _Mixture, low: int, place: int) -> float:
 
 
 def _told(mixture: _Mixture, low: int, inner: Sequence[int]) -> bool:
-    """Whether the steps pay for themselves: the levels of all values are said sooner segment by segment.
+    """Whether the steps pay for themselves: describing the levels of all values is shorter segment by segment.
 
     A step of all components brings levels of its own. Values of a segment that are at the commonest level of its neighbour are moves as
     the step is one, there and back.
@@ -190,7 +190,7 @@ def _told(mixture: _Mixture, low: int, inner: Sequence[int]) -> bool:
 
 
 def _entropy(counts: NDArray[np.intp]) -> float:
-    """What it takes to say of each value at which level it is, where each level has so many."""
+    """The length of a description that names the level of each value, with so many values at each level."""
     import numpy as np
 
     there = counts[counts > 0]
@@ -198,7 +198,7 @@ def _entropy(counts: NDArray[np.intp]) -> float:
 
 
 def _short(mixture: _Mixture) -> bool:
-    """Whether the levels of all values are said sooner than the places of all moves."""
+    """Whether naming the levels of all values is shorter than naming the places of all moves."""
     import numpy as np
 
     shares, n = mixture.shares[mixture.shares > 0], len(mixture.labels)
@@ -225,7 +225,7 @@ def _found(mixture: _Mixture, low: int, high: int) -> SwitchingStretch:
 
 
 def _information(hits: NDArray[np.float64], of: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The largest log-likelihood of so many hits among so many values."""
+    """The largest log-likelihood of that many hits among that many values."""
     import numpy as np
 
     share = np.clip(hits / of, 1e-12, 1 - 1e-12)

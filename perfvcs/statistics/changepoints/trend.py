@@ -82,7 +82,7 @@ def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
     grid = np.unique(np.linspace(0, n - 1, min(n, corners)).astype(np.intp))
     first, last = (index.ravel() for index in np.meshgrid(grid, grid, indexing="ij"))
     first, last = first[last > first], last[last > first]
-    # Of each ramp as it rises from 0 to 1: its mean, its squares about that, and its product with the values, from prefix sums.
+    # For each ramp from 0 to 1: its mean, its squares about that, and its product with the values, from prefix sums.
     rest = y - y.mean()
     total, moment = (np.concatenate([[0.0], np.cumsum(part)]) for part in (rest, np.arange(n) * rest))
     width = (last - first).astype(np.float64)
@@ -100,7 +100,7 @@ def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
 def stepped(values: ArrayLike, place: int, low: int, high: int) -> bool:
     """Whether the change at ``place`` is a step, and not a drift: by ``trend``; where that leaves it open, by a ramp on longer sides.
 
-    Of a step of one standard deviation, 60 values on each side cannot tell. Then it is a step unless the best ramp on at most 240 values
+    For a step of one standard deviation, 60 values on each side cannot decide. Then it is a step unless the best ramp on at most 240 values
     on each side fits better by more than its additional corner costs (BIC: ln n).
     """
     import numpy as np

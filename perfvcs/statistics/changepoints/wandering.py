@@ -1,4 +1,4 @@
-"""Steps of a series that wanders slowly: those that are sudden all the same."""
+"""Steps of a series that wanders slowly: those that are sudden nevertheless."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAST = 1e-300
 def sudden(segments: Segments, steps: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[int]:
     """The ascending ``steps`` that a series which wanders does not explain as well; those at ``settled`` places stay.
 
-    The weakest is taken away first, and the others are looked at again: they may have been cut out of the same walk. That does not go on
+    The weakest is removed first, and the others are tested again: they may be parts of the same walk. That does not go on
     until no step is left: a walk that is to explain a sudden step is too fast for all other values.
     """
     from perfvcs.statistics.changepoints.trend import EVIDENCE
@@ -41,7 +41,7 @@ def evidence(segments: Segments, steps: Sequence[int], inflation: float) -> list
 
     A series may have no level at all: a random walk beneath the noise goes up here and down there, and a few steps fit that, too. Both
     models have all other steps, and a walk where that is worth it: its speed costs ln n, as the place of the step does (BIC).
-    ``inflation`` is that by a first-order dependence of the noise. Outliers are drawn in, by pseudo-values. ``steps`` is not empty.
+    ``inflation`` is that by a first-order dependence of the noise. Outliers are pulled in, by pseudo-values. ``steps`` is not empty.
 
     The covariance of the differences of a random walk with independent noise has the sines as its eigenvectors (Harvey 1989, 4.1), and
     with dependent noise nearly (Whittle). So one transform of the series serves all walks.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Choice = Literal["learned", "shang2015"]
 
-THRESHOLD = 0.3  # the paper's example, where there are no good runs to learn from
+THRESHOLD = 0.3  # the paper's example, if there are no good runs to learn from
 UNSTEADY = 2  # times the error on the old version itself: a counter that no model fits is not called a regression
 
 

@@ -78,7 +78,7 @@ def tree(distance: ArrayLike) -> ClusterTree:
     """The dendrogram of a symmetric matrix of distances (n, n), average linkage, cut where Calinski and Harabasz' index is highest.
 
     At least two clusters, which the index needs, and at most n/2: near n it rises again by chance, and a counter alone has no others
-    that could predict it. n of 0 or 1 is that many clusters, n of 2 is one. Of equal scores the fewest clusters win. Sources: Sokal,
+    that could predict it. n of 0 or 1 is that many clusters, n of 2 is one. Among equal scores the fewest clusters win. Sources: Sokal,
     Michener 1958 (scipy.cluster.hierarchy); Calinski, Harabasz 1974.
     """
     import numpy as np

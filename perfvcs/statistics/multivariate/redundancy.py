@@ -1,4 +1,4 @@
-"""Counters that say nothing of their own: those that never change, and those that the others predict."""
+"""Counters without information of their own: those that never change, and those that the others predict."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.models import Fit
 
 Rule = Literal["aicc", "r2"]
-ALPHA = 0.001  # how often flat values may be taken for a curve: seven curves are tried
+ALPHA = 0.001  # how often flat values may be mistaken for a curve: seven curves are tried
 LEAST_RISE = 0.01  # a curve that rises less than this over its sizes, in shares of the level, is flat
 GAIN = 0.003  # of the variance that a curve of free shape must explain more; caches bend every curve a little,
 SLOW = 0.01  # and the same beside a logarithm, from which small powers hardly differ at sizes that people measure,
@@ -31,7 +31,7 @@ MARGIN = 6.0  # by how much AICc must be lower for a curve of free shape: "stron
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The model of each group: its place in ``MODELS``, or -1 where there is no value at all; shape (groups,).
+    """The model of each group: its index in ``MODELS``, or -1 if there is no value; shape (groups,).
 
     ``p`` is that of the F-test of the best curve against a constant (NaN where there is no curve), ``r2`` that of the chosen model.
     ``grows`` says whether the values rise by enough to name an order of growth.

@@ -1,4 +1,4 @@
-"""Many recorded calls as few values: outliers drawn in, near sizes put together, one value per execution and size."""
+"""Many recorded calls as few values: outliers pulled in, nearby sizes merged, one value per execution and size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
 COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
 MOST_COLD = 20
 SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode,
-BUSY = 0.24  # or interruptions, where only the shape of the curve is asked for: long calls have more of them than short ones
+BUSY = 0.24  # or interruptions, if only the shape of the curve matters: long calls have more of them than short ones
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Ranges:
 def warm(number: ArrayLike, execution: ArrayLike) -> NDArray[np.bool_]:
     """Which calls are not among the first of their execution, a tenth and at most twenty; shape (calls,).
 
-    ``number`` counts the calls of each execution from 0, also those of which there is no row.
+    ``number`` counts the calls of each execution from 0, including those without a row.
     """
     import numpy as np
 
@@ -67,12 +67,12 @@ def warm(number: ArrayLike, execution: ArrayLike) -> NDArray[np.bool_]:
 
 
 def drawn_in(x: ArrayLike, y: ArrayLike, share: float = SHARE) -> Floats:
-    """The values ``y`` at sizes ``x``, columns of equal length, all finite; those far from their neighbours drawn in to a fence.
+    """The values ``y`` at sizes ``x``, columns of equal length, all finite; those far from their neighbours pulled in to a fence.
 
     A call that was interrupted takes ten or a thousand times as long. Of 64 or more values at neighbouring sizes, in shares of the curve
     through the medians, those beyond the quartiles by three quartile ranges (Tukey 1977) are set to that fence, but at most ``share`` at
     either end: what happens more often is not an accident. Fewer values than that, those of a curve that is not above 0, and fewer than
-    256 at sizes from one to more than its eightfold stay as they are: such are not neighbours.
+    256 at sizes from one to more than its eightfold stay unchanged: they are not neighbours.
 
     On a busy machine interruptions come by the clock: a call that takes ten times as long is hit ten times as often, and O(n^2) looks like
     O(n^3) from where they are more than ``SHARE``. ``BUSY`` is for what asks for nothing but the shape.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class SizeCourse:
     """One side's calls by size: arrays of the shape (sizes,), sizes rising.
 
-    ``low``, ``middle`` and ``high`` are the quartiles of the ``count`` calls at each size, ``mean`` is theirs with outliers drawn in;
+    ``low``, ``middle`` and ``high`` are the quartiles of the ``count`` calls at each size, ``mean`` is theirs with outliers pulled in;
     all in the unit of the values. ``choice`` holds all models that were fitted to the means, and the best of them.
     """
 

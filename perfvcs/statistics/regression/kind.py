@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)
-ALPHA = 0.008  # how often, at most, two equal curves are told apart
-FAR = 4.0  # a difference this many (robust) standard deviations from the curve is drawn in
+ALPHA = 0.008  # how often, at most, two equal curves are called different
+FAR = 4.0  # a difference this many (robust) standard deviations from the curve is pulled in
 LARGEST_SHARE = 0.06  # where at most this share is so far
-MANY = 20  # where there are so many sizes that these deviations are known
+MANY = 20  # if there are enough sizes for these deviations to be known
 ROUNDS = 4
 GAIN = 0.002  # of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
 REST = 0.02  # unless it leaves less than this share of what the best other kind leaves: as in ``choice``
@@ -111,7 +111,7 @@ def kind(
     lower by ``MARGIN``, and explain ``GAIN`` of the variance more, or leave less than ``REST`` of the rest. All values count as
     independent: whether executions differ for sure is for ``curve.replicated`` to say.
 
-    From 20 sizes on, a few single differences far off the curve (a pause of the machine) are drawn in to 4 robust standard deviations.
+    From 20 sizes on, a few single differences far off the curve (a pause of the machine) are pulled in to 4 robust standard deviations.
 
     ``family`` are names of ``MODELS``, by default the published three; ``ValueError`` for another, or for columns of different
     lengths. Kinds that the sizes do not allow (logarithms of 0 or below) are left out. Sources: Stupinsky 2018, ch. 5.1 and 6;
@@ -202,7 +202,7 @@ def _worthy(n: NDArray[np.intp], values: Floats) -> Floats:
 
 
 def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> tuple[Pairs, list[KindFit]]:
-    """The candidates, and the differences that they are fitted to: those far from the best curve are drawn in (Huber 1981, 7.7)."""
+    """The candidates, and the differences that they are fitted to: those far from the best curve are pulled in (Huber 1981, 7.7)."""
     import numpy as np
 
     raw, tamed = pairs.difference, pairs

@@ -90,7 +90,7 @@ def _side(
 
 
 def _edges(*columns: NDArray[np.float64] | NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Where a run of equal rows begins."""
+    """The indices at which runs of equal rows begin."""
     import numpy as np
 
     found = np.ones(len(columns[0]), dtype=bool)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ROUNDS = 60
 STEP = 2.0  # at most this change of theta times the range of u in one round
 ENOUGH = 1e-9  # converged: theta times the range of u moves by less
-STARTS = (-4.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0, 12.0, 24.0)  # theta times the range of u, where logarithms give no start
+STARTS = (-4.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0, 12.0, 24.0)  # theta times the range of u, if logarithms give no start
 
 
 class Sums(NamedTuple):

@@ -1,4 +1,4 @@
-"""Models of a mean per size, of which a few may be far off: what a pause at the same size of every execution leaves."""
+"""Models of a mean per size, a few of which may be far off, as after a pause at the same size of every execution."""
 
 from __future__ import annotations
 

@@ -25,13 +25,13 @@ DOUBT = 1.5  # a law is likely where the logarithm of its likelihood is at most 
 
 @dataclass(frozen=True, eq=False)
 class ScatterLaws:
-    """The laws by which the differences of ``pairs`` may scatter: as a power of the level, or as the level and a constant together.
+    """The laws that the scatter of the differences of ``pairs`` may follow: a power of the level, or the level and a constant together.
 
     The level at a size is that of the values there, so that a wide range of levels, or few sizes, do not blur it; of twenty sizes and more
     the geometric mean over a twentieth to either side. Values of 0 have the smallest level of the group that is above 0. Both sides
     enter alike: of equal curves no law prefers a sign.
 
-    How likely a law is tell the steps between neighbouring differences, which hardly hold anything but noise. Few steps cannot tell two
+    The steps between neighbouring differences, mostly noise, show the likelihood of a law. Few steps cannot tell two
     laws apart: whoever tests asks all that are likely.
     """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.models import Fit
 
 Strategy = Literal["full", "iterative", "initial-guess", "interval", "bisection"]
-LEAST_SAMPLE = 20  # rows by which `initial_guess` decides, where a group has as many
+LEAST_SAMPLE = 20  # rows that `initial_guess` uses, if a group has that many
 DEEPEST = 30  # halvings: the rest is finer than sizes are
 LEAST_HALF = 8  # sizes that `bisection` leaves in a half: curves of two coefficients pass near any few of them
 MISSED = 0.01  # of the mean value of a half, by which the whole misses it at least: less is not a reason to cut
@@ -49,7 +49,7 @@ class ModelPoints:
 
 
 class StrategyStep(NamedTuple):
-    """What was best with so many rows: arrays of the shape (groups,), of which ``choice.index`` is one."""
+    """The best model with so many rows: arrays of the shape (groups,), such as ``choice.index``."""
 
     rows: NDArray[np.intp]
     choice: ModelChoice
@@ -87,7 +87,7 @@ def run(strategy: Strategy, points: ModelPoints, models: Sequence[str], rule: Ru
 
 
 def iterative(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int, seed: int) -> FittedPieces:
-    """Fit growing random parts, each holding the one before, until all rows are in: ``steps`` tells when the choice settled."""
+    """Fit growing random parts, each holding the one before, until all rows are in: ``steps`` shows when the choice settled."""
     import numpy as np
 
     place, count = _shuffled(points, seed), _count(points)
@@ -212,7 +212,7 @@ def _rounding(points: ModelPoints) -> NDArray[np.float64]:
 
 
 def _apart(points: ModelPoints, piece: NDArray[np.intp], models: Sequence[str], rule: Rule) -> FittedPieces:
-    """Each piece (any numbers, of rows of one group) fitted by itself; in order of the groups and of the sizes."""
+    """Each piece (any numbers, of rows of one group) fitted separately; in order of the groups and of the sizes."""
     import numpy as np
 
     _, first, number = np.unique(piece, return_index=True, return_inverse=True)
