@@ -1,4 +1,4 @@
-"""Names and lines of addresses, read from symbol tables and line tables with pyelftools; inlined functions are not told apart."""
+"""Names and lines of addresses, read from symbol tables and line tables with pyelftools; inlined functions are not distinguished."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[str, str, int]
 
 
 def look_up(path: str, addresses: list[int]) -> dict[int, list[Place]]:
-    """What stands at some addresses of a file, as one place each; an unreadable file gives nothing."""
+    """The places at some addresses of a file, one each; an unreadable file gives nothing."""
     import struct
 
     from elftools.common.exceptions import DWARFError, ELFError
@@ -123,7 +123,7 @@ def _demangler() -> Any:
 
 
 def demangled(name: str) -> str:
-    """A C++ symbol as the source names it, where the C++ library is there to tell.
+    """A C++ symbol as the source names it, if the C++ library is available.
 
     >>> demangled("main")
     'main'

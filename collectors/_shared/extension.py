@@ -29,7 +29,7 @@ def extension(run: Run, source: Path) -> tuple[list[tuple[str, Path]], str | Non
 
 
 def interpreter(argv: tuple[str, ...], env: Mapping[str, str]) -> str | None:
-    """The interpreter that a command starts, as far as its first word or that script's first line tell; None for other programs."""
+    """The interpreter that a command starts, judged by its first word or that script's first line; None for other programs."""
     program = argv[0]
     try:
         with open(program, "rb") as file:

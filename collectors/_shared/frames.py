@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 LONGEST_NAME = 160  # characters of a function's name; beyond, template arguments are left out from the inside
-MOST_CHARACTERS = 2000  # characters that are looked at
+MOST_CHARACTERS = 2000  # characters that are searched
 UNKNOWN = "[unknown]"
 KERNEL = "[kernel]"
 INLINED = " [inlined]"  # behind the name of a function that the compiler put into its caller

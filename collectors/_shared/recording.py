@@ -16,7 +16,7 @@ def read_at_most(path: Path, most: int) -> bytes:
 
 
 def read_part(path: Path, start: int, size: int) -> bytes:
-    """At most ``size`` bytes from ``start`` on; raises CollectError."""
+    """At most ``size`` bytes, beginning at ``start``; raises CollectError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

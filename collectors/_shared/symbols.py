@@ -21,7 +21,7 @@ _known: dict[Identity, dict[int, list[Place]]] = {}
 
 
 def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[Place]]:
-    """What stands at some addresses of a file: the innermost inlined function first; empty lists where nothing is known."""
+    """The functions at some addresses of a file, the innermost inlined one first; empty lists if nothing is known."""
     try:
         about = Path(path).stat()
     except OSError:

@@ -49,7 +49,7 @@ class Bytecode:
         return INSTRUCTIONS if self.meter == "instructions" else TIME
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures programs as they are."""
+        """None: it measures unmodified programs."""
         return ()
 
     def available(self) -> str | None:

@@ -25,7 +25,7 @@ SHOWN = 5  # names in a message
 @dataclass(frozen=True)
 class Complexity:
     """One row per call of the chosen functions: its size, its duration and what recording it cost (already subtracted), and the machine's
-    pace at that moment, by which verdicts tell a slow moment from a slow call.
+    pace at that moment, by which verdicts distinguish a slow moment from a slow call.
 
     ``functions``: names, each with the expression of its size behind a ``=`` where that is not to be guessed, or ``"auto"``. Python's
     are written ``package.module:Class.method``, those of C and C++ as the source names them. ``language`` decides where the
@@ -58,7 +58,7 @@ class Complexity:
             self._check_places()
 
     def _check_places(self) -> None:
-        """What is wrong with names of Python is told before anything is measured; raises UsageError."""
+        """Wrong names of Python functions are reported before anything is measured; raises UsageError."""
         from perfvcs.collectors.complexity.python.place import FunctionLocation
 
         seen = set()
@@ -82,7 +82,7 @@ class Complexity:
 
     @property
     def engine(self) -> str:
-        """What is known before an execution; its observations name the engine that was used."""
+        """The engine as far as known before an execution; its observations name the one used."""
         return f"{self.tracer}/1"
 
     @property
@@ -97,7 +97,7 @@ class Complexity:
         return None if sys.platform == "linux" else "complexity needs Linux: measure on a Linux machine"
 
     def flags(self, program: str) -> tuple[str, ...]:
-        """What compilers have to be told so that ``program`` (the command's first word) can be recorded; empty where nothing."""
+        """The compiler flags with which ``program`` (the command's first word) can be recorded; empty if none are needed."""
         from perfvcs.collectors.complexity import native
 
         return native.flags(self.tracer) if self._language(program) == "native" else ()
@@ -140,7 +140,7 @@ class Complexity:
 
 
 def _nothing(calls: Calls) -> str:
-    """Why there are no rows."""
+    """The reason why there are no rows."""
     if not calls.left:
         return "none of the functions was called, or no call ended: check their names, or whether the command reaches them"
     names = ", ".join(calls.names[:SHOWN]) + (" and others" if len(calls.names) > SHOWN else "")

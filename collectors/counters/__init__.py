@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.collectors.counters.sampler import Sampled, TreeSampler
 
 FILE = "samples.jsonl"
-FEWEST_SAMPLES = 5  # samples from which `perf check` can tell anything
+FEWEST_SAMPLES = 5  # with fewer samples `perf check` cannot judge
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,29}")
 TOTALS = {
     "wall": Metric("s"),
@@ -54,7 +54,7 @@ class Counters:
     ``interval``: seconds between two samples. ``skip``: seconds at the beginning and at the end that are not sampled. ``service``: what is
     started first and sampled while the job's command, the load, asks it; then ``wall`` is the load's, all else is the service's.
     ``groups``: words; those processes that have one in their command line, and what these start, have the counters once more under its
-    name. ``events``: whether the kernel's and the processor's own counts are taken too, where that is permitted; then switching between
+    name. ``events``: whether the kernel's and the processor's own counts are taken too, if that is permitted; then switching between
     processes takes some percent longer.
     """
 
@@ -88,7 +88,7 @@ class Counters:
         return totals | (STARTUP if self.service else {}) | sampled(self.groups) | self._events()[1]
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures programs as they are."""
+        """None: it measures unmodified programs."""
         return ()
 
     def available(self) -> str | None:
@@ -177,7 +177,7 @@ class Counters:
         )
 
     def _doubts(self, sampled: Sampled) -> list[str]:
-        """What the samples cannot tell, each with its cure."""
+        """What the samples cannot show, each with its cure."""
         found = [reason] if (reason := launcher.fallback_reason()) else []
         if (count := len(sampled.number)) < FEWEST_SAMPLES:
             skipping = self.skip and 2 * self.skip >= self.interval  # the larger share of what left no room for samples

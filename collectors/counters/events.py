@@ -52,7 +52,7 @@ class Events:
             self._pairs[name] = _open(name, flags | INHERIT), _open(name, flags)
 
     def read(self) -> Counts:
-        """What was counted so far; empty after ``close``."""
+        """The counts so far; empty after ``close``."""
         return {name: max(0.0, _value(both) - _value(own)) for name, (both, own) in self._pairs.items()}
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ MICRO = 1e-6
 
 
 def read() -> tuple[Counts, Counts]:
-    """What the machine has now, and what it did so far; without what its kernel does not tell."""
+    """What the machine has now, and what it did so far, as far as its kernel reports it."""
     content = _contents("/proc/stat")
     found = {name: float(value) for name, value in STAT.findall(content)}
     levels = {ours: found[name] for name, ours in LEVELS.items() if name in found}

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from perfvcs.profile import Metric
 
-MACHINE = "machine"  # unit of the rows that tell of the whole machine
+MACHINE = "machine"  # unit of the rows of the whole machine
 
-# Of the whole tree at one moment.
+# The whole tree at one moment.
 LEVELS = {
     "processes": "", "threads": "", "descriptors": "", "vsize": "B", "rss": "B", "rss_anon": "B", "rss_file": "B", "rss_shmem": "B",
     "data": "B", "swap": "B",

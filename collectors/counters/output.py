@@ -1,4 +1,4 @@
-"""What a service writes: read all the time so that it never waits, searched for the text that tells that it is ready."""
+"""The output of a service: read continuously so that it never waits, and searched for the text that shows that it is ready."""
 
 from __future__ import annotations
 

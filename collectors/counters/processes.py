@@ -1,4 +1,4 @@
-"""One process as /proc tells of it: its files stay open, so that a number that is given to another process is never mistaken for it."""
+"""One process as /proc shows it: its files stay open, so that a number that is given to another process is never mistaken for it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Stat:
 
 
 def stat(pid: int) -> Stat | None:
-    """Where a process stands; None when there is no such process."""
+    """The state of a process; None if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return Stat.of(file.read(LARGEST_ANSWER))
@@ -66,7 +66,7 @@ class Process:
 
     ``levels`` are what it has now. ``passed`` is what it and the processes that it waited for have used so far: Linux hands that on to
     the parent when it waits. ``own`` is what nobody inherits. ``hidden``: whether some of it may not be read, being another user's.
-    ``names`` stand before the names of the counters that it adds to: nothing, and its group.
+    ``names`` are prefixes of the counters that it adds to: nothing, and its group.
     """
 
     pid: int

@@ -120,7 +120,7 @@ def _moment(tree: ProcessTree, events: Events | None) -> _Moment:
 
 
 def _row(now: tuple[Counts, Counts], before: tuple[Counts, Counts], passed: float) -> Counts:
-    """Levels as they are, and what was used since ``before`` per second."""
+    """Levels, and what was used since ``before`` per second."""
     return now[0] | {name: _rate(value - before[1].get(name, value), passed) for name, value in now[1].items()}
 
 

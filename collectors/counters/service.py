@@ -37,11 +37,11 @@ PLACEHOLDER = "{port}"
 
 
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a service is started, told ready and stopped.
+    """How a service is started, recognised as ready and stopped.
 
     ``cmd``: its command, without a shell, in the foreground. ``port``: the TCP port where it listens once it is ready; 0 is a free
     one. ``{port}`` stands for it in ``cmd``, in ``ready`` and in the command of the job. ``line``: a text that one of its lines of
-    output has when it is ready. ``ready``: a command that succeeds when it is ready. Where several are given, all have to hold. ``within``:
+    output has when it is ready. ``ready``: a command that succeeds when it is ready. If several are given, all must hold. ``within``:
     seconds until then. ``stop``: the signal that ends it; ``patience``: seconds that it has to do so.
     """
 
@@ -154,7 +154,7 @@ class Running:
                 self.argv, cwd=self.run.cwd, env=self.run.env, timeout=limit, cpus=self.run.cpus, aslr=self.run.aslr,
                 output=self._output.writing, started=self._begun,
             )  # fmt: skip
-        except Exception as error:  # told by the thread that waits
+        except Exception as error:  # reported by the thread that waits
             self._error = error
         finally:
             self._output.finish()
@@ -185,7 +185,7 @@ class Running:
             )
 
     def _missing(self, until: float) -> str:
-        """What is still missing until it is ready; empty when nothing is."""
+        """What is missing until it is ready; empty if nothing is."""
         if self.port is not None and not is_open(self.port):
             return f"nothing listens on port {self.port}"
         if self.service.line and not self._output.found.is_set():

@@ -83,7 +83,7 @@ class ProcessTree:
         return dict.fromkeys((f"{prefix}{name}" for prefix in self._prefixes for name in names), 0.0)
 
     def _names(self, process: Process | None) -> tuple[str, ...]:
-        """What stands before the names of the counters that a process adds to: nothing, and its group."""
+        """The prefixes of the counters that a process adds to: nothing, and its group."""
         while self._groups and process is not None:
             command = process.command()
             if group := next((group for group, word in self._groups.items() if word.search(command)), ""):

@@ -20,7 +20,7 @@ BY_CALL = {
     "calls": Metric("", "none", "deterministic"),
     "self": Metric("", "none", "deterministic"),
 }
-AGREEMENT = 0.0002  # a fifth of the smallest change that is told
+AGREEMENT = 0.0002  # a fifth of the smallest change that is reported
 LARGEST_REPEAT = 100
 
 
@@ -72,7 +72,7 @@ class Instructions:
         return TOTAL | {"perf": {}, "cachegrind": BY_FUNCTION, "callgrind": BY_FUNCTION | BY_CALL}[self._tool]
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures programs as they are; with ``-g`` functions that are not exported have their names too."""
+        """None: it measures unmodified programs; with ``-g`` functions that are not exported have their names, too."""
         return ()
 
     def available(self) -> str | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Context(NamedTuple):
-    """A function as an engine tells it apart: ``level`` is 1 for its outermost activations, 2 for those inside one of itself.
+    """A function as an engine identifies it: ``level`` is 1 for its outermost activations, 2 for those inside one of itself.
 
     ``within`` names the functions that the compiler put it into, outermost first.
     """
@@ -29,7 +29,7 @@ class Counts:
 
     ``exclusive`` (contexts,): the instructions of each context itself. An edge is all calls of one context by another: ``caller``,
     ``callee``, how many ``calls``, and the instructions until they returned, ``inclusive``. Calls inside a call of the same edge count in
-    it again, so that edges between contexts of level 2 are too large. ``engine`` tells the way, ``warnings`` are lines for the user.
+    it again, so that edges between contexts of level 2 are too large. ``engine`` names the tool, ``warnings`` are lines for the user.
     """
 
     contexts: list[Context]
@@ -70,7 +70,7 @@ def joined(
     inclusive: NDArray[np.float64],
     contexts: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Edges between the same two of so many contexts as one edge."""
+    """Merge edges between the same two contexts."""
     import numpy as np
 
     pairs, which = np.unique(caller * contexts + callee, return_inverse=True)

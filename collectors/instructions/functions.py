@@ -67,7 +67,7 @@ def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
 
 
 def _inclusive(counts: Counts, of: NDArray[np.int64], exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each function's outermost activations, which are contexts of level 1: what they took, and what they called took.
+    """The cost of each function's outermost activations (contexts of level 1), and of what they called.
 
     Calls from one such context to another of the same function (a part that the compiler split off) are inside already.
     """

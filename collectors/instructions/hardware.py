@@ -1,4 +1,4 @@
-"""Counting by the processor itself, through Linux perf, where the machine has such counters."""
+"""Counting by the processor itself, through Linux perf, if the machine has such counters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perfvcs.launcher.execution import name_command
 
 EVENT = "instructions:u"
 LARGEST_ANSWER = 1 << 16  # bytes of perf's answer
-# perf stat hides the signal that ended its command; a shell tells it as a status
+# perf stat hides the signal that ended its command; a shell reports it as a status
 WRAPPED = ("/bin/sh", "-c", '"$@"; exit $?', "sh")
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WIDEST = 15  # digits of a number, which a float holds exactly
 KIND = 4  # bytes by which lines are told apart
-IGNORED = (b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=")  # source files, which are many and tell nothing of functions
+IGNORED = (b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=")  # source files, which are many and say nothing about functions
 
 
 @dataclass(frozen=True)

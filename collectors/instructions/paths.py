@@ -27,7 +27,7 @@ ALL = 1 - 1e-9
 
 @dataclass
 class _Flow:
-    """Where an instruction inside a context is: ``own`` is the share in itself, ``next`` those in what it calls."""
+    """How the instructions inside a context are divided: ``own`` is its own share, ``next`` those of what it calls."""
 
     own: float
     next: list[tuple[int, float]]

@@ -1,4 +1,4 @@
-"""The program that is to be counted, looked at before a tool starts it: what the system would refuse, a tool tells less clearly."""
+"""Checks of the program before a tool starts it, since a tool reports less clearly what the system would refuse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST = 512  # bytes in which a script names its interpreter
 
 
 def check_program(argv: Sequence[str]) -> None:
-    """Raises CollectError, in the launcher's own words, where the system would not start ``argv``."""
+    """Raises CollectError, in the launcher's own words, if the system would not start ``argv``."""
     program = Path(argv[0])
     if not program.exists():
         raise CollectError(str(not_started(argv, errno.ENOENT)), lasting=True)

@@ -1,4 +1,4 @@
-"""What is held fixed so that a program executes the same instructions each time: environment, hashes, addresses."""
+"""What is fixed so that a program executes the same instructions each time: environment, hashes, addresses."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _command(file: Path) -> bytes:
 
 
 def _complaint(folder: Path) -> str:
-    """What valgrind itself said, in one line; empty where it said nothing."""
+    """Valgrind's own message in one line; empty if there is none."""
     said: list[str] = []
     for log in sorted(folder.glob("log.*"))[:10]:
         with log.open("rb") as opened:

@@ -56,7 +56,7 @@ class Memory:
 
     @property
     def engine(self) -> str:
-        """What is known before an execution; its observations name the engine that was used."""
+        """The engine as far as known before an execution; its observations name the one used."""
         return f"{'allocations' if self.recorder in ('auto', 'shim') else self.recorder}/1"
 
     @property
@@ -65,7 +65,7 @@ class Memory:
         return METRICS
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures programs as they are."""
+        """None: it measures unmodified programs."""
         return ()
 
     def available(self) -> str | None:

@@ -36,7 +36,7 @@ Place = tuple[str, str, int]  # function, file, line
 
 
 class Capture(msgspec.Struct):
-    """What the reader tells of one file: totals, lines (place, bytes, calls), and stacks (bytes, allocator, places)."""
+    """The reader's result for one file: totals, lines (place, bytes, calls), and stacks (bytes, allocator, places)."""
 
     error: str = ""
     peak: float = 0
@@ -55,7 +55,7 @@ def heap(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request:
 
 
 def combined(said: bytes, run: Run, request: AllocationRequest) -> Heap:
-    """What the reader's lines tell, one per file; raises CollectError."""
+    """The reader's results, one per file; raises CollectError."""
     try:
         captures = [msgspec.json.decode(line, type=Capture) for line in said.splitlines()]
     except UNDECODABLE as error:

@@ -20,7 +20,7 @@ Stack = tuple[Frame, ...]
 COLUMNS = ("bytes", "count", "peak", "leaked")
 OTHER = "(other)"  # what the sites that are not kept have in all
 
-# allocators and what stands between them and the code that wanted memory
+# allocators, and what lies between them and the code that wanted memory
 MACHINERY = re.compile(
     r"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|mmap|operator new(\[\])?|_Zn[wa]\w+"
     r"|(__gnu_cxx|std|__cxxabiv1)::.*|__cxa_.*|(PyMem|PyObject|PyMem_Raw)_(Malloc|Calloc|Realloc)|\(unknown\)"
@@ -68,7 +68,7 @@ class Heap:
     """What one execution allocated.
 
     ``peak`` is in bytes and that of the process with the largest; ``bytes``, ``count`` and ``leaked`` are sums over all processes, None
-    where the engine does not tell. ``mapped``: bytes that the program took from the system by itself. ``engine`` is the way
+    if the engine does not report it. ``mapped``: bytes that the program took directly from the system. ``engine`` is the way
     it was measured, ``warnings`` are lines for the user.
     """
 

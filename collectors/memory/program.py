@@ -1,4 +1,4 @@
-"""The program whose allocations are recorded: what can be told before it starts, and its execution."""
+"""The program whose allocations are recorded: checks before it starts, and its execution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST_PROGRAM = 1 << 31  # bytes of a program that is looked into
 
 
 def check(program: str) -> list[str]:
-    """What is to be told of a program into which something shall be loaded; raises CollectError for what nothing can be loaded into."""
+    """Remarks on a program that a library will be loaded into; raises CollectError if nothing can be loaded into it."""
     try:
         about = Path(program).stat()
     except OSError:
@@ -37,7 +37,7 @@ def check(program: str) -> list[str]:
 
 @cache
 def _looked(path: str, size: int, _changed: int) -> tuple[bool, bool]:
-    """Whether a file can load libraries, and whether it defines malloc; scripts and what cannot be read are taken for good."""
+    """Whether a file can load libraries, and whether it defines malloc; scripts and unreadable files are assumed to be fine."""
     from elftools.common.exceptions import ELFError
     from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile

@@ -68,7 +68,7 @@ def record(run: Run, request: AllocationRequest, recorder: Recorder = "auto") ->
 
 
 def _environment(run: Run, request: AllocationRequest, recorder: Recorder, folder: Path) -> dict[str, str]:
-    """What interpreters are told; hashes are the same each time, as far as the program leaves that to us."""
+    """The interpreters' environment; hashes are the same each time, unless the program sets them."""
     path = os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH"))))
     return {
         "PYTHONPATH": path,

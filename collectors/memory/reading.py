@@ -15,7 +15,7 @@ DEEPEST = 256
 
 
 def main(place: str, sites: int, depth: int, paths: list[str]) -> None:
-    """Print one line of JSON per file; what cannot be read is told by ``error``."""
+    """Print one line of JSON per file, with ``error`` if it cannot be read."""
     if place:
         sys.path.append(place)
     for path in paths:

@@ -55,7 +55,7 @@ class AllocationRecord:
 
     @property
     def flags(self) -> int:
-        """What the process told about itself."""
+        """What the process reported about itself."""
         return int(self.head["flags"])
 
     @property

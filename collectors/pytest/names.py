@@ -1,4 +1,4 @@
-"""The qualified names of functions: what encloses a comprehension ran with it, and older interpreters tell but the line."""
+"""The qualified names of functions: a comprehension belongs to what encloses it, and older interpreters report only the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_SOURCE = 16 << 20  # bytes
 
 
 def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
-    """Functions as ``file:qualified name``, file below the project's root; those whose line tells no name are their module."""
+    """Functions as ``file:qualified name``, file below the project's root; those whose line has no name are their module."""
     found, known = set(), dict[str, dict[int, str]]()
     for function in functions:
         name = function.name

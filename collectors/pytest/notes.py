@@ -1,4 +1,4 @@
-"""What the plugin in the measured pytest tells, line by line, in files that the tests could have changed."""
+"""The notes of the plugin in the measured pytest, line by line, in files that the tests could have changed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Engine(msgspec.Struct, tag_field="kind", tag="engine"):
 
 
 class ReachedFunction(msgspec.Struct, tag_field="kind", tag="function", frozen=True):
-    """A function of the project; ``name`` is empty where the interpreter does not tell it (before Python 3.11)."""
+    """A function of the project; ``name`` is empty if the interpreter does not report it (before Python 3.11)."""
 
     file: str
     name: str
@@ -89,7 +89,7 @@ Line = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | Reac
 
 @dataclass
 class PytestNotes:
-    """What all pytest processes of one execution told; ``running`` is the test that had begun last where none ended after it.
+    """The notes of all pytest processes of one execution; ``running`` is the test that began last, if none ended after it.
 
     ``reached``: the functions that ran, by test; those outside of tests by the empty name. ``processes``: the tests that started
     processes, ``left_out`` those that were found and not run.

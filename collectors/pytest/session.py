@@ -1,6 +1,6 @@
 """A project's own tests as benchmarks: each is repeated by pytest's whole protocol, as far as it can be.
 
-The first execution of a session is preceded by a plain one, which tells how the tests end when nobody repeats them, and which functions
+The first execution of a session is preceded by a plain one, which shows how the tests end without repetition, and which functions
 run for each. Repeating must change no test's end: where it does, the tests of the files concerned are run once per process.
 """
 

@@ -1,4 +1,4 @@
-"""One run of a project's tests with the plugin in their pytest, and what it told."""
+"""One run of a project's tests with the plugin in their pytest, and its notes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _bytecode() -> str:
 
 
 def _problem(run: Run, execution: Execution, notes: PytestNotes) -> str | None:
-    """Why an execution tells nothing about the tests, in one line with the cure; None when it does."""
+    """Why an execution shows nothing about the tests, in one line with the cure; None if it does."""
     command = name_command(run.argv)
     failed = failure(run.argv, execution, run.timeout)
     if not notes.versions:

@@ -44,7 +44,7 @@ class Samples:
 
     @property
     def engine(self) -> str:
-        """What is known before an execution; its observations name the engine that was used."""
+        """The engine as far as known before an execution; its observations name the one used."""
         return "sampling/1"
 
     @property
@@ -62,7 +62,7 @@ class Samples:
         return None if None in reasons else "; ".join(filter(None, reasons))
 
     def flags(self, program: str) -> tuple[str, ...]:
-        """Frame pointers, where these are to be used."""
+        """Frame pointers, if they are to be used."""
         from perfvcs.collectors.samples.linux import FLAGS
 
         return FLAGS if self.unwind == "fp" and not self._is_python(program) else ()

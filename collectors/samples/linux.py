@@ -2,7 +2,7 @@
 
 Its callers come from the unwinding tables (``dwarf``), which every program has and which cost a copy of the stack's end, or
 from frame pointers (``fp``), which are cheaper and which programs have when they were compiled with ``-fno-omit-frame-pointer``; but
-compilers leave them out of innermost functions all the same, whose callers are then missing.
+compilers leave them out of innermost functions anyway, whose callers are then missing.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _frame(line: str) -> tuple[str, str] | None:
 
 
 def _alone(found: Folded) -> int:
-    """Samples of which no caller is known."""
+    """Samples without a known caller."""
     return sum(
         count for stack, count in found.stacks.items() if stack[0] == TRUNCATED and len(stack) - (stack[-1] == KERNEL) == 2
     )
@@ -161,7 +161,7 @@ def normal(frames: Sequence[str]) -> tuple[str, ...]:
         return leaf or (UNKNOWN,)
     known = STARTS.fullmatch(stack[0].partition(" (")[0]) is not None
     main = next((place for place, frame in enumerate(stack) if MAIN.fullmatch(frame)), None)
-    if main is not None and (not main or STARTS.fullmatch(stack[main - 1].partition(" (")[0])):  # before that may stand anything
+    if main is not None and (not main or STARTS.fullmatch(stack[main - 1].partition(" (")[0])):  # anything may come before that
         return (*stack[main:], *leaf)
     return (*(() if known else (TRUNCATED,)), *stack, *leaf)
 

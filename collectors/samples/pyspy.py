@@ -1,4 +1,4 @@
-"""Stacks of Python functions, by py-spy: it reads the interpreter's memory from outside, so that the program runs as it is."""
+"""Stacks of Python functions, by py-spy: it reads the interpreter's memory from outside, so the program runs unmodified."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MANY_ERRORS = 0.05  # of the samples
 
 
 class Frame(msgspec.Struct):
-    """A function and its file; processes are told as frames too."""
+    """A function and its file; processes appear as frames, too."""
 
     name: str
     file: str | None = None
@@ -57,7 +57,7 @@ class SampledThread(msgspec.Struct):
 
 
 class SpeedscopeFile(msgspec.Struct):
-    """What is read of speedscope's format; its weights are the same for all samples."""
+    """The part of speedscope's format that is read; its weights are the same for all samples."""
 
     shared: Shared
     profiles: list[SampledThread]
@@ -124,7 +124,7 @@ def _tool() -> str | None:
 
 
 def _stack(frames: Iterable[str]) -> tuple[str, ...]:
-    """A sample's stack; the machinery of imports is one frame, and processes are not told apart."""
+    """A sample's stack; the machinery of imports is one frame, and processes are not distinguished."""
     stack: list[str] = []
     for frame, group in groupby(filter(None, frames)):
         stack += (frame,) if frame == IMPORT else group

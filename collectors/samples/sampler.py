@@ -60,11 +60,11 @@ class Sampler(Protocol):
         ...
 
     def read(self, run: Run, scratch: Path, said: str) -> Folded:
-        """What it wrote into ``scratch`` and ``said``; raises CollectError, and gives no samples where the program was too short."""
+        """The samples in ``scratch``; ``said`` are the tool's messages. No samples if the program was too short; raises CollectError."""
         ...
 
 
 def last(said: str) -> str:
-    """The end of what a tool said, on one line."""
+    """The end of a tool's messages, on one line."""
     text = " ".join(said.split())[-200:]
     return "".join(character if character.isprintable() else "?" for character in text) or "it said nothing"

@@ -64,7 +64,7 @@ class Time:
 
     @property
     def engine(self) -> str:
-        """``launcher/1``, or ``wait4/1`` without a C compiler (``perfvcs.launcher.fallback_reason`` tells why)."""
+        """``launcher/1``, or ``wait4/1`` without a C compiler (``perfvcs.launcher.fallback_reason`` says why)."""
         from perfvcs import launcher
 
         return launcher.engine()
@@ -78,7 +78,7 @@ class Time:
         return {name: metric for name, metric in METRICS.items() if native or name not in LAUNCHER_ONLY}
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures programs as they are."""
+        """None: it measures unmodified programs."""
         return ()
 
     def available(self) -> str | None:
@@ -90,7 +90,7 @@ class Time:
     def collect(self, run: Run) -> Observations:
         """Execute once, and again while the execution was delayed and ``repeat`` allows; raises CollectError.
 
-        Where the run asks for the functions, they are recorded instead, of a Python program; nothing of it is a measurement then.
+        If the run asks for functions, those of a Python program are recorded instead; nothing is measured then.
         """
         from perfvcs import launcher
         from perfvcs.collectors._shared.execution import executed

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PYTHON = re.compile(r"[\w.]+:[^:].*", re.DOTALL)  # module:qualified.name; C++ names have :: instead
-# the = before a size is none of ==, <=, operator= and the like
+# the = before a size is not part of ==, <=, operator= and so on
 _SIZE = re.compile(r"(?<![=<>!+\-*/%&|^~])=(?!=)")
 
 

@@ -1,9 +1,9 @@
 """Files of records that a measured program's processes leave behind: the calls of one function each, as the engines write them.
 
 A file has a header of 16 bytes, ``PVCSCALL``, the version and the number of functions (both ``<u4``), and records of 48 bytes (``RECORD``).
-A record whose function has the bit ``BUCKET`` begins a bucket: its ``number`` tells how many calls were seen, and the records up to the
-next such one are what is kept of them, so that each stands for as many as seen by kept. Records before any bucket tell their rate
-themselves. One with the bit ``UNFINISHED`` tells in ``number`` how many calls did not end; one with a rate of 0 tells nothing.
+A record whose function has the bit ``BUCKET`` begins a bucket: its ``number`` is the number of calls seen, and the records up to the
+next such one are those kept, so each represents seen / kept calls. Records before any bucket give their rate
+themselves. One with the bit ``UNFINISHED`` has in ``number`` how many calls did not end; one with a rate of 0 is ignored.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Records(CallColumns):
 def read(folder: Path, functions: int, keep: int) -> Records:
     """The records in the files ``calls-*.bin`` of a folder, of functions 0 to ``functions`` - 1; raises CollectError.
 
-    Of each function and bucket of sizes they are one uniform sample of at most ``keep``, whichever processes they ran in. Calls of a
+    For each function and bucket of sizes they are one uniform sample of at most ``keep``, whatever processes they ran in. Calls of a
     function are numbered from 0 in the order of the files and of the numbers in them; where calls were left out, by as many as each row
     stands for.
     """

@@ -14,7 +14,7 @@ def one_sample(group: NDArray[np.int64], rate: NDArray[np.float64], keep: int) -
 
     ``group``: a number for each row, the same for those of one function and bucket of sizes; ``rate``: how many calls the row stands for
     in its own sample. In each group all rows that stay have the same rate, and the sum of the rates is what it was; a group that has one
-    rate and at most ``keep`` rows stays as it is. The same rows give the same answer.
+    rate and at most ``keep`` rows stays unchanged. The same rows give the same result.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Where a function's arguments are when it begins: the System V calling convention of x86-64, or what the debug information says.
+"""Where a function's arguments are when it begins, by the System V calling convention of x86-64 or by debug information.
 
 Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section 3.2.3, and the Itanium C++ ABI, 3.1.
 """
@@ -46,7 +46,7 @@ class ArgumentLocation:
 def places(function: BinaryFunction) -> list[ArgumentLocation | None]:
     """Where each parameter is when the function begins; None for those that the compiler removed or hid.
 
-    What the debug information says of the first instruction goes before the convention, which has corners that types do not tell.
+    The debug information about the first instruction precedes the convention, which has cases that types do not show.
     """
     if function.optimised:
         return [_described(function, one) for one in function.parameters]
@@ -189,7 +189,7 @@ def _merge(type_: Type, offset: int, classes: list[str], depth: int) -> bool:
 
 
 def _alignment(type_: Type) -> int:
-    """Of an argument on the stack, in bytes: 8, or 16 (and more) where the type asks for it."""
+    """The alignment of an argument on the stack, in bytes: 8, or 16 (and more) if the type requires it."""
     die = type_.plain.die
     asked = number(die, "DW_AT_alignment") if die is not None else None
     if asked:

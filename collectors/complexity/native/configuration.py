@@ -1,4 +1,4 @@
-"""The file that tells the runtime what to record (inside/fentry/configuration.h)."""
+"""The file that configures what the runtime records (inside/fentry/configuration.h)."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def inside(operand: Operand, name: str) -> Operand | None:
 
 
 def _unpaired(operand: Operand) -> Operand:
-    """The first of a pair of libc++; any other value as it is."""
+    """The first of a pair of libc++; any other value unchanged."""
     paired = not isinstance(operand, StackNumber) and operand.type.kind == "struct" and _standard(operand.type) == PAIR
     return (inside(operand, PAIRED) or operand) if paired else operand
 

@@ -173,7 +173,7 @@ class Elf:
         return target + at + 6 + struct.unpack_from("<i", stub, at + 2)[0] in self._slots
 
     def hook(self, address: int) -> tuple[int, int] | None:
-        """The call of ``__fentry__`` with which a function at ``address`` begins: where it stands and where it returns to."""
+        """The call of ``__fentry__`` with which a function at ``address`` begins: its address and its return address."""
         code = self.code(address, 12)
         at = 4 if code.startswith(ENDBR) else 0
         start = address + at

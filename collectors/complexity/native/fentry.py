@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ENGINE = "fentry/1"
 VARIABLE = "PERFVCS_FENTRY"
 OPTIONS = ("-mgeneral-regs-only", "-ldl", "-lpthread")
-GLANCE = 4  # calls kept per function and bucket where all functions are looked at
+GLANCE = 4  # calls kept per function and bucket if all functions are recorded
 ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
 SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
 

@@ -28,7 +28,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BinaryFunction:
-    """One place in a program where a function begins. ``symbol`` tells clones apart; ``file`` is the source's path as compiled."""
+    """One place in a program where a function begins. ``symbol`` distinguishes clones; ``file`` is the source's path as compiled."""
 
     elf: Elf = field(repr=False)
     die: Any = field(repr=False)

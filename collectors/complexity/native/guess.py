@@ -27,7 +27,7 @@ def guess(function: BinaryFunction, fits: Callable[[Steps], bool] = bool) -> str
 
     In this order: an integer parameter named like a size; a container of std, or a struct with a member named like a size or one that
     is a container, by value, by reference or behind a pointer; the same of ``this`` (not in constructors, where it has no value yet);
-    an integer parameter with a weaker name. Capacities and sizes of elements are no sizes. ``fits`` may refuse a size's program.
+    an integer parameter with a weaker name. Capacities and sizes of elements are not sizes. ``fits`` may refuse a size's program.
     """
     return next((one for one in _candidates(function) if _works(function, one, fits)), None)
 

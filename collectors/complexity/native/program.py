@@ -67,7 +67,7 @@ class StackNumber:
 
 @dataclass(frozen=True)
 class Address:
-    """A value in memory: ``steps`` push an address, and it stands ``offset`` bytes behind it."""
+    """A value in memory: ``steps`` push an address, and the value is ``offset`` bytes after it."""
 
     type: Type
     steps: Steps

@@ -72,7 +72,7 @@ class _Clock:
 
 @dataclass(frozen=True)
 class _Part:
-    """What was kept of a function's calls of one bucket of sizes in one thread, each of which stands for ``rate`` calls."""
+    """The calls kept of a function for one bucket of sizes in one thread, each representing ``rate`` calls."""
 
     function: int
     rate: float
@@ -90,7 +90,7 @@ class _Reservoir:
 def read(folder: Path, functions: int, keep: int) -> CallRows:
     """The rows of functions 0 to ``functions`` - 1; raises CollectError for files that are not as the runtime writes them.
 
-    Of each function and bucket of sizes they are one uniform sample of at most ``keep``, whichever threads and processes they ran in. Calls
+    For each function and bucket of sizes they are one uniform sample of at most ``keep``, whatever threads and processes they ran in. Calls
     of a function are numbered from 0 in the order in which they began; where calls were left out, by as many as each row stands for.
     """
     paths = sorted(folder.glob("fentry-*.bin"))

@@ -112,7 +112,7 @@ def _in_script(path: Path, run: Run) -> Iterator[Path]:
 
 
 def _libraries(elf: Elf, run: Run, seen: set[Path]) -> Iterator[Path]:
-    """Libraries that a file is linked with, directly or not, as far as they are below the run's folder."""
+    """Libraries that a file is linked with, directly or not, if they are below the run's folder."""
     top = os.path.realpath(run.cwd) + os.sep
     folders = [*elf.search, *filter(None, run.env.get("LD_LIBRARY_PATH", "").split(":"))]
     for name in elf.needed:

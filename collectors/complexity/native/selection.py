@@ -1,4 +1,4 @@
-"""What is to be recorded in a command's program and libraries: places, programs for sizes, and names."""
+"""What to record in a command's program and libraries: places, programs for sizes, and names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perfvcs.collectors.complexity.native.names import chosen, uids
 from perfvcs.collectors.complexity.native.program import Steps
 from perfvcs.collectors.complexity.native.reading import Unresolved
 
-MOST_AUTOMATIC = 20_000  # functions of a program that are looked at
+MOST_AUTOMATIC = 20_000  # functions of a program that are considered
 
 
 @dataclass(frozen=True)

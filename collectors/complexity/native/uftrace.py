@@ -163,7 +163,7 @@ def _read(folder: Path, targets: list[Target], request: RecordingRequest, warnin
 
 
 def _silent(names: list[str], which: NDArray[np.int64]) -> list[str]:
-    """Lines about functions without calls, where others have some."""
+    """Lines about functions without calls, if others have some."""
     seen = set(which.tolist())
     silent = [name for number, name in enumerate(names) if number not in seen]
     return [f"complexity: {name} was not called, or is too short for uftrace to patch" for name in silent] if seen else []
@@ -225,7 +225,7 @@ def _thread(
 
 
 def _starts(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Where records begin: each is two words, or three where the flag says so; found for all at once by doubling steps."""
+    """Where records begin: each is two words, or three if its flag is set; found for all at once by doubling steps."""
     import numpy as np
 
     count = len(words)

@@ -89,7 +89,7 @@ def _sizes(run: Run, request: RecordingRequest, places: list[FunctionLocation]) 
 
 
 def environment(run: Run, folder: Path) -> dict[str, str]:
-    """The environment in which interpreters record, as the file ``request`` in ``folder`` tells them."""
+    """The environment in which interpreters record what the file ``request`` in ``folder`` asks for."""
     path = os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH"))))
     return {**run.env, "PYTHONPATH": path, VARIABLE: str(folder / "request")}
 

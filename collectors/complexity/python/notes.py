@@ -1,4 +1,4 @@
-"""What the measured interpreters tell about themselves, in files beside the records."""
+"""The notes of the measured interpreters, in files beside the records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_FIELD = 4096  # characters of a field
 
 @dataclass(frozen=True)
 class Timed:
-    """What discovery tells of one function of one process; ``line`` is that of its first decorator."""
+    """The result of discovery for one function of one process; ``line`` is that of its first decorator."""
 
     path: str
     line: int

@@ -1,4 +1,4 @@
-"""Where a function is: its module, its qualified name there, and its line where that is needed to tell it from another."""
+"""Where a function is: its module, its qualified name there, and its line if that is needed to distinguish it from another."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FunctionLocation:
 
     @classmethod
     def of(cls, function: Function) -> FunctionLocation:
-        """The place that an entry names; raises UsageError for what is no name or no expression.
+        """The place that an entry names; raises UsageError if it is not a name or not an expression.
 
         >>> Place.of(Function("pkg.mod:List.insert@12", "len(self)"))
         Place(module='pkg.mod', name='List.insert', line=12, size='len(self)')

@@ -1,4 +1,4 @@
-"""What is to be said about the functions after an execution: which there are not, which were not called, whose sizes are doubtful."""
+"""Remarks about the functions after an execution: those that do not exist, were not called, or have doubtful sizes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def remarks(places: Sequence[FunctionLocation], notes: RecorderNotes, records: R
 
 
 def _guessed(place: FunctionLocation, guesses: dict[str, bool], without: int, calls: int) -> list[str]:
-    """What is to be said about a guessed size."""
+    """The remark about a guessed size."""
     if without and without == calls:
         return [f"{place.uid}: no argument looks like a size: give one, as in {place.uid}=len(items)"]
     if len(guesses) > 1 or any(guesses.values()):
