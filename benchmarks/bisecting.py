@@ -18,7 +18,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from perfvcs.locate.decision import Decision, Rules, decide
+from perfvcs.locate.decision import Decision, StoppingRules, decide
 from perfvcs.locate.evidence import Evidence
 from perfvcs.locate.priors import Prior
 
@@ -60,7 +60,7 @@ class Machine:
 
 def search(machine: Machine, prior: Prior) -> Decision:
     """A bisection by the shipped decisions."""
-    evidence, rules = Evidence(machine.last), Rules()
+    evidence, rules = Evidence(machine.last), StoppingRules()
     while True:
         decision = decide(evidence, prior.weights, rules)
         step = decision.step

@@ -19,7 +19,7 @@ from unittest import mock
 from needs import need
 
 from perfvcs.collector import Run
-from perfvcs.collectors.complexity.calls import Function, RecordingRequest
+from perfvcs.collectors.complexity.calls import RecordingRequest, TracedFunction
 from perfvcs.collectors.complexity.python import record
 
 PROGRAM = """
@@ -51,17 +51,17 @@ class Case(NamedTuple):
     """One row: what is recorded, and whether by the compiled recorder."""
 
     title: str
-    function: Function
+    function: TracedFunction
     compiled: bool
 
 
 CASES = (
-    Case("size given, compiled", Function("leaf:leaf", "len(items)"), True),
-    Case("size guessed, compiled", Function("leaf:leaf"), True),
-    Case("size computed by a function, compiled", Function("leaf:leaf", "sum(items)"), True),
-    Case("size given, in Python", Function("leaf:leaf", "len(items)"), False),
-    Case("size guessed, in Python", Function("leaf:leaf"), False),
-    Case("another function recorded", Function("leaf:other"), True),
+    Case("size given, compiled", TracedFunction("leaf:leaf", "len(items)"), True),
+    Case("size guessed, compiled", TracedFunction("leaf:leaf"), True),
+    Case("size computed by a function, compiled", TracedFunction("leaf:leaf", "sum(items)"), True),
+    Case("size given, in Python", TracedFunction("leaf:leaf", "len(items)"), False),
+    Case("size guessed, in Python", TracedFunction("leaf:leaf"), False),
+    Case("another function recorded", TracedFunction("leaf:other"), True),
 )
 
 
@@ -111,7 +111,7 @@ def loop(interpreter: str, folder: Path, calls: int) -> None:
     for some in (10_000, calls):
         with tempfile.TemporaryDirectory() as scratch:
             run = Run((interpreter, "loop.py", str(some), "recorded"), folder, dict(os.environ), Path(scratch), "all")
-            rows = record(run, RecordingRequest((Function("loop:f", "n"),)))
+            rows = record(run, RecordingRequest((TracedFunction("loop:f", "n"),)))
             size = sum(path.stat().st_size for path in Path(scratch).rglob("calls-*.bin"))
         print(
             f"{some:,} calls recorded ({rows.engine}): {told('recorded')}, {size / 1e3:.0f} kB of rows;"

@@ -34,8 +34,8 @@ from perfvcs.collectors.pytest.notes import read_notes
 from perfvcs.git.project import Project
 from perfvcs.locate.changes import changes
 from perfvcs.locate.impact import impact
-from perfvcs.locate.reached import Reach, Unit
-from perfvcs.locate.selection import Evidence, choose
+from perfvcs.locate.reached import BenchmarkUnit, Reach
+from perfvcs.locate.selection import BenchmarkReach, choose
 from perfvcs.locate.uses import Sources
 
 CHANGE = 0.05
@@ -228,7 +228,11 @@ def decide(project: Project, home: Path, old: str, new: str, known: dict[str, Re
     made = changes(project, old, new)
     outside = frozenset().union(*(reach.outside for reach in known.values()))
     reached = impact(made, Sources(project, home, new), outside)
-    run = {name for name, reach in known.items() if choose(Unit("tests", "pytest", name), Evidence(reach), reached).run}
+    run = {
+        name
+        for name, reach in known.items()
+        if choose(BenchmarkUnit("tests", "pytest", name), BenchmarkReach(reach), reached).run
+    }
     found.seconds.append(time.perf_counter() - began)
     found.kept.append(len(run) / max(1, len(known)))
     if reached.everything:

@@ -70,7 +70,7 @@ def _search(estimate: str) -> Any:
     import numpy as np
     from statsmodels.nonparametric.kernel_regression import KernelReg
 
-    class Search(KernelReg):  # type: ignore[misc]
+    class BandwidthSearch(KernelReg):  # type: ignore[misc]
         """Finds ``bw`` when it is made."""
 
         def _squares(self, bandwidth: float, *, without_itself: bool) -> tuple[float, float]:
@@ -92,7 +92,7 @@ def _search(estimate: str) -> Any:
             squares, itself = self._squares(bw[0], without_itself=False)
             return float(np.log(squares) + (1 + itself) / (1 - itself - 2 / self.nobs))
 
-    return Search
+    return BandwidthSearch
 
 
 def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int) -> CurvePoints:

@@ -194,12 +194,12 @@ def _fentry(document: bytes, folder: Path) -> object:
 def _uftrace(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.complexity.calls import RecordingRequest as Asked
     from perfvcs.collectors.complexity.native.program import SIGNED_FLAG, Code, Instruction
-    from perfvcs.collectors.complexity.native.uftrace import Target, _read
+    from perfvcs.collectors.complexity.native.uftrace import TracedTarget, _read
     from perfvcs.launcher.pace import Pace
 
     program = _put(folder, "program", b"\x7fELF" + bytes(12) + b"\x03\x00")
     steps = (Instruction(Code.REGISTER, 0, 4 | SIGNED_FLAG), Instruction(Code.REGISTER))
-    targets = [Target("f", "f", program, 0x1000, steps), Target("g", "g", program, 0x2000, ())]
+    targets = [TracedTarget("f", "f", program, 0x1000, steps), TracedTarget("g", "g", program, 0x2000, ())]
     records, _, modules = document.partition(b"|map|")
     _put(folder, "1.dat", records)
     _put(folder, "sid-1.map", modules.replace(b"PROGRAM", bytes(program)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared.interpreter import is_python
-from perfvcs.collectors.complexity.calls import Function, RecordingRequest, parse
+from perfvcs.collectors.complexity.calls import RecordingRequest, TracedFunction, parse
 from perfvcs.errors import UsageError
 from perfvcs.profile import Metric
 
@@ -77,7 +77,7 @@ class Complexity:
         return f"{name} does not say in which module it is: write {name} as module:function, such as {example}"
 
     @property
-    def _functions(self) -> tuple[Function, ...]:
+    def _functions(self) -> tuple[TracedFunction, ...]:
         return () if isinstance(self.functions, str) else tuple(parse(entry) for entry in self.functions)
 
     @property

@@ -61,7 +61,7 @@ def stat(pid: int) -> Stat | None:
 
 
 @dataclass
-class Process:
+class WatchedProcess:
     """One process of a tree, and the last that was seen of it.
 
     ``levels`` are what it has now. ``passed`` is what it and the processes that it waited for have used so far: Linux hands that on to
@@ -114,7 +114,7 @@ class Process:
         """Let go of the files; what was seen last stays."""
         for descriptor in self._files.values():
             os.close(descriptor)
-            Process.opened -= 1
+            WatchedProcess.opened -= 1
         self._files.clear()
 
     def _content(self, name: str) -> bytes:
@@ -136,9 +136,9 @@ class Process:
         return content
 
     def _keep(self, name: str, descriptor: int) -> None:
-        if Process.opened < OPEN:
+        if WatchedProcess.opened < OPEN:
             self._files[name] = descriptor
-            Process.opened += 1
+            WatchedProcess.opened += 1
         else:
             os.close(descriptor)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from perfvcs.collectors.counters.metrics import LEVELS, RATES
-from perfvcs.collectors.counters.processes import Counts, Ended, Process, Stat, stat
+from perfvcs.collectors.counters.processes import Counts, Ended, Stat, WatchedProcess, stat
 
 ROUNDS = 3  # of reading when processes end meanwhile
 
@@ -21,9 +21,9 @@ class ProcessTree:
     """
 
     def __init__(self, root: int, *, command: bool, groups: Sequence[str] = ()) -> None:
-        self.root = Process(root)
+        self.root = WatchedProcess(root)
         self.command = command
-        self.members: dict[int, Process] = {}
+        self.members: dict[int, WatchedProcess] = {}
         self.strangers: set[int] = set()
         self.hidden: set[int] = set()
         self._groups = {group: re.compile(rf"\b{re.escape(group)}\b") for group in groups}
@@ -82,7 +82,7 @@ class ProcessTree:
     def _zero(self, names: Iterable[str]) -> Counts:
         return dict.fromkeys((f"{prefix}{name}" for prefix in self._prefixes for name in names), 0.0)
 
-    def _names(self, process: Process | None) -> tuple[str, ...]:
+    def _names(self, process: WatchedProcess | None) -> tuple[str, ...]:
         """The prefixes of the counters that a process adds to: nothing, and its group."""
         while self._groups and process is not None:
             command = process.command()
@@ -101,7 +101,7 @@ class ProcessTree:
         about = {pid: found for pid in unknown if (found := stat(pid)) is not None}
         for pid in about:
             if self._belongs(pid, about):
-                self.members[pid] = Process(pid)
+                self.members[pid] = WatchedProcess(pid)
             else:
                 self.strangers.add(pid)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import ALONE
-from perfvcs.check.importance import MOVED, Entry, Unit, entries
+from perfvcs.check.importance import MOVED, MovedBenchmark, Unit, entries
 from perfvcs.check.sentence import NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
 from perfvcs.check.text import LONGEST_NAME, benchmark, contested, ids, is_whole, measure, remarks
 from perfvcs.text.characters import shorten
@@ -27,7 +27,7 @@ APART = 1.5  # both are stated if the largest bound is this many times that of m
 LARGEST = 1.0  # bound beyond which nothing is ruled out that is worth saying
 
 
-class Line(msgspec.Struct, frozen=True):
+class BriefLine(msgspec.Struct, frozen=True):
     """One entry of a list: the verdict's ``word``, a ``name``, the ``numbers``, and remarks, the most important first."""
 
     word: str
@@ -43,9 +43,9 @@ class Brief(msgspec.Struct, frozen=True):
     """
 
     sentence: str
-    jobs: list[Line]
+    jobs: list[BriefLine]
     hidden: int
-    changes: list[Line]
+    changes: list[BriefLine]
     left_out: int
     rest: list[str]
 
@@ -61,7 +61,7 @@ def brief(report: Report, causes: Mapping[Unit, Sequence[str]] | None = None) ->
     return Brief(sentence(report, moved), jobs[:JOBS], max(0, len(jobs) - JOBS), listed[:MOST], max(0, len(listed) - MOST), rest)
 
 
-def _jobs(report: Report, moved: Mapping[Unit, Line]) -> tuple[list[Line], set[Unit]]:
+def _jobs(report: Report, moved: Mapping[Unit, BriefLine]) -> tuple[list[BriefLine], set[Unit]]:
     """A line per job, of its metric that says most, but for jobs of one unit that moved; and the units that need no line of their own.
 
     A job that was measured as a whole says itself what moved there.
@@ -108,7 +108,7 @@ def unit_counts(report: Report) -> dict[tuple[str, str, str], Counter[str]]:
     return {owner: Counter(each.values()) for owner, each in words.items()}
 
 
-def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[str]) -> Line:
+def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[str]) -> BriefLine:
     numbers = f"{metric_of(first)} {effect_of(first)}".rstrip()
     details = []
     if first.units > 1:
@@ -125,10 +125,10 @@ def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[st
     if also := [one for one in others if one.word in MOVED or (one.unit == "s" and one.units > 1)]:
         details.insert(0, "also " + ", ".join(f"{metric_of(one)} {effect_of(one)}".rstrip() for one in also))
     accepted = first.word == "degradation" and tally["accepted"] and not tally["degradation"]
-    return Line("accepted" if accepted else first.word or "", shorten(name, LONGEST_NAME), numbers, details)
+    return BriefLine("accepted" if accepted else first.word or "", shorten(name, LONGEST_NAME), numbers, details)
 
 
-def _line(report: Report, entry: Entry, several: set[tuple[str, str]], causes: Sequence[str]) -> Line:
+def _line(report: Report, entry: MovedBenchmark, several: set[tuple[str, str]], causes: Sequence[str]) -> BriefLine:
     first = entry.first
     levels = step(first.baseline, first.target, first.unit)
     numbers = ", ".join(filter(None, [numbers_of(first), levels]))
@@ -138,7 +138,7 @@ def _line(report: Report, entry: Entry, several: set[tuple[str, str]], causes: S
         also.append(counted(entry.sizes, "other size"))
     details = [shorten(remark, LONGEST_NAME) for remark in remarks(first, several)]
     details += [*causes, *(["also " + ", ".join(also)] if also else []), *filter(None, [ids(report, entry.changes)])]
-    return Line(first.word, benchmark(first), numbers, details)
+    return BriefLine(first.word, benchmark(first), numbers, details)
 
 
 def _bound(report: Report) -> str:

@@ -21,7 +21,7 @@ NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding witho
 Unit = tuple[str, str]  # job's label, uid
 
 
-class Entry(msgspec.Struct, frozen=True):
+class MovedBenchmark(msgspec.Struct, frozen=True):
     """A benchmark that moved: its changes, the one that matters most first; ``importance`` in seconds, effect times time spent."""
 
     changes: list[Change]
@@ -50,7 +50,7 @@ class Entry(msgspec.Struct, frozen=True):
         return len(sizes) - 1
 
 
-def entries(report: Report) -> list[Entry]:
+def entries(report: Report) -> list[MovedBenchmark]:
     """The benchmarks that moved and are not accepted: those that fail the check first, then the more important before the less."""
     time = _time_spent(report.changes)
     moved: dict[Unit, list[tuple[Change, float]]] = defaultdict(list)
@@ -61,9 +61,9 @@ def entries(report: Report) -> list[Entry]:
     return sorted(found, key=lambda entry: (not any(map(is_open, entry.changes)), -entry.importance))
 
 
-def _entry(members: Sequence[tuple[Change, float]]) -> Entry:
+def _entry(members: Sequence[tuple[Change, float]]) -> MovedBenchmark:
     ranked = sorted(members, key=lambda member: (not is_open(member[0]), metric_rank(member[0].metric)[0], -member[1]))
-    return Entry([change for change, _ in ranked], max(weight for _, weight in members))
+    return MovedBenchmark([change for change, _ in ranked], max(weight for _, weight in members))
 
 
 def importance(change: Change, time: Mapping[tuple[str, str, float | None], float]) -> float:

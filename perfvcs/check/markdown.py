@@ -14,7 +14,7 @@ from perfvcs.text.quantity import step
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.check.brief import Line
+    from perfvcs.check.brief import BriefLine
     from perfvcs.check.change import Change, Report
     from perfvcs.check.importance import Unit
 
@@ -55,7 +55,7 @@ def markdown(
     return "\n".join([*lines, f"{summary(report)}.", "", settlement(report.comparisons)])
 
 
-def _line(line: Line) -> str:
+def _line(line: BriefLine) -> str:
     remark = escape("; ".join(line.details).replace("->", "→"))
     return f"| {_word(line.word)} | {escape(line.name)} | {escape(line.numbers.replace('->', '→'))} | {remark} |"
 

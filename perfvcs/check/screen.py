@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.brief import Brief, Line, brief
+from perfvcs.check.brief import Brief, BriefLine, brief
 from perfvcs.check.importance import Unit
 from perfvcs.check.text import LONGEST_NAME, WORD, revision, settlement, summary, untouched, wrap
 from perfvcs.text.characters import shorten
@@ -107,7 +107,7 @@ def _height(jobs: Sequence[Rows], changes: Sequence[Rows], hidden: int, left_out
     return sum(len(rows.needs) for rows in (*jobs, *changes)) + blank + bool(hidden) + bool(left_out)
 
 
-def _rows(line: Line, width: int) -> Rows:
+def _rows(line: BriefLine, width: int) -> Rows:
     """Word and name, numbers beside them or below, then details two columns further in."""
     inner = f"{INDENT}  "
     head = f"  {line.word:<{WORD}} {fitted(line.name, min(NAME, max(20, width - WORD - 3)))}".rstrip()

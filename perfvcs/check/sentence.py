@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.bounds import within
 from perfvcs.check.change import ALONE
-from perfvcs.check.importance import Entry, entries
+from perfvcs.check.importance import MovedBenchmark, entries
 from perfvcs.check.text import LONGEST_NAME, benchmark, measure
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as effect_text
@@ -22,7 +22,7 @@ FEW = 5  # up to so many open comparisons, one is named
 SURE = ("degradation", "improvement")
 
 
-def sentence(report: Report, moved: Sequence[Entry] | None = None) -> str:
+def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> str:
     """The sentence, without a full stop; ``moved`` are the report's ``entries``, if known."""
     found = entries(report) if moved is None else moved
     compared = [change for change in report.comparisons if change.word != "not comparable"]
@@ -44,7 +44,7 @@ def sentence(report: Report, moved: Sequence[Entry] | None = None) -> str:
     return f"no change is shown, and {few} {plural(len(undecided), 'is', 'are')} open{why}"
 
 
-def _changed(report: Report, sure: Sequence[Entry]) -> str:
+def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
     """About the most important job: as a whole if that moved, else its most important benchmark; then the number of all others."""
     first = sure[0].first
     jobs = [job for job in report.overall if first.series in job.series and job.units > 1 and job.effect is not None]

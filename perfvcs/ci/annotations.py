@@ -12,13 +12,13 @@ from perfvcs.text.characters import shorten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from perfvcs.ci.verdict import Verdict
+    from perfvcs.ci.verdict import CiVerdict
 
 OF_A_KIND, IN_ALL = 10, 50  # annotations of a kind and step, and of a job
 MESSAGE = 1000  # characters
 
 
-def workflow_commands(verdict: Verdict) -> list[str]:
+def workflow_commands(verdict: CiVerdict) -> list[str]:
     """At most ten errors (of what fails the job), ten warnings (of what may), and one notice with the error receipt."""
     certain = [alarm for alarm in verdict.alarms if alarm.certain]
     others = [alarm for alarm in verdict.alarms if not alarm.certain]

@@ -16,7 +16,7 @@ from perfvcs.ci.junit import junit
 from perfvcs.ci.openmetrics import open_metrics
 from perfvcs.ci.sarif import sarif
 from perfvcs.ci.summary import summary
-from perfvcs.ci.verdict import Verdict, decode
+from perfvcs.ci.verdict import CiVerdict, decode
 from perfvcs.environment.secrets import hidden
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
 from perfvcs.foreign import content
@@ -30,14 +30,14 @@ DOCUMENT, PAGE = "report.json", "index.html"
 LARGEST = 1 << 26  # bytes of a document that is read
 
 
-def document(verdict: Verdict) -> bytes:
+def document(verdict: CiVerdict) -> bytes:
     """The verdict as JSON, with what follows from it."""
     follows = {"headline": verdict.headline(), "status": verdict.status, "receipt_lines": verdict.receipt.lines()}
     found = msgspec.json.encode(msgspec.structs.asdict(verdict) | follows)
     return escaped(msgspec.json.format(found).decode()).encode()
 
 
-REPORTS: Mapping[str, Callable[[Verdict], bytes]] = {
+REPORTS: Mapping[str, Callable[[CiVerdict], bytes]] = {
     DOCUMENT: document,
     "report.md": lambda verdict: summary(verdict).encode(),
     "junit.xml": junit,
@@ -47,7 +47,7 @@ REPORTS: Mapping[str, Callable[[Verdict], bytes]] = {
 }
 
 
-def write(folder: Path, verdict: Verdict, check: Check) -> None:
+def write(folder: Path, verdict: CiVerdict, check: Check) -> None:
     """Write all reports and the page; raises UsageError where they cannot be written."""
     pages = {PAGE: page(verdict, check).encode("utf-8", "replace")}
     files = {name: render(verdict) for name, render in REPORTS.items()} | pages
@@ -62,7 +62,7 @@ def write(folder: Path, verdict: Verdict, check: Check) -> None:
         raise UsageError(f"{folder} cannot be written ({error.strerror}): name another folder with --out") from None
 
 
-def page(verdict: Verdict, check: Check) -> str:
+def page(verdict: CiVerdict, check: Check) -> str:
     """The page of what was just measured, in one file."""
     from perfvcs.page import render
     from perfvcs.subject import Subject
@@ -74,7 +74,7 @@ def page(verdict: Verdict, check: Check) -> str:
     return render(Subject(f"{names[0]} → {names[1]}", sides[1], sides[0], verdict.report, notes=notes))
 
 
-def read(folder: Path) -> Verdict:
+def read(folder: Path) -> CiVerdict:
     """The verdict in a folder of reports, which another job has written; raises UsageError."""
     path = folder / DOCUMENT
     try:
@@ -85,7 +85,7 @@ def read(folder: Path) -> Verdict:
         raise UsageError(f"{path}: {error}") from None
 
 
-def append(path: Path, verdict: Verdict) -> str:
+def append(path: Path, verdict: CiVerdict) -> str:
     """Add the verdict to the summary of a step, as far as there is room; what went wrong, in a sentence."""
     from perfvcs.ci.summary import SUMMARY
 

@@ -12,13 +12,13 @@ from perfvcs.rules import FILE
 from perfvcs.text.characters import escaped, shorten
 
 if TYPE_CHECKING:
-    from perfvcs.ci.verdict import Alarm, Verdict
+    from perfvcs.ci.verdict import Alarm, CiVerdict
 
 MOST = 5000  # entries
 MESSAGE = 1000  # characters
 
 
-def code_quality(verdict: Verdict) -> bytes:
+def code_quality(verdict: CiVerdict) -> bytes:
     """A list: an entry per benchmark that became worse, and one where nothing could be settled, or measured."""
     receipt = verdict.receipt.lines()
     entries = [_entry(alarm, receipt) for alarm in verdict.alarms[:MOST]]

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
-from perfvcs.ci.forge import LONGEST_WAIT, Forge, ForgeFailed, TryLater
+from perfvcs.ci.forge import LONGEST_WAIT, ForgeFailed, ForgeService, TryLater
 from perfvcs.ci.surroundings import Surroundings
 from perfvcs.errors import PerfError
 from perfvcs.text.characters import shorten
@@ -33,7 +33,7 @@ TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
 class Talk:
     """The comments on one pull request: where they are listed and written, and how one of them is changed."""
 
-    forge: Forge
+    forge: ForgeService
     comments: str
     one: str
     update: str
@@ -115,18 +115,18 @@ def _times(count: int) -> str:
     return "and asks to wait for too long" if count == 1 else f"{count} times"
 
 
-def _forge(job: Surroundings) -> Forge:
+def _forge(job: Surroundings) -> ForgeService:
     if job.platform == "gitlab":
-        return Forge(job.api, {"PRIVATE-TOKEN": job.token})
+        return ForgeService(job.api, {"PRIVATE-TOKEN": job.token})
     headers = {
         "Authorization": f"Bearer {job.token}",
         "Accept": "application/vnd.github+json",
         "X-GitHub-Api-Version": "2022-11-28",
     }
-    return Forge(job.api, headers)
+    return ForgeService(job.api, headers)
 
 
-def _talk(job: Surroundings, forge: Forge) -> Talk | None:
+def _talk(job: Surroundings, forge: ForgeService) -> Talk | None:
     """Where the comments of the job's pull request are; None where it has none. Raises ForgeFailed."""
     if not PROJECT.fullmatch(job.project):
         raise ForgeFailed(f"`{shorten(job.project, 60)}` is not a project there: see the variables of the CI service")
@@ -138,7 +138,7 @@ def _talk(job: Surroundings, forge: Forge) -> Talk | None:
     return Talk(forge, f"{where}/{number}/comments", f"{where}/comments/{{}}", "PATCH") if number else None
 
 
-def _number(job: Surroundings, forge: Forge) -> int | None:
+def _number(job: Surroundings, forge: ForgeService) -> int | None:
     """The open pull request whose newest commit is the job's; that of a fork is not named in the event of a `workflow_run`."""
     if not job.head:
         return None

@@ -43,7 +43,7 @@ class TryLater(ForgeFailed):
 
 
 @dataclass(frozen=True)
-class Forge:
+class ForgeService:
     """A service at an address, with the ``headers`` that let us in; redirections are not followed, they may lead to another host.
 
     ``silence`` is how many seconds may pass without a byte.

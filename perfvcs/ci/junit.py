@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from perfvcs.check.change import Change
-    from perfvcs.ci.verdict import Verdict
+    from perfvcs.ci.verdict import CiVerdict
 
 LARGEST = 30_000_000  # bytes that GitLab reads
 MOST = 50_000  # test cases
@@ -24,7 +24,7 @@ NAME, MESSAGE = 300, 600  # characters
 OPEN = ("inconclusive", "suspected", "not comparable", "new", "missing")
 
 
-def junit(verdict: Verdict) -> bytes:
+def junit(verdict: CiVerdict) -> bytes:
     """The document; of very many comparisons those that matter most, so that it is never larger than ``LARGEST``."""
     most = MOST
     while len(document := _document(verdict, most)) >= LARGEST:
@@ -32,7 +32,7 @@ def junit(verdict: Verdict) -> bytes:
     return document
 
 
-def _document(verdict: Verdict, most: int) -> bytes:
+def _document(verdict: CiVerdict, most: int) -> bytes:
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     top = Element("testsuites")
@@ -60,7 +60,7 @@ def _document(verdict: Verdict, most: int) -> bytes:
     return found
 
 
-def _whole(verdict: Verdict) -> Element:
+def _whole(verdict: CiVerdict) -> Element:
     """The case of the verdict itself: that nothing was settled, or measured, is not the same as that all is well."""
     kind = {"failed": "error", "unsettled": "error", "untouched": "skipped"}.get(verdict.word, "")
     return _case_of("perf ci", "verdict", kind, verdict.headline(), Counter())

@@ -15,7 +15,7 @@ from perfvcs.check.importance import entries
 from perfvcs.check.text import benchmark
 from perfvcs.check.text import measure as measured
 from perfvcs.ci.receipt import receipt
-from perfvcs.ci.verdict import Alarm, Verdict, word_of
+from perfvcs.ci.verdict import Alarm, CiVerdict, word_of
 from perfvcs.environment.secrets import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed
@@ -67,7 +67,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LoopRequest:
     """What the caller asks: the commits, what to measure, what counts, and how many commits' baselines to ``pull`` (0: none).
 
     ``select``: what the change cannot touch is left out, but for one in so many (0: all of it); None: nothing is left out.
@@ -82,7 +82,7 @@ class Wanted:
     within: float | None = None
 
 
-def judge(repository: Repository, wanted: Wanted, progress: Progress) -> tuple[Verdict, Check]:
+def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tuple[CiVerdict, Check]:
     """Measure and judge one change; raises UsageError for what is wrong in perf.toml, and Locked."""
     from perfvcs.jobs.config import load
 
@@ -103,7 +103,7 @@ def judge(repository: Repository, wanted: Wanted, progress: Progress) -> tuple[V
         why = ["HEAD against itself is called changed too often on this machine (see below)"]
     warnings = outcome.warnings if outcome else []
     causes, following = _background(check)
-    verdict = Verdict(
+    verdict = CiVerdict(
         word=word, report=report, receipt=errors, why=why, alarms=_alarms(repository, config, ends, report),
         notes=[*notes, *(shorten(hidden(warning, os.environ), NOTE) for warning in warnings)],
         causes=causes, following=following, seconds=time.monotonic() - began,
@@ -111,7 +111,9 @@ def judge(repository: Repository, wanted: Wanted, progress: Progress) -> tuple[V
     return _hidden(verdict), check
 
 
-def _measured(repository: Repository, wanted: Wanted, ends: tuple[State, State], progress: Progress) -> tuple[Check, list[str]]:
+def _measured(
+    repository: Repository, wanted: LoopRequest, ends: tuple[State, State], progress: Progress
+) -> tuple[Check, list[str]]:
     """The check, and why there is nothing in it, where that is so."""
     nothing = Report(baseline=ends[0].name, target=ends[1].name, method="auto", changes=[])
     if wanted.baseline == wanted.target:
@@ -125,10 +127,10 @@ def _measured(repository: Repository, wanted: Wanted, ends: tuple[State, State],
         return Check(repository, *ends, nothing), [shorten(hidden(str(error), os.environ), NOTE)]
 
 
-def _hidden(verdict: Verdict) -> Verdict:
+def _hidden(verdict: CiVerdict) -> CiVerdict:
     """The verdict without tokens, before any format writes them in its own way."""
     document = msgspec.json.encode(verdict)
-    return msgspec.json.decode(hidden(document.decode(), os.environ), type=Verdict)
+    return msgspec.json.decode(hidden(document.decode(), os.environ), type=CiVerdict)
 
 
 def _pull(repository: Repository, last: int) -> str:
@@ -145,7 +147,7 @@ def _pull(repository: Repository, last: int) -> str:
     return ""
 
 
-def _why(repository: Repository, wanted: Wanted) -> str:
+def _why(repository: Repository, wanted: LoopRequest) -> str:
     """Why nothing was measured, in words."""
     from perfvcs.reports.select import select
 
@@ -172,13 +174,13 @@ def _background(check: Check) -> tuple[list[tuple[str, str, list[str]]], list[st
 def _alarms(repository: Repository, config: Config, ends: tuple[State, State], report: Report) -> list[Alarm]:
     """The benchmarks that became worse, those that matter most first."""
     from perfvcs.check.acceptance import is_open
-    from perfvcs.ci.places import Places
+    from perfvcs.ci.places import BenchmarkPlaces
 
     worse = [(entry, [change for change in entry.changes if is_open(change)]) for entry in entries(report)]
     worse = [(entry, changes) for entry, changes in worse if changes]
     if not worse:
         return []
-    places = Places(repository, config, *ends)
+    places = BenchmarkPlaces(repository, config, *ends)
     return [
         Alarm(changes[0], changes, places.of(changes[0]), any(change.gate for change in changes), _text(changes))
         for _, changes in worse

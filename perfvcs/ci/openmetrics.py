@@ -9,7 +9,7 @@ from perfvcs.text.characters import shorten, visible
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.ci.verdict import Verdict
+    from perfvcs.ci.verdict import CiVerdict
 
 MOST = 20_000  # comparisons
 LABEL = 300  # characters
@@ -22,12 +22,12 @@ OF_COMPARISONS = {  # name -> attribute of a change, and what it is
 }
 
 
-def open_metrics(verdict: Verdict) -> bytes:
+def open_metrics(verdict: CiVerdict) -> bytes:
     """The text, which ends in ``# EOF``."""
     return "".join(f"{line}\n" for line in _lines(verdict)).encode()
 
 
-def _lines(verdict: Verdict) -> Iterator[str]:
+def _lines(verdict: CiVerdict) -> Iterator[str]:
     changes = {_labels(change): change for change in reversed(verdict.report.changes[:MOST])}
     for name, (attribute, about) in OF_COMPARISONS.items():
         yield from _head(name, about)
@@ -44,7 +44,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     yield "# EOF"
 
 
-def _of_all(verdict: Verdict) -> Mapping[str, tuple[float | None, str]]:
+def _of_all(verdict: CiVerdict) -> Mapping[str, tuple[float | None, str]]:
     """What is said of the report as a whole, the error receipt included."""
     receipt = verdict.receipt
     least, alarms = receipt.detectable, receipt.alarms

@@ -12,7 +12,7 @@ from perfvcs import __version__
 from perfvcs.text.characters import escaped, shorten
 
 if TYPE_CHECKING:
-    from perfvcs.ci.verdict import Alarm, Verdict
+    from perfvcs.ci.verdict import Alarm, CiVerdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST = 5000  # results that GitHub shows of a run
@@ -28,7 +28,7 @@ RULE = {
 }
 
 
-def sarif(verdict: Verdict) -> bytes:
+def sarif(verdict: CiVerdict) -> bytes:
     """The log: a result per benchmark that became worse; without results where none did."""
     receipt = verdict.receipt.lines()
     told = [] if verdict.word in ("degraded", "fine") else [_notification(verdict)]
@@ -68,6 +68,6 @@ def _result(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
     }
 
 
-def _notification(verdict: Verdict) -> dict[str, Any]:
+def _notification(verdict: CiVerdict) -> dict[str, Any]:
     level = {"failed": "error", "unsettled": "warning"}.get(verdict.word, "note")
     return {"level": level, "message": {"text": shorten(f"{verdict.headline()}.", MESSAGE)}}

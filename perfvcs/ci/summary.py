@@ -6,7 +6,7 @@ import re
 
 from perfvcs.check.markdown import escape, markdown
 from perfvcs.check.text import revision
-from perfvcs.ci.verdict import Verdict, Word
+from perfvcs.ci.verdict import CiVerdict, Word
 from perfvcs.text.duration import duration
 
 COMMENT = 65_536  # characters that GitHub takes; no text has more of them than bytes
@@ -24,17 +24,17 @@ def marker(name: str) -> str:
     return f"<!-- perfvcs-ci {name} -->"
 
 
-def comment(verdict: Verdict, name: str) -> str:
+def comment(verdict: CiVerdict, name: str) -> str:
     """The comment, at most ``COMMENT`` bytes."""
     return _joined(verdict, f"{marker(name)}\n", COMMENT, verbose=False)
 
 
-def summary(verdict: Verdict, most: int = SUMMARY) -> str:
+def summary(verdict: CiVerdict, most: int = SUMMARY) -> str:
     """The same with a table of every comparison, at most so many bytes."""
     return _joined(verdict, "", most, verbose=True)
 
 
-def _joined(verdict: Verdict, top: str, most: int, *, verbose: bool) -> str:
+def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
     """Banner, report, receipt and notes, the report cut where all of it does not fit."""
     partly = verdict.word == "fine" and verdict.receipt.settled < verdict.receipt.comparisons
     pair = " → ".join(escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from perfvcs.check.screen import screen
 from perfvcs.check.text import revision, wrap
-from perfvcs.ci.verdict import Verdict
+from perfvcs.ci.verdict import CiVerdict
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.duration import duration
 
 
-def lines(verdict: Verdict, width: int = COLUMNS) -> list[str]:
+def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
     """The report as `perf check` prints it, or why there is none, and the error receipt."""
     causes = {(job, uid): said for job, uid, said in verdict.causes}
     found: list[str] = []

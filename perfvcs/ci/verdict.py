@@ -25,7 +25,7 @@ Word = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
 STATUS: dict[Word, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}
 
 
-class Place(msgspec.Struct, frozen=True):
+class SourcePlace(msgspec.Struct, frozen=True):
     """Where something is shown: a path relative to the top of the repository, and the first and last line."""
 
     path: str
@@ -41,12 +41,12 @@ class Alarm(msgspec.Struct, frozen=True):
 
     first: Change
     changes: list[Change]
-    place: Place
+    place: SourcePlace
     certain: bool
     text: str
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. ``why`` says in words why nothing was measured or settled, or what failed.
 
     ``causes`` is what is known of why a unit of a job moved, ``following`` what to do next,
@@ -99,10 +99,10 @@ def word_of(report: Report, receipt: Receipt, failures: bool) -> Word:  # noqa: 
     return "fine" if any(change.settled for change in report.comparisons) else "untouched"
 
 
-def decode(document: bytes) -> Verdict:
+def decode(document: bytes) -> CiVerdict:
     """The verdict in a document, which anybody may have written; raises Malformed."""
     try:
-        found = msgspec.json.decode(document, type=Verdict)
+        found = msgspec.json.decode(document, type=CiVerdict)
     except UNDECODABLE as error:
         raise Malformed(f"it is not a report of `perf ci`: {shorten(str(error), 200)}") from None
     if found.format != FORMAT:

@@ -57,7 +57,7 @@ def command(
     """
     from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.bisection import Asked, bisect, prepare
-    from perfvcs.locate.ends import Wanted, resolved
+    from perfvcs.locate.ends import TargetFilter, resolved
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.reports.bisect import lines
@@ -69,8 +69,8 @@ def command(
     repository = Repository.find(create=True)
     config = load(repository.project.root / FILE)
     asked = Asked(
-        good, bad, resolved(repository, config, Wanted(jobs, unit, metric, improvement)), seconds(budget, "--budget") if budget else None,
-        None if delta is None else delta / 100, fresh, merged,
+        good, bad, resolved(repository, config, TargetFilter(jobs, unit, metric, improvement)),
+        seconds(budget, "--budget") if budget else None, None if delta is None else delta / 100, fresh, merged,
     )  # fmt: skip
     if dry_run:
         found, _ = prepare(repository, config, asked)

@@ -15,7 +15,7 @@ from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
     from perfvcs.ci.surroundings import Surroundings
-    from perfvcs.ci.verdict import Verdict
+    from perfvcs.ci.verdict import CiVerdict
 
 
 def _seconds(ctx: click.Context, parameter: click.Parameter, text: str) -> float:  # noqa: ARG001
@@ -78,7 +78,7 @@ def command(
     from perfvcs.ci.artifacts import append, read, write
     from perfvcs.ci.artifacts import bundle as write_bundle
     from perfvcs.ci.ends import ends
-    from perfvcs.ci.loop import Wanted, judge
+    from perfvcs.ci.loop import LoopRequest, judge
     from perfvcs.ci.surroundings import Surroundings
     from perfvcs.ci.terminal import lines
     from perfvcs.measure.progress import shown
@@ -94,7 +94,7 @@ def command(
         repository = Repository.find(create=True)
         request = Request(jobs=chosen, seed=seed, wait=True, committed=True, budget=budget)
         share, bound = (None if value is None else value / 100 for value in (delta, within))
-        wanted = Wanted(baseline, target, request, None if everything else sample, last, share, bound)
+        wanted = LoopRequest(baseline, target, request, None if everything else sample, last, share, bound)
         with shown(quiet=quiet) as progress:
             verdict, check = judge(repository, wanted, progress)
         write(folder, verdict, check)
@@ -113,7 +113,7 @@ def command(
     click.get_current_context().exit(verdict.status)
 
 
-def _comment(job: Surroundings, verdict: Verdict, name: str, *, always: bool) -> str:
+def _comment(job: Surroundings, verdict: CiVerdict, name: str, *, always: bool) -> str:
     """Write or update the comment on the pull request; what came of it."""
     from perfvcs.ci.comment import publish
     from perfvcs.ci.summary import comment, marker

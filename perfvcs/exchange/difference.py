@@ -14,7 +14,7 @@ KINDS = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an exe
 
 
 @dataclass
-class Difference:
+class StoreDifference:
     """Profiles that only one side has, with their blobs, and the removals that differ: blob there, blob here, by the profiles' paths.
 
     ``strange`` are the paths that a remote has and that no profile is at, with what is there.
@@ -26,7 +26,7 @@ class Difference:
     strange: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, fields: Iterable[bytes]) -> Difference:
+    def read(cls, fields: Iterable[bytes]) -> StoreDifference:
         """What ``git diff-tree`` prints of a remote's tree and ours."""
         found = cls()
         waiting = iter(fields)

@@ -11,7 +11,7 @@ from pathlib import Path
 from perfvcs import wholefile
 from perfvcs.descriptors import entries, make_folder, remove
 from perfvcs.errors import PerfError
-from perfvcs.exchange.difference import Difference
+from perfvcs.exchange.difference import StoreDifference
 from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.remote import NAME, Remote, RemoteFailed
 from perfvcs.git.stream import Import, blob_id
@@ -85,7 +85,7 @@ class Mirror:
         return (home / FOLDER / "known").is_dir()
 
     @classmethod
-    def seen(cls, home: Path, store: Store, remote: Remote, head: str | None) -> Difference | None:
+    def seen(cls, home: Path, store: Store, remote: Remote, head: str | None) -> StoreDifference | None:
         """How a remote differed from a commit of the store when it was last seen; None where it never was.
 
         Nothing is asked of it, and nothing waited for.
@@ -216,7 +216,7 @@ class Mirror:
         """Keep what was seen."""
         self._known.run("update-ref", _reference(remote), tip)
 
-    def difference(self, there: str | None, here: str | None) -> Difference:
+    def difference(self, there: str | None, here: str | None) -> StoreDifference:
         """How a remote's commit differs from one of the store, or from another of the remote's; None has nothing."""
         return _compared(self.reading, there, here)
 
@@ -273,9 +273,9 @@ class Mirror:
             remove(self._known.path)
 
 
-def _compared(git: Bare, there: str | None, here: str | None) -> Difference:
+def _compared(git: Bare, there: str | None, here: str | None) -> StoreDifference:
     sides = [commit or EMPTY_TREE for commit in (there, here)]
-    return Difference.read(git.fields("diff-tree", "-r", "-z", "--no-renames", *sides, "--"))
+    return StoreDifference.read(git.fields("diff-tree", "-r", "-z", "--no-renames", *sides, "--"))
 
 
 def _number(remote: Remote) -> str:

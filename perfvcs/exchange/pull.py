@@ -9,7 +9,7 @@ from perfvcs.errors import PerfError
 from perfvcs.exchange.mirror import Mirror
 from perfvcs.exchange.push import lost_lines
 from perfvcs.exchange.removals import Removals
-from perfvcs.exchange.selection import Selection
+from perfvcs.exchange.selection import ProfileSelection
 from perfvcs.git.bare import GitFailed
 from perfvcs.git.remote import Remote
 from perfvcs.store import Store
@@ -60,7 +60,7 @@ class Pulled:
             raise Refused(f"refused {counted(len(self.refused), 'file')} of {self.remote}: {named}{more}; the others were stored")
 
 
-def pull(mirror: Mirror, store: Store, remote: Remote, selection: Selection, *, dry: bool = False) -> Pulled:
+def pull(mirror: Mirror, store: Store, remote: Remote, selection: ProfileSelection, *, dry: bool = False) -> Pulled:
     """Store the selected profiles that only a remote has; ``dry``: only count them.
 
     Raises RemoteFailed, OtherFormat, TooMuch, and Unwritable, Contended where the store cannot be written.

@@ -6,7 +6,7 @@ import random
 import time
 from dataclasses import dataclass
 
-from perfvcs.exchange.difference import Difference
+from perfvcs.exchange.difference import StoreDifference
 from perfvcs.exchange.mirror import REFERENCE, Mirror
 from perfvcs.exchange.removals import Removals
 from perfvcs.git.bare import GitFailed
@@ -86,7 +86,7 @@ def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> 
 def outgoing(mirror: Mirror, store: Store, remote: Remote, tip: str | None) -> dict[str, str | bytes | None]:
     """What a remote's commit lacks, by paths: blobs of profiles, documents of removals, None for profiles that were removed."""
     head = store.head()
-    found = mirror.difference(tip, head) if head else Difference()
+    found = mirror.difference(tip, head) if head else StoreDifference()
     removals = Removals.of(mirror, remote, found, head)
     changes: dict[str, str | bytes | None] = {path: blob for path, blob in found.here.items() if not removals.out(path)}
     changes |= {place_of(path): document for path, document in removals.unknown_there()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from perfvcs.exchange.difference import Difference
+from perfvcs.exchange.difference import StoreDifference
 from perfvcs.exchange.mirror import Mirror
 from perfvcs.git.remote import Remote
 from perfvcs.store.removal import FOLDER, MOST_BYTES, Removal, decode, later, place_of, profile_of
@@ -23,7 +23,7 @@ class Removals:
     broken: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, mirror: Mirror, remote: Remote, difference: Difference, head: str | None) -> Removals:
+    def of(cls, mirror: Mirror, remote: Remote, difference: StoreDifference, head: str | None) -> Removals:
         """What both sides have removed of the profiles in which they differ. Raises RemoteFailed."""
         found = cls()
         wanted = {path: there for path, (there, _) in difference.removals.items() if there}

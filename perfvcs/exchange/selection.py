@@ -12,7 +12,7 @@ from perfvcs.git.project import Project
 
 
 @dataclass(frozen=True)
-class Selection:
+class ProfileSelection:
     """Profiles of some commits: the ``last`` N ancestors of HEAD that have any, those committed ``since`` a moment, or both."""
 
     project: Project
@@ -20,7 +20,7 @@ class Selection:
     since: str | None = None
 
     @classmethod
-    def of(cls, project: Project, last: int | None, since: str | None) -> Selection:
+    def of(cls, project: Project, last: int | None, since: str | None) -> ProfileSelection:
         """The selection that options name; raises UsageError."""
         if since is not None:
             try:

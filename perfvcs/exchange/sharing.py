@@ -11,7 +11,7 @@ from perfvcs.errors import UsageError
 from perfvcs.exchange.mirror import REFERENCE, Mirror
 from perfvcs.exchange.pull import Pulled, pull
 from perfvcs.exchange.push import Pushed, push
-from perfvcs.exchange.selection import Selection
+from perfvcs.exchange.selection import ProfileSelection
 from perfvcs.git.remote import NoRemote, Remote
 from perfvcs.store.document import PROFILE_PATH
 from perfvcs.text.words import counted
@@ -51,7 +51,7 @@ def pull_from(
 ) -> Pulled:
     """Pull from a remote by its name or address, or from the usual one; raises NoRemote, UsageError, and what ``pull`` does."""
     remote = Remote.find(repository.project, name)
-    selection = Selection.of(repository.project, last, since)
+    selection = ProfileSelection.of(repository.project, last, since)
     with Mirror.opened(repository.home, repository.store) as mirror:
         return pull(mirror, repository.store, remote, selection, dry=dry)
 

@@ -12,7 +12,7 @@ import msgspec
 from perfvcs.formats._blocks import ResourceBlock, text
 from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import BETTER, KINDS, metric, usable
-from perfvcs.formats._written import Written, common_unit, converted, written
+from perfvcs.formats._written import WrittenNumber, common_unit, converted, written
 from perfvcs.profile import Metric, Resources, Stacks
 from perfvcs.validity import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed
 
@@ -84,11 +84,11 @@ class _Resources:
         if found is None:
             return None
         for row, one in enumerate(found):
-            if isinstance(one, Written) and one.unit:
+            if isinstance(one, WrittenNumber) and one.unit:
                 raise self.wrong(row, key, "is not a finite number")
-        return [one.value if isinstance(one, Written) else one for one in found]
+        return [one.value if isinstance(one, WrittenNumber) else one for one in found]
 
-    def written(self, key: str) -> list[Written | float | None] | None:
+    def written(self, key: str) -> list[WrittenNumber | float | None] | None:
         """A column of finite numbers, those written as texts with their units; None where no resource has one."""
         if not self.has(key):
             return None
@@ -100,7 +100,7 @@ class _Resources:
                 plain = [float("inf")]
             if all(value is None or isfinite(value) for value in plain):
                 return [*plain]
-        found: list[Written | float | None] = []
+        found: list[WrittenNumber | float | None] = []
         for row, value in enumerate(column):
             one = None if value is None or value == "" else written(value)
             if one is None and value is not None and value != "":
@@ -169,7 +169,7 @@ class _Resources:
             mine = amounts if len(pairs) == 1 else [
                 amount if own == kind else None for amount, own in zip(amounts, self.kinds, strict=True)
             ]  # fmt: skip
-            units = [one.unit for one in mine if isinstance(one, Written) and one.unit]
+            units = [one.unit for one in mine if isinstance(one, WrittenNumber) and one.unit]
             found[name] = _metric(header, types[first], subtypes[second], name, common_unit(units))
             columns[name] = self.in_unit(mine, found[name].unit)
         times = self.numbers_in_text("time") if self.has("snapshot") and self.has("time") else None
@@ -185,12 +185,12 @@ class _Resources:
             columns[name] = column
         return found, columns
 
-    def in_unit(self, column: Sequence[Written | float | None], unit: str) -> list[float | None]:
+    def in_unit(self, column: Sequence[WrittenNumber | float | None], unit: str) -> list[float | None]:
         """Amounts in the unit of their metric; raises Malformed for one that measures something else."""
         found: list[float | None] = []
         for row, one in enumerate(column):
-            value = converted(one, unit) if isinstance(one, Written) else one
-            if value is None and isinstance(one, Written):
+            value = converted(one, unit) if isinstance(one, WrittenNumber) else one
+            if value is None and isinstance(one, WrittenNumber):
                 raise self.wrong(row, "amount", f"is in `{one.unit}`, and the metric in `{unit}`")
             found.append(value)
         return found

@@ -11,7 +11,7 @@ from perfvcs.units import base
 from perfvcs.validity import Malformed
 
 
-class Benchmark(NamedTuple):
+class RoundValues(NamedTuple):
     """The values of one metric of a unit at a size, in the order of the rows, in the unit without a prefix."""
 
     uid: str
@@ -31,7 +31,7 @@ class Benchmark(NamedTuple):
         return self.uid if self.size is None else f"{self.uid}/{self.size:g}"
 
 
-def benchmarks(profile: Profile) -> list[Benchmark]:
+def benchmarks(profile: Profile) -> list[RoundValues]:
     """Every unit, size and metric that has values, without marked rows and those of call stacks; raises Malformed where none is left."""
     rows, found = profile.resources, dict[tuple[int, float | None, str], list[float]]()
     sizes = rows.size if rows.size is not None else [None] * len(rows)
@@ -44,7 +44,7 @@ def benchmarks(profile: Profile) -> list[Benchmark]:
     if not found:
         raise Malformed("the profile has no values outside its call stacks")
     return [
-        Benchmark(rows.names[uid], size, name,
+        RoundValues(rows.names[uid], size, name,
                   Metric(bases[name].unit, profile.metrics[name].better, profile.metrics[name].kind), values)
         for (uid, size, name), values in found.items()
     ]  # fmt: skip
@@ -58,7 +58,7 @@ def written(document: object) -> bytes:
         raise Malformed("a name has bytes that are not UTF-8, which JSON cannot hold") from None
 
 
-def judged(profile: Profile) -> list[Benchmark]:
+def judged(profile: Profile) -> list[RoundValues]:
     """Those whose direction is known; raises Malformed where there are none."""
     found = [one for one in benchmarks(profile) if one.about.better != "none"]
     if not found:

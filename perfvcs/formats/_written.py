@@ -13,14 +13,14 @@ LONGEST_NUMBER = 400  # characters; more are not a number
 WRITTEN = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)\s*([^\W\d_][^\s\d]{0,31}|%)?\s*")
 
 
-class Written(NamedTuple):
+class WrittenNumber(NamedTuple):
     """A number and the unit behind it, which is empty where there is none."""
 
     value: float
     unit: str = ""
 
 
-def written(value: Any) -> Written | None:
+def written(value: Any) -> WrittenNumber | None:
     """The finite number that a value is, or that a text says; None where it is or says something else.
 
     >>> written("0.616s"), written(" 12 ms"), written(3), written("fast"), written("1_0")
@@ -38,7 +38,7 @@ def written(value: Any) -> Written | None:
         number = float(value)
     except OverflowError:
         return None
-    return Written(number, unit) if isfinite(number) else None
+    return WrittenNumber(number, unit) if isfinite(number) else None
 
 
 def common_unit(units: Sequence[str]) -> str:
@@ -50,7 +50,7 @@ def common_unit(units: Sequence[str]) -> str:
     return bases.pop() if len(bases) == 1 else ""
 
 
-def converted(quantity: Written, unit: str) -> float | None:
+def converted(quantity: WrittenNumber, unit: str) -> float | None:
     """The value in a unit, in which one without a unit is already; None where both measure different things.
 
     >>> converted(Written(12.0, "ms"), "s"), converted(Written(12.0), "s"), converted(Written(1.0, "B"), "s")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._rounds import Benchmark, benchmarks
+from perfvcs.formats._rounds import RoundValues, benchmarks
 from perfvcs.profile import Profile
 
 UNITS = {"s": "seconds", "B": "bytes"}
@@ -23,7 +23,7 @@ class Openmetrics:
 
     def encode(self, profile: Profile) -> bytes:
         """The text, which ends with ``# EOF``; raises Malformed without values."""
-        families: dict[tuple[str, str], list[Benchmark]] = defaultdict(list)
+        families: dict[tuple[str, str], list[RoundValues]] = defaultdict(list)
         for one in benchmarks(profile):
             unit = UNITS.get(one.about.unit, "")
             name = UNUSABLE.sub("_", f"{PREFIX}_{one.metric}")

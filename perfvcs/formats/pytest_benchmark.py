@@ -13,7 +13,7 @@ from perfvcs.profile import Environment, Metric, Profile
 from perfvcs.validity import Malformed
 
 if TYPE_CHECKING:
-    from perfvcs.formats._rounds import Benchmark
+    from perfvcs.formats._rounds import RoundValues
 
 METRICS = {"wall": Metric("s")}
 WRITTEN = "5.0.0"  # the version of pytest-benchmark whose files are written
@@ -81,7 +81,7 @@ class PytestBenchmark:
         return written(document)
 
 
-def _written(one: Benchmark) -> dict[str, Any]:
+def _written(one: RoundValues) -> dict[str, Any]:
     import statistics
 
     size = None if one.size is None else f"{one.size:g}"

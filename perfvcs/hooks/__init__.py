@@ -40,7 +40,7 @@ class Hook:
 
 
 @dataclass(frozen=True)
-class Removal:
+class HookRemoval:
     """What ``uninstall`` did about one hook; ``kept`` is (restored: was) the hook that we had kept aside."""
 
     name: str
@@ -80,7 +80,7 @@ def install(project: Project, names: Iterable[str] = HOOKS) -> list[Hook]:
     return [_look(place, name) for name in names]
 
 
-def uninstall(project: Project, names: Iterable[str] = HOOKS) -> list[Removal]:
+def uninstall(project: Project, names: Iterable[str] = HOOKS) -> list[HookRemoval]:
     """Take our hooks out and put back what was there before, the same file under its old name.
 
     A hook that another tool has written since is left alone, and so is the one that we kept.
@@ -89,17 +89,17 @@ def uninstall(project: Project, names: Iterable[str] = HOOKS) -> list[Removal]:
     return [_remove(_look(place, name)) for name in names]
 
 
-def _remove(hook: Hook) -> Removal:
+def _remove(hook: Hook) -> HookRemoval:
     if hook.ours is None and os.path.lexists(hook.path):
-        return Removal(hook.name, "left alone", hook.path, hook.kept)
+        return HookRemoval(hook.name, "left alone", hook.path, hook.kept)
     target = hook.ours or hook.path
     if hook.kept:
         hook.kept.replace(target)
-        return Removal(hook.name, "restored", target, hook.kept)
+        return HookRemoval(hook.name, "restored", target, hook.kept)
     if hook.ours:
         target.unlink()
-        return Removal(hook.name, "removed", target, None)
-    return Removal(hook.name, "not installed", hook.path, None)
+        return HookRemoval(hook.name, "removed", target, None)
+    return HookRemoval(hook.name, "not installed", hook.path, None)
 
 
 def notes(project: Project) -> list[str]:

@@ -22,7 +22,7 @@ ANNOUNCED = 3  # the number of the file that announces the measurement, in the p
 UNFINISHED = ("rebase-merge", "rebase-apply", "sequencer", "MERGE_HEAD")  # in git's folder while several commits are being made
 
 
-class NotStarted(PerfError):
+class NoProcess(PerfError):
     """The system starts no more processes."""
 
 
@@ -49,7 +49,7 @@ def measure(project: Project) -> str | None:
             _start(project, commits, log, announcement.descriptor)
         except OSError as error:
             announcement.close()
-            raise NotStarted(
+            raise NoProcess(
                 f"not measuring, no process can be started ({error.strerror}): measure it with `perf collect`"
             ) from None
         announcement.hand_over()

@@ -14,7 +14,7 @@ from pathlib import Path
 from perfvcs.git.command import GitError, environment
 from perfvcs.git.project import Project
 from perfvcs.lock import POLL
-from perfvcs.measure.announcement import Running, running
+from perfvcs.measure.announcement import RunningSession, running
 from perfvcs.measure.progress import Progress
 from perfvcs.rules import FILE
 
@@ -105,7 +105,7 @@ def waiting_time(project: Project) -> float:
         return HookTable().seconds
 
 
-def measuring(home: Path, wanted: Iterable[Push]) -> list[Running]:
+def measuring(home: Path, wanted: Iterable[Push]) -> list[RunningSession]:
     """The runs that measure a commit of a push just now."""
     commits = {commit for push in wanted for commit in (push.baseline, push.target)}
     return [run for run in running(home) if commits.intersection(run.commits)]

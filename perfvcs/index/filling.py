@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from perfvcs.index import levels
-from perfvcs.index.levels import Levels, together
+from perfvcs.index.levels import StoredLevels, together
 from perfvcs.profile import Collected, Design
 from perfvcs.store.document import PROFILE_PATH, Damaged, verified
 from perfvcs.summary import Measured, Place, Summary
@@ -76,7 +76,7 @@ class Filling:
         self._connection = connection
         self._known: dict[tuple[str, str], int] = {}
         self._lines: dict[tuple[object, ...], int] = {}
-        self._levels = Levels(connection)
+        self._levels = StoredLevels(connection)
 
     def add(self, path: str, document: bytes | Fault) -> None:
         """Index what the store has at ``path``; what is not a profile becomes a row of ``damaged``."""
@@ -140,7 +140,7 @@ class Filling:
             self._connection.execute(f"DELETE FROM {table}")
         self._known.clear()
         self._lines.clear()
-        self._levels = Levels(self._connection)
+        self._levels = StoredLevels(self._connection)
 
     def _number(self, table: str, text: str, *more: object) -> int:
         """The row number of a text that many profiles share."""

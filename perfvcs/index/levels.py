@@ -34,7 +34,7 @@ NEWEST = "SELECT id, packed FROM levels WHERE line = ? AND length(packed) < ? OR
 OF_JOB = "SELECT id, packed FROM levels WHERE line IN (SELECT id FROM lines WHERE job = ? AND environment = ?)"
 
 
-class Levels:
+class StoredLevels:
     """Adds to and removes from the table inside one transaction of ``connection``; what is added is there from ``flush`` on."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

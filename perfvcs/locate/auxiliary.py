@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from perfvcs.git.project import Project
-from perfvcs.locate.hunks import Difference, Hunk, Unit
+from perfvcs.locate.hunks import ChangedUnit, Hunk, SourceDifference
 from perfvcs.locate.outline import MODULE
 
 AUTHOR = {
@@ -39,7 +39,7 @@ def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str |
     return project.git("commit-tree", "-p", base, "-m", MESSAGE, "--no-gpg-sign", tree, extra=extra)
 
 
-def reverted(difference: Difference, hunks: Mapping[str, Iterable[Hunk]]) -> dict[str, str | None]:
+def reverted(difference: SourceDifference, hunks: Mapping[str, Iterable[Hunk]]) -> dict[str, str | None]:
     """The texts of files without some hunks, by file."""
     found: dict[str, str | None] = {}
     for path, own in hunks.items():
@@ -49,7 +49,7 @@ def reverted(difference: Difference, hunks: Mapping[str, Iterable[Hunk]]) -> dic
     return found
 
 
-def attempts(difference: Difference, unit: Unit) -> list[tuple[str, dict[str, list[Hunk]]]]:
+def attempts(difference: SourceDifference, unit: ChangedUnit) -> list[tuple[str, dict[str, list[Hunk]]]]:
     """What to take back to see what a unit's change costs, the least first, each with its name.
 
     First the unit alone; then with what it may need: other changes of the same file, outside of functions and of functions that were

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.locate.ends import Wanted, default_ends, others, require_metric, target_of, worst
+from perfvcs.locate.ends import TargetFilter, default_ends, others, require_metric, target_of, worst
 from perfvcs.locate.saved import Measuring, SavedBisections, Target
 from perfvcs.locate.span import branch, span
 from perfvcs.locate.suspicion import suspects
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfvcs.locate.saved import Begun
     from perfvcs.locate.search import Outcome
     from perfvcs.locate.span import Span
-    from perfvcs.locate.suspicion import Suspect
+    from perfvcs.locate.suspicion import SuspectCommit
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
@@ -34,7 +34,7 @@ class Asked:
 
     good: str = ""
     bad: str = ""
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: TargetFilter = field(default_factory=TargetFilter)
     budget: float | None = None
     delta: float | None = None
     afresh: bool = False
@@ -51,7 +51,7 @@ class Bisection:
 
     span: Span
     target: Target | None
-    suspects: list[Suspect] | None
+    suspects: list[SuspectCommit] | None
     improvement: bool = False
     begun: Begun | None = None
     outcome: Outcome | None = None
@@ -100,7 +100,7 @@ def prepare(repository: Repository, config: Config, asked: Asked) -> tuple[Bisec
 
 
 def bisect(repository: Repository, config: Config, asked: Asked, request: Request, progress: Progress) -> Bisection:
-    """Measure until it is known which commit made the difference; raises UsageError, CannotMeasure and what measuring raises."""
+    """Measure until it is known which commit made the difference; raises UsageError, UnmeasurableEnd and what measuring raises."""
     from perfvcs.locate.search import Search, measuring
 
     cells, config = request.apply(config)
@@ -146,7 +146,7 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> tuple
     return good, bad, alike[-1] if alike and not asked.afresh else None
 
 
-def _fits(target: Target, wanted: Wanted) -> bool:
+def _fits(target: Target, wanted: TargetFilter) -> bool:
     return (
         (not wanted.jobs or target.job in wanted.jobs or target.job.partition(" ")[0] in wanted.jobs)
         and wanted.unit in ("", target.uid)
@@ -162,7 +162,7 @@ def _stored(repository: Repository, found: Span) -> Report | None:
     return None
 
 
-def _fitting(report: Report, wanted: Wanted, labels: set[str] | None = None) -> list[Change]:
+def _fitting(report: Report, wanted: TargetFilter, labels: set[str] | None = None) -> list[Change]:
     return [
         change
         for change in report.comparisons
@@ -173,7 +173,7 @@ def _fitting(report: Report, wanted: Wanted, labels: set[str] | None = None) -> 
     ]
 
 
-def _as_target(change: Change, wanted: Wanted) -> Target:
+def _as_target(change: Change, wanted: TargetFilter) -> Target:
     return Target(change.job, "", change.uid, change.size, change.metric, change.unit, change.better, wanted.improvement)
 
 
@@ -217,7 +217,7 @@ def _settled(
     from dataclasses import replace
 
     from perfvcs.locate.decision import FIRST_PAIRS
-    from perfvcs.locate.search import CURE, CannotMeasure
+    from perfvcs.locate.search import CURE, UnmeasurableEnd
     from perfvcs.measure.campaign import settle
 
     ends = State(between.good), State(between.bad)
@@ -230,7 +230,7 @@ def _settled(
         if not outcome.failures:
             raise
         names = " and ".join(dict.fromkeys(failure.version for failure in outcome.failures))
-        raise CannotMeasure(f"{names} cannot be measured (see above): {CURE}") from None
+        raise UnmeasurableEnd(f"{names} cannot be measured (see above): {CURE}") from None
 
 
 def _session(repository: Repository, found: Bisection) -> Measuring | None:

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
-from perfvcs.locate.comparison import Choice, Comparison, Measured, rematched
+from perfvcs.locate.comparison import Choice, CommitComparison, MeasuredSides, rematched
 from perfvcs.locate.elsewhere import others, own_name, surroundings, upgraded
 from perfvcs.locate.experiments import Experiments
-from perfvcs.locate.finding import Blame, Lines, Node, SuspectFunction, Trial, Verdict
-from perfvcs.locate.hunks import Difference, difference
+from perfvcs.locate.finding import AuxiliaryTrial, Blame, Lines, Node, SuspectFunction, Verdict
+from perfvcs.locate.hunks import SourceDifference, difference
 from perfvcs.locate.kinds import kinds
 from perfvcs.locate.laboratory import Laboratory
 from perfvcs.locate.matching import MatchedTree
@@ -51,7 +51,7 @@ class BlameRequest:
 
 
 def blame(repository: Repository, config: Config, request: BlameRequest, progress: Progress) -> Blame:
-    """Find what made a benchmark another one from ``a`` to ``b``; raises CannotMeasure, NothingToBlame, UsageError."""
+    """Find what made a benchmark another one from ``a`` to ``b``; raises UnmeasurableVersion, NothingToBlame, UsageError."""
     project = repository.project
     a, b = (project.resolve(revision) for revision in (request.a, request.b))
     if a == b:
@@ -95,7 +95,7 @@ class _Investigation:
         self.began = time.monotonic()
         self.laboratory = Laboratory(repository, config, cell, progress)
         places = Places.of(repository.project, a, b, native=not self.laboratory.runs_python())
-        self.comparison = Comparison(self.laboratory, a, b, request.metric, request.delta, places)
+        self.comparison = CommitComparison(self.laboratory, a, b, request.metric, request.delta, places)
 
     def run(self) -> Blame:
         """Measure, compare, and prove."""
@@ -116,11 +116,11 @@ class _Investigation:
         verdict = _verdict(suspects, experiments.trials)
         return self._found(measured, verdict, elsewhere, changed, suspects, experiments.trials)
 
-    def _difference(self) -> Difference:
+    def _difference(self) -> SourceDifference:
         kept = (*self.config.overlay, "perf.toml")
         return difference(self.repository.project, self.a, self.b, skip=lambda path: not is_source(path, kept))
 
-    def _rank(self, changed: Difference, measured: Measured) -> list[Suspect]:
+    def _rank(self, changed: SourceDifference, measured: MeasuredSides) -> list[Suspect]:
         sign, places = 1.0 if measured.effect.value > 0 else -1.0, self.comparison.places
         if changed.left_out:
             self.comparison.notes.append(f"{changed.left_out:,} changed files are left out")
@@ -129,8 +129,8 @@ class _Investigation:
         return rank(changed.meaning, measured.evidence, places, sign)
 
     def _found(
-        self, measured: Measured, verdict: Verdict, elsewhere: list[str], changed: Difference | None = None,
-        suspects: Sequence[Suspect] = (), trials: Sequence[Trial] = (),
+        self, measured: MeasuredSides, verdict: Verdict, elsewhere: list[str], changed: SourceDifference | None = None,
+        suspects: Sequence[Suspect] = (), trials: Sequence[AuxiliaryTrial] = (),
     ) -> Blame:  # fmt: skip
         levels, effect = measured.levels, measured.effect
         tree = measured.evidence[-1].tree if measured.evidence else None
@@ -144,7 +144,7 @@ class _Investigation:
         )  # fmt: skip
 
 
-def _verdict(suspects: Sequence[Suspect], trials: Sequence[Trial]) -> Verdict:
+def _verdict(suspects: Sequence[Suspect], trials: Sequence[AuxiliaryTrial]) -> Verdict:
     if not suspects:
         return "not the code"
     words = {trial.word for trial in trials}
@@ -152,7 +152,7 @@ def _verdict(suspects: Sequence[Suspect], trials: Sequence[Trial]) -> Verdict:
     return next((verdict for verdict in verdicts if verdict in words), "suspected")
 
 
-def _function(suspect: Suspect, changed: Difference) -> SuspectFunction:
+def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:
     unit = suspect.unit
     change = changed.files[unit.path]
     old, new = (source_lines(text.replace("\r\n", "\n")) for text in (change.old, change.new))

@@ -21,7 +21,7 @@ FILE_MODES = ("100644", "100755", "100664")
 SUBMODULE = "160000"
 
 
-class Entry(NamedTuple):
+class FilePair(NamedTuple):
     """A file on both sides; an empty blob: not there. ``here``: the newer side is on disk."""
 
     path: str
@@ -87,13 +87,13 @@ def changes(project: Project, old: str, new: str, *, working: WorkingChanges | N
     return Changes(tuple(sorted((_change(entry, *known[entry.path]) for entry in entries), key=lambda change: change.path)))
 
 
-def _entries(project: Project, old: str, new: str, working: WorkingChanges | None) -> Iterator[Entry]:
+def _entries(project: Project, old: str, new: str, working: WorkingChanges | None) -> Iterator[FilePair]:
     parts = project.git("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new).split("\0")
-    found: dict[str, Entry] = {}
+    found: dict[str, FilePair] = {}
     for raw, path in zip(parts[:-1:2], parts[1::2], strict=False):
         modes, blobs = raw.removeprefix(":").split(" ")[:2], raw.split(" ")[2:4]
         before, after = ("" if not blob.strip("0") else blob for blob in blobs)
-        found[path] = Entry(path, before, after, (modes[0], modes[1]))
+        found[path] = FilePair(path, before, after, (modes[0], modes[1]))
     if working is not None:
         names = [name for name in working.files() if name.partition("/")[0] != ".perf"]
         listed = project.git("ls-tree", "-r", "-z", "--full-tree", old, "--", *names) if names else ""
@@ -103,13 +103,13 @@ def _entries(project: Project, old: str, new: str, working: WorkingChanges | Non
             place = project.root / name
             there = os.path.lexists(place)
             kind = "120000" if place.is_symlink() else SUBMODULE if place.is_dir() else "100644"
-            found[name] = Entry(
+            found[name] = FilePair(
                 name, blob, "here" if there else "", (mode, kind if there else "000000"), place if there else None
             )
     yield from found.values()
 
 
-def _contents(project: Project, entries: Sequence[Entry]) -> dict[str, tuple[bytes | None, bytes | None]]:
+def _contents(project: Project, entries: Sequence[FilePair]) -> dict[str, tuple[bytes | None, bytes | None]]:
     """The contents of both sides of each file; None where there is none, or it is not read: links, submodules, large files."""
     wanted = {
         blob: b""
@@ -141,7 +141,7 @@ def _is_read(path: str) -> bool:
     return bool(language(path)) or path.rpartition("/")[2] in ("pyproject.toml", "setup.cfg", "tox.ini", "setup.py")
 
 
-def _change(entry: Entry, before: bytes | None, after: bytes | None) -> FileChange:
+def _change(entry: FilePair, before: bytes | None, after: bytes | None) -> FileChange:
     path, added, removed = entry.path, not entry.old, not entry.new
     if SUBMODULE in entry.modes:
         return FileChange(path, added, removed, why="a submodule moved")

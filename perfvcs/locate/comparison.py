@@ -12,11 +12,11 @@ from perfvcs.errors import UsageError
 from perfvcs.jobs import Cell
 from perfvcs.locate.attribution import contributions, unsettled
 from perfvcs.locate.calltree import CallTree, least_of
-from perfvcs.locate.laboratory import Bench, CannotMeasure, Laboratory, level
+from perfvcs.locate.laboratory import Bench, Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.matching import MatchedTree, match
 from perfvcs.locate.places import Places
-from perfvcs.locate.proof import Effect, Levels, effect
-from perfvcs.locate.suspects import Evidence
+from perfvcs.locate.proof import RelativeEffect, VersionValues, effect
+from perfvcs.locate.suspects import TreeEvidence
 from perfvcs.profile import Profile
 
 TURNS = (6, 12, 24)  # blocks of a sampled metric, after each of which it is decided whether more are needed
@@ -29,18 +29,18 @@ COLLECTORS: dict[Choice, str] = {"instructions": "instructions", "bytecodes": "b
 
 
 @dataclass
-class Measured:
+class MeasuredSides:
     """What both versions gave: the effect by one metric, and trees with the difference by function in units of ``measure``."""
 
     metric: Choice
-    levels: Levels
-    effect: Effect
-    evidence: list[Evidence] = field(default_factory=list)
+    levels: VersionValues
+    effect: RelativeEffect
+    evidence: list[TreeEvidence] = field(default_factory=list)
     measure: str = ""
 
 
 @dataclass
-class Comparison:
+class CommitComparison:
     """One benchmark on two commits; ``profiles`` are those of the first execution, ``notes`` what could not be measured.
 
     ``metric`` is what the effect is shown by: "auto" takes the first exact one that shows any, else processor time.
@@ -55,8 +55,8 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     profiles: list[Profile] = field(default_factory=list)
 
-    def measure(self) -> Measured:
-        """The effect, and where there is one the call trees; raises CannotMeasure, UsageError."""
+    def measure(self) -> MeasuredSides:
+        """The effect, and where there is one the call trees; raises UnmeasurableVersion, UsageError."""
         python = self.laboratory.runs_python()
         cells = {"time": self.laboratory.under("time"), **self._exact_cells(python=python)}
         if python:
@@ -109,14 +109,14 @@ class Comparison:
             return None
         try:
             return bench.run(name, times)
-        except CannotMeasure as error:
+        except UnmeasurableVersion as error:
             self.notes.append(f"{otherwise}: {error}")
             bench.bench.session.failures.clear()
             return None
 
-    def _effect(self, bench: _Named, counts: list[Profile] | None) -> Measured:
+    def _effect(self, bench: _Named, counts: list[Profile] | None) -> MeasuredSides:
         """The effect by the first exact metric that shows one, else by processor time in turns."""
-        exact: Measured | None = None
+        exact: MeasuredSides | None = None
         if self.metric in ("auto", "instructions") and "instructions" in bench.names:
             exact = self._exact("instructions", bench.run("instructions"))
         elif self.metric == "allocated":
@@ -129,19 +129,19 @@ class Comparison:
         for turns in TURNS:
             levels = [level(profile) for profile in bench.run("time", turns - done)]
             done = turns
-            sampled = Levels(levels[0], levels[1])
+            sampled = VersionValues(levels[0], levels[1])
             seen = effect(levels[0], levels[1], self.delta, exact=False)
             if seen.real or max(abs(seen.low), abs(seen.high)) < self.delta:
                 break
         if not seen.real and exact is not None:
             return exact  # the exact figure says more than an interval
-        return Measured("cpu", sampled, seen)
+        return MeasuredSides("cpu", sampled, seen)
 
-    def _exact(self, metric: Choice, profiles: list[Profile]) -> Measured:
+    def _exact(self, metric: Choice, profiles: list[Profile]) -> MeasuredSides:
         levels = [level(profile)[-1:] for profile in profiles]
-        return Measured(metric, Levels(levels[0], levels[1]), effect(levels[0], levels[1], self.delta, exact=True))
+        return MeasuredSides(metric, VersionValues(levels[0], levels[1]), effect(levels[0], levels[1], self.delta, exact=True))
 
-    def _look(self, bench: _Named, measured: Measured, counts: list[Profile] | None) -> None:
+    def _look(self, bench: _Named, measured: MeasuredSides, counts: list[Profile] | None) -> None:
         """The call trees of both sides, and what each function adds."""
         if measured.metric == "allocated":
             self._add(measured, "bytes allocated", bench.again("allocated"))
@@ -158,7 +158,7 @@ class Comparison:
         else:
             self._look_without_counts(bench, measured)
 
-    def _look_without_counts(self, bench: _Named, measured: Measured) -> None:
+    def _look_without_counts(self, bench: _Named, measured: MeasuredSides) -> None:
         """Allocations, which are exact, and samples, which say more of the time."""
         if allocations := self._optional(bench, "allocated", "allocations are not known"):
             self._add(measured, "bytes allocated", allocations)
@@ -167,20 +167,20 @@ class Comparison:
         if not measured.evidence:
             self.notes.append("the cost of functions is not known here, so every changed function is a suspect")
 
-    def _add(self, measured: Measured, measure: str, profiles: Sequence[Profile]) -> MatchedTree:
+    def _add(self, measured: MeasuredSides, measure: str, profiles: Sequence[Profile]) -> MatchedTree:
         first, second = (CallTree.of(profile) or CallTree.of_paths([]) for profile in profiles)
         tree = match(first, second)
         if len(tree) > 1:
-            measured.evidence.append(Evidence(tree, contributions(tree, self.places.owner)))
+            measured.evidence.append(TreeEvidence(tree, contributions(tree, self.places.owner)))
             measured.measure = measure
         return tree
 
-    def _by_time(self, profiles: list[Profile]) -> Evidence:
+    def _by_time(self, profiles: list[Profile]) -> TreeEvidence:
         """Trees by processor time: of each path the least, and how far functions vary from execution to execution."""
         sides = [[tree for tree in map(CallTree.of, _executions(profile)) if tree] for profile in profiles]
         tree = match(least_of(sides[0]), least_of(sides[1]))
         repeats = [contributions(match(x, y), self.places.owner) for x, y in zip(*sides, strict=True)]
-        return Evidence(tree, contributions(tree, self.places.owner), unsettled(repeats))
+        return TreeEvidence(tree, contributions(tree, self.places.owner), unsettled(repeats))
 
 
 @dataclass
@@ -198,13 +198,13 @@ class _Named:
         return self.bench.run(self.names.index(name), 0)
 
 
-def rematched(evidence: Evidence, renamed: dict[str, str], owner: Callable[[str], str | None]) -> Evidence:
+def rematched(evidence: TreeEvidence, renamed: dict[str, str], owner: Callable[[str], str | None]) -> TreeEvidence:
     """The same trees, matched again by names that functions have now."""
     known = {before: after for before, after in renamed.items() if before in evidence.tree.names}
     if not known:
         return evidence
     tree = match(_side(evidence.tree, 0), _side(evidence.tree, 1), known)
-    return Evidence(tree, contributions(tree, owner), evidence.noise)
+    return TreeEvidence(tree, contributions(tree, owner), evidence.noise)
 
 
 def _side(tree: MatchedTree, side: int) -> CallTree:

@@ -35,7 +35,7 @@ BUILT = 0.2  # of the best new candidate's worth: what is built already is measu
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """The next thing to do: ``pair`` measures both ends, ``block`` these with a ``commit``, ``confirm`` a commit and its parent.
 
     ``ended``: nothing more; ``why`` says that the commit is found, that the ends are equal, that no difference is shown, that the good one
@@ -54,7 +54,7 @@ class Decision:
     about the commits as soon as there is one. ``named`` are the commits that are certain and confirmed, the likeliest first.
     """
 
-    step: Step
+    step: NextStep
     evidence: float
     interval: tuple[float, float]
     belief: Belief | None = None
@@ -67,7 +67,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Rules:
+class StoppingRules:
     """When a bisection is content: ``least`` is the smallest difference of the ends that counts, as its values are (see ``Evidence``)."""
 
     least: float = 0.01
@@ -75,30 +75,30 @@ class Rules:
     most_blocks: int = 400
 
 
-def decide(found: Evidence, weights: Weights, rules: Rules | None = None) -> Decision:
+def decide(found: Evidence, weights: Weights, rules: StoppingRules | None = None) -> Decision:
     """What to do next; ``weights`` gives the prior by the difference of the ends that was measured so far."""
-    rules = rules or Rules()
+    rules = rules or StoppingRules()
     if not found.pairs or (not found.exact and len(found.pairs) < FIRST_PAIRS):
-        return Decision(Step("pair"), 1.0, (float("-inf"), float("inf")))
+        return Decision(NextStep("pair"), 1.0, (float("-inf"), float("inf")))
     evidence, low, high = proof(found)
     decision = partial(Decision, evidence=evidence, interval=(low, high))
     if -rules.least < low and high < rules.least:
-        return decision(Step("ended", why="equal"))
+        return decision(NextStep("ended", why="equal"))
     proved, summary = evidence >= PROOF, found.summary()
     if proved and summary.effect < 0:
-        return decision(Step("ended", why="reversed"))
+        return decision(NextStep("ended", why="reversed"))
     if not proved and len(found.pairs) >= rules.most_pairs:
-        return decision(Step("ended", why="unproved"))
+        return decision(NextStep("ended", why="unproved"))
     if not proved and summary.effect**2 < LIKELY**2 * 2 * summary.variance / summary.pairs:
-        return decision(Step("pair"))
+        return decision(NextStep("pair"))
     belief = believe(summary, weights(summary.effect))
     named = _named(found, belief, summary)
     decision = partial(decision, belief=belief, named=named)
     step = _next(found, belief, named, summary.variance)
     if not proved and step.what in ("confirm", "ended"):
-        return decision(Step("pair"))
+        return decision(NextStep("pair"))
     if step.what == "block" and len(found.pairs) >= rules.most_blocks:
-        step = Step("ended", why="worn out")
+        step = NextStep("ended", why="worn out")
     return decision(step)
 
 
@@ -137,17 +137,17 @@ def _is_settled(steps: list[float]) -> bool:
     return bool(seen.low[0] > 0 or seen.high[0] < 0)
 
 
-def _next(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> Step:
+def _next(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep:
     """The step by what is believed of the commits."""
     rest = float(belief.jump.sum()) - sum(float(belief.jump[commit - 1]) for commit in named)
     pairs = 1 if found.exact else CONFIRMING
     if named and rest <= OTHERS:
         unsettled = [commit for commit in named if not found.exact and found.last > 1 and not _is_settled(found.steps[commit])]
-        return Step("confirm", unsettled[0], pairs) if unsettled else Step("ended", why="found")
+        return NextStep("confirm", unsettled[0], pairs) if unsettled else NextStep("ended", why="found")
     if named and rest < 0.5:  # whether a jump is the whole difference, and nothing is left for others
         fewest = min(named, key=lambda commit: len(found.steps[commit]))
         if len(found.steps[fewest]) < MOST_STEPS:
-            return Step("confirm", fewest, pairs)
+            return NextStep("confirm", fewest, pairs)
     for place in belief.jump.argsort()[::-1].tolist():
         commit = place + 1
         if belief.jump[place] < OTHERS:
@@ -155,11 +155,11 @@ def _next(found: Evidence, belief: Belief, named: tuple[int, ...], variance: flo
         if belief.change[place] < PRESUMED or commit in named or {commit - 1, commit} & found.skipped:
             continue
         if len(found.steps.get(commit, ())) < MOST_STEPS:
-            return Step("confirm", commit, pairs)
+            return NextStep("confirm", commit, pairs)
     commit = _candidate(found, belief, variance)
     if commit:
-        return Step("block", commit)
-    return Step("ended", why="found" if named and rest < 0.5 else "range")
+        return NextStep("block", commit)
+    return NextStep("ended", why="found" if named and rest < 0.5 else "range")
 
 
 def _candidate(found: Evidence, belief: Belief, variance: float) -> int:

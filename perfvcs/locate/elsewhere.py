@@ -6,7 +6,7 @@ import re
 
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
-from perfvcs.locate.hunks import Difference
+from perfvcs.locate.hunks import SourceDifference
 from perfvcs.profile import Profile
 from perfvcs.text.words import counted
 
@@ -67,7 +67,7 @@ def _folded(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def others(changed: Difference) -> list[str]:
+def others(changed: SourceDifference) -> list[str]:
     """Files that changed and are not source, of which nothing tells who reads them."""
     return [f"{counted(len(changed.others), 'other file')} changed: {_some(sorted(changed.others))}"] if changed.others else []
 

@@ -27,7 +27,7 @@ ANCESTORS = 60  # measured ones that are compared with the bad end
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TargetFilter:
     """What the caller restricts the target to; empty: whatever changed most."""
 
     jobs: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Wanted:
         )
 
 
-def resolved(repository: Repository, config: Config, wanted: Wanted) -> Wanted:
+def resolved(repository: Repository, config: Config, wanted: TargetFilter) -> TargetFilter:
     """The same with whole names, where parts are given; what is not stored yet stays as it is. Raises UsageError."""
     labels = tuple(dict.fromkeys(cell.label for cell in matrix(config, wanted.jobs))) if wanted.jobs else ()
     if not (wanted.unit or wanted.metric):
@@ -56,7 +56,7 @@ def resolved(repository: Repository, config: Config, wanted: Wanted) -> Wanted:
     return replace(wanted, jobs=labels, unit=unit, metric=metric(wanted.metric, (line.metric for line in lines)) or wanted.metric)
 
 
-def default_ends(repository: Repository, wanted: Wanted, bad: str) -> tuple[str, str]:
+def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str]:
     """The ends where only the bad one or none is named: around the newest step of the history, else from the newest better ancestor."""
     if step := _step(repository, wanted, bad):
         return step
@@ -71,7 +71,7 @@ def default_ends(repository: Repository, wanted: Wanted, bad: str) -> tuple[str,
     raise UsageError(f"no measured ancestor of {commit[:10]} is known to be {what}: name one, perf bisect GOOD {bad}")
 
 
-def _step(repository: Repository, wanted: Wanted, bad: str) -> tuple[str, str] | None:
+def _step(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str] | None:
     """The commit before the newest step of the history in the direction asked for, and the last that it may be."""
     from perfvcs.history.overview import overview_of
 
@@ -111,7 +111,7 @@ def others(report: Report, chosen: Change, *, improvement: bool = False) -> list
     return [change for change in report.changes if change.word == word and change != chosen]
 
 
-def require_metric(changes: Sequence[Change], wanted: Wanted) -> None:
+def require_metric(changes: Sequence[Change], wanted: TargetFilter) -> None:
     """Refuse a metric or unit that nothing has."""
     for name, given, known in (
         ("metric", wanted.metric, {change.metric for change in changes}),

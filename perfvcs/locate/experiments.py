@@ -9,11 +9,11 @@ from msgspec import structs
 
 from perfvcs.errors import PerfError
 from perfvcs.locate import auxiliary
-from perfvcs.locate.comparison import TURNS, Comparison, Measured
-from perfvcs.locate.finding import Trial
-from perfvcs.locate.hunks import Difference, Unit
-from perfvcs.locate.laboratory import CannotMeasure, Laboratory, level
-from perfvcs.locate.proof import Experiment, Levels, judge
+from perfvcs.locate.comparison import TURNS, CommitComparison, MeasuredSides
+from perfvcs.locate.finding import AuxiliaryTrial
+from perfvcs.locate.hunks import ChangedUnit, SourceDifference
+from perfvcs.locate.laboratory import Laboratory, UnmeasurableVersion, level
+from perfvcs.locate.proof import Experiment, VersionValues, judge
 from perfvcs.locate.suspects import Suspect
 from perfvcs.text.words import counted
 
@@ -25,17 +25,17 @@ MOST_OF_IT = 0.8  # the share of the effect beyond which no other suspect is tri
 class Experiments:
     """The trials of one investigation; nothing new begins after ``deadline``, a time of the monotonic clock."""
 
-    comparison: Comparison
-    measured: Measured
+    comparison: CommitComparison
+    measured: MeasuredSides
     deadline: float
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[AuxiliaryTrial] = field(default_factory=list)
 
     @property
     def laboratory(self) -> Laboratory:
         """Where the benchmark is measured."""
         return self.comparison.laboratory
 
-    def suspects(self, changed: Difference, suspects: list[Suspect]) -> None:
+    def suspects(self, changed: SourceDifference, suspects: list[Suspect]) -> None:
         """Take suspects' changes back, the most suspect first, until one or several together explain the effect."""
         tried = [suspect for suspect in suspects if suspect.score > 0][:TRIED] or suspects[:1]
         for number, suspect in enumerate(tried):
@@ -58,15 +58,15 @@ class Experiments:
         try:
             levels = self._levels(self.comparison.a, replace(self.laboratory, config=config))
         except PerfError as error:
-            if error.exit_code != CannotMeasure.exit_code:
+            if error.exit_code != UnmeasurableVersion.exit_code:
                 raise
             self.comparison.notes.append(f"not tried with the new dependencies: {error}")
             return False
-        seen = judge(Levels(levels.b, levels.a, levels.auxiliary), self.comparison.delta)
+        seen = judge(VersionValues(levels.b, levels.a, levels.auxiliary), self.comparison.delta)
         self.trials.append(_trial("dependencies", ", ".join(upgraded), levels, seen))
         return seen.word == "proved"
 
-    def _without(self, changed: Difference, unit: Unit) -> Trial:
+    def _without(self, changed: SourceDifference, unit: ChangedUnit) -> AuxiliaryTrial:
         """Measure the new version without a unit's hunks, with more of them taken back where it does not run without those alone."""
         reason, repository = "", self.laboratory.repository
         scratch = repository.home / "tmp"
@@ -77,28 +77,28 @@ class Experiments:
             self.laboratory.progress.say(f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}")
             try:
                 levels = self._levels(made, self.laboratory)
-            except CannotMeasure as error:
+            except UnmeasurableVersion as error:
                 reason = str(error)
                 continue
             seen = judge(levels, self.comparison.delta)
             return structs.replace(_trial(unit.name, unit.path, levels, seen), besides=besides, commit=made)
         reason = f"the new version does not work without it: {reason}"
-        return Trial(name=unit.name, path=unit.path, word="not proved", reason=reason)
+        return AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=reason)
 
-    def _levels(self, made: str, laboratory: Laboratory) -> Levels:
+    def _levels(self, made: str, laboratory: Laboratory) -> VersionValues:
         """The levels of a, b and the auxiliary version; exact ones of a and b are known."""
         measured = self.measured
         gauge = self.comparison.gauge(measured.metric) if measured.levels.exact else None
         if gauge is not None:
             with laboratory.open([made], [laboratory.under("time"), gauge]) as bench:
                 bench.run(0)
-                return Levels(measured.levels.a, measured.levels.b, level(bench.run(1)[0]))
+                return VersionValues(measured.levels.a, measured.levels.b, level(bench.run(1)[0]))
         with laboratory.open([self.comparison.a, self.comparison.b, made], [laboratory.under("time")]) as bench:
             done = 0
             for turns in TURNS:
                 profiles = bench.run(0, turns - done)
                 done = turns
-                levels = Levels(*(level(profile) for profile in profiles))
+                levels = VersionValues(*(level(profile) for profile in profiles))
                 if judge(levels, self.comparison.delta).word != "open" or self._late():
                     break
         return levels
@@ -107,10 +107,10 @@ class Experiments:
         return time.monotonic() > self.deadline
 
 
-def _trial(name: str, path: str, levels: Levels, seen: Experiment) -> Trial:
+def _trial(name: str, path: str, levels: VersionValues, seen: Experiment) -> AuxiliaryTrial:
     middle = sum(levels.auxiliary) / len(levels.auxiliary)
     undecided = seen.word == "open"
-    return Trial(
+    return AuxiliaryTrial(
         name=name, path=path, level=middle, word="not proved" if undecided else seen.word, share=seen.share, low=seen.low, high=seen.high,
         executions=len(levels.auxiliary), reason="too noisy to tell" if undecided else "",
     )  # fmt: skip

@@ -54,7 +54,7 @@ class SuspectFunction(msgspec.Struct, frozen=True, kw_only=True):
     kinds: list[ChangeKind] = []
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class AuxiliaryTrial(msgspec.Struct, frozen=True, kw_only=True):
     """One auxiliary version: the new one without the hunks of ``name``, its level, and what that proves."""
 
     name: str
@@ -100,7 +100,7 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
     delta: float
     verdict: Verdict
     suspects: list[SuspectFunction] = []
-    trials: list[Trial] = []
+    trials: list[AuxiliaryTrial] = []
     elsewhere: list[str] = []
     notes: list[str] = []
     measure: str = ""
@@ -111,7 +111,7 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
     made: str = ""
 
     @property
-    def proved(self) -> Trial | None:
+    def proved(self) -> AuxiliaryTrial | None:
         """The trial that proved or showed most."""
         done = [trial for trial in self.trials if trial.word in ("proved", "contributes")]
         return max(done, key=lambda trial: (trial.word == "proved", trial.share or 0.0), default=None)

@@ -13,7 +13,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
 from perfvcs.locate import auxiliary
-from perfvcs.locate.laboratory import CannotMeasure, Laboratory, level
+from perfvcs.locate.laboratory import Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.mutation import PLANTED, Mutant, Rule, mutants
 from perfvcs.locate.outline import MODULE
 from perfvcs.locate.places import Places, is_source
@@ -92,7 +92,7 @@ class _Project:
 
 
 def guard(repository: Repository, config: Config, request: GuardRequest, progress: Progress) -> Guard:
-    """Plant slowdowns and see which benchmarks notice; raises NothingToPlant, CannotMeasure."""
+    """Plant slowdowns and see which benchmarks notice; raises NothingToPlant, UnmeasurableVersion."""
     cells = {cell.label: cell for cell in reversed(matrix(config, request.jobs))}
     with repository.measuring(wait=request.wait):
         return _Guarding(repository, config, request, progress, list(cells.values())).run()
@@ -125,7 +125,7 @@ class _Guarding:
             self.progress.say(f"planting: {mutant.rule} in {mutant.function} ({path}:{mutant.line})")
             try:
                 planted.append(self._try(path, mutant, known))
-            except CannotMeasure:
+            except UnmeasurableVersion:
                 failed += 1
         by_function: dict[str, list[bool]] = {}
         for one in planted:

@@ -33,7 +33,7 @@ class Hunk(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FileChange:
+class DifferingFile:
     """One file that differs; ``old`` and ``new`` are its texts, empty where a side does not have it."""
 
     path: str
@@ -76,7 +76,7 @@ class FileChange:
 
 
 @dataclass(frozen=True)
-class Unit:
+class ChangedUnit:
     """A changed function, or what stands outside of functions in a changed file: ``<module>``.
 
     ``means``: the change is more than comments and layout. ``is_new``: the old side has no such function.
@@ -99,17 +99,17 @@ class Unit:
 
 
 @dataclass
-class Difference:
+class SourceDifference:
     """All that differs between two commits as far as it is source, and how many files are left out."""
 
-    files: dict[str, FileChange] = field(default_factory=dict)
-    units: dict[str, Unit] = field(default_factory=dict)
+    files: dict[str, DifferingFile] = field(default_factory=dict)
+    units: dict[str, ChangedUnit] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     left_out: int = 0
 
     @property
-    def meaning(self) -> list[Unit]:
+    def meaning(self) -> list[ChangedUnit]:
         """The units whose change is more than comments and layout."""
         return [unit for unit in self.units.values() if unit.means]
 
@@ -130,9 +130,9 @@ def difference(
     *,
     skip: Callable[[str], bool] = lambda _: False,
     first: Callable[[str], bool] = lambda _: False,
-) -> Difference:
+) -> SourceDifference:
     """What changed from commit ``a`` to ``b``; files to ``skip`` are the same on both sides when measured, others come ``first``."""
-    found = Difference()
+    found = SourceDifference()
     entries = [entry for entry in _entries(project, a, b) if not skip(entry.path)]
     sources = sorted((entry for entry in entries if _is_source(entry)), key=lambda entry: not first(entry.path))
     found.others = [entry.path for entry in entries if not _is_source(entry)]
@@ -165,7 +165,7 @@ def _is_source(entry: _Entry) -> bool:
     return bool(language(entry.path)) and entry.mode.startswith("100")
 
 
-def _file(project: Project, entry: _Entry, old: str, new: str) -> FileChange:
+def _file(project: Project, entry: _Entry, old: str, new: str) -> DifferingFile:
     """A changed file with its hunks."""
     lost, made = (set(name) == {"0"} for name in (entry.old, entry.new))
     if lost or made:
@@ -182,7 +182,7 @@ def _file(project: Project, entry: _Entry, old: str, new: str) -> FileChange:
             "--diff-algorithm=histogram",
         )
         hunks = tuple(_hunks(project.git("diff", *options, entry.old, entry.new)))
-    return FileChange(entry.path, entry.old_path, old, new, hunks, entry.mode, is_new=lost)
+    return DifferingFile(entry.path, entry.old_path, old, new, hunks, entry.mode, is_new=lost)
 
 
 def texts(project: Project, blobs: Iterable[str]) -> dict[str, str | None]:
@@ -209,7 +209,7 @@ def _hunks(said: str) -> Iterator[Hunk]:
             yield Hunk((old, old_count), (new, new_count))
 
 
-def _parts(change: FileChange, hunk: Hunk) -> list[Hunk]:
+def _parts(change: DifferingFile, hunk: Hunk) -> list[Hunk]:
     """A hunk cut where functions begin and end, as far as both sides have them in the same order."""
     before, after = change.outlines
     if hunk.old[1] and hunk.new[1] and before and after:
@@ -252,7 +252,7 @@ def _between(starts: tuple[int, int], ends: tuple[int, int]) -> Hunk:
     return Hunk(old, new)
 
 
-def _units(change: FileChange) -> Iterator[Unit]:
+def _units(change: DifferingFile) -> Iterator[ChangedUnit]:
     """The changed functions of a file, each with its hunks."""
     hunks: dict[str, list[Hunk]] = {}
     for hunk in (part for whole in change.hunks for part in _parts(change, whole)):
@@ -261,10 +261,10 @@ def _units(change: FileChange) -> Iterator[Unit]:
     known = [one.digests() if one else {} for one in (before, after)]
     for name, own in hunks.items():
         means = not before or not after or known[0].get(name) != known[1].get(name)
-        yield Unit(change.path, name, tuple(own), means, is_new=name not in known[0])
+        yield ChangedUnit(change.path, name, tuple(own), means, is_new=name not in known[0])
 
 
-def _renamed(files: Iterable[FileChange]) -> dict[str, str]:
+def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
     """New names of functions that were lost, by what their bodies consist of; as ``name (file)``."""
     lost: list[tuple[str, set[str]]] = []
     made: list[tuple[str, set[str]]] = []

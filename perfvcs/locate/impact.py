@@ -33,7 +33,7 @@ class Binding(NamedTuple):
 
 
 @dataclass
-class Impact:
+class ChangeReach:
     """What a change can reach, with the reason for each.
 
     ``everything``: files that anything may notice. ``functions``: by ``file:qualified name``. ``classes``: beginnings of such names.
@@ -48,7 +48,7 @@ class Impact:
     loading: dict[str, str] = field(default_factory=dict)
     loaded: dict[str, str] = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
-    computed: Impact | None = None
+    computed: ChangeReach | None = None
     computing: frozenset[str] = frozenset()
 
     @property
@@ -57,9 +57,9 @@ class Impact:
         return not (self.everything or self.functions or self.classes or self.loading or self.loaded or self.programs)
 
 
-def impact(changes: Changes, sources: Sources, outside: frozenset[str] = frozenset(), overlay: Iterable[str] = ()) -> Impact:
+def impact(changes: Changes, sources: Sources, outside: frozenset[str] = frozenset(), overlay: Iterable[str] = ()) -> ChangeReach:
     """What a change can reach in the newer state's ``sources``; ``outside`` are the functions that ran while modules were loaded."""
-    found = Impact()
+    found = ChangeReach()
     for file in changes.files:
         if file.why:
             found.everything[file.path] = file.why
@@ -74,7 +74,7 @@ class _Closure:
     """Follows changed names from where they are bound to where they are mentioned."""
 
     def __init__(
-        self, changes: Changes, sources: Sources, outside: frozenset[str], found: Impact, *, owners: bool = False
+        self, changes: Changes, sources: Sources, outside: frozenset[str], found: ChangeReach, *, owners: bool = False
     ) -> None:
         self.changes, self.sources, self.found, self.owners = changes, sources, found, owners
         self.outside: dict[str, set[str]] = defaultdict(set)
@@ -94,7 +94,7 @@ class _Closure:
         self._documents()
         self._follow()
         if self.of_owners:
-            again = _Closure(Changes(()), self.sources, frozenset(), Impact(), owners=True)
+            again = _Closure(Changes(()), self.sources, frozenset(), ChangeReach(), owners=True)
             again.waiting = self.of_owners
             again._follow()
             self.found.computed = again.found

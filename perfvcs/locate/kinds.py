@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from perfvcs.locate.features import Features, python
 from perfvcs.locate.finding import ChangeKind
-from perfvcs.locate.hunks import FileChange, Hunk
+from perfvcs.locate.hunks import DifferingFile, Hunk
 from perfvcs.locate.outline import MODULE
 
 COPIES = frozenset({
@@ -25,7 +25,7 @@ ALGORITHMS = frozenset({
 TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|(?:^|/)\w*tests?\.\w+$|(?:^|/)conftest\.py$")
 
 
-def kinds(change: FileChange, name: str, hunks: Sequence[Hunk]) -> list[ChangeKind]:
+def kinds(change: DifferingFile, name: str, hunks: Sequence[Hunk]) -> list[ChangeKind]:
     """The kinds of change of a function (or of ``<module>``), what is most telling first; empty where nothing here can read it."""
     if TEST.search(change.path):
         return [ChangeKind("test", [hunk.lines[0] for hunk in hunks], "a test changed")]
@@ -117,7 +117,7 @@ def _near(lines: Sequence[int], touched: set[int]) -> list[int]:
     return sorted(line for line in lines if line in touched) or sorted(lines)[:1]
 
 
-def _features(change: FileChange, name: str, *, new: bool) -> Features | None:
+def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None:
     """The features of one side; None where it does not have the function, or nothing here can read it."""
     outline, text = change.outlines[new], change.new if new else change.old
     if outline is None:

@@ -31,7 +31,7 @@ TOTAL = {
 }  # the metric by which a collector's runs are compared
 
 
-class CannotMeasure(PerfError):
+class UnmeasurableVersion(PerfError):
     """A version cannot be built, or its benchmark does not run."""
 
     exit_code = 5
@@ -66,7 +66,7 @@ class Laboratory:
         )
 
     def open(self, commits: Sequence[str], cells: Sequence[Cell]) -> Bench:
-        """The versions built for these cells; use it as a context manager. Raises CannotMeasure where one cannot be built."""
+        """The versions built for these cells; use it as a context manager. Raises UnmeasurableVersion where one cannot be built."""
         return Bench(self, list(commits), list(cells))
 
 
@@ -93,7 +93,7 @@ class Bench:
     def _check(self) -> None:
         if self.session.failures:
             failure = self.session.failures[0]
-            raise CannotMeasure(f"{failure.version} cannot be measured: {failure.reason}")
+            raise UnmeasurableVersion(f"{failure.version} cannot be measured: {failure.reason}")
 
     def run(self, cell: int, times: int = 1) -> list[Profile]:
         """Execute a cell so many times more on each version, in turns; the profiles of all its executions, one per version."""

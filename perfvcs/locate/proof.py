@@ -14,7 +14,7 @@ LEVEL = 0.95  # of the intervals
 Word = Literal["proved", "contributes", "not proved", "open"]
 
 
-class Levels(msgspec.Struct, frozen=True):
+class VersionValues(msgspec.Struct, frozen=True):
     """Values of the versions a, b and auxiliary, one per execution; of a deterministic metric one is enough."""
 
     a: list[float]
@@ -39,7 +39,7 @@ class Experiment(msgspec.Struct, frozen=True):
     high: float
 
 
-class Effect(msgspec.Struct, frozen=True):
+class RelativeEffect(msgspec.Struct, frozen=True):
     """The relative difference of two versions, and its interval; ``real``: it is neither chance nor below delta."""
 
     value: float
@@ -48,17 +48,17 @@ class Effect(msgspec.Struct, frozen=True):
     real: bool
 
 
-def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool) -> Effect:
+def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool) -> RelativeEffect:
     """The difference of b from a, relative to a; values of one place in both lists are of one block.
 
     >>> effect([100], [112], 0.01, exact=True)
     Effect(value=0.12, low=0.12, high=0.12, real=True)
     """
     value, low, high = _interval([y / x - 1 for x, y in zip(a, b, strict=True)], exact=exact)
-    return Effect(value, low, high, abs(value) >= delta and (low > 0 or high < 0))
+    return RelativeEffect(value, low, high, abs(value) >= delta and (low > 0 or high < 0))
 
 
-def judge(levels: Levels, delta: float) -> Experiment:
+def judge(levels: VersionValues, delta: float) -> Experiment:
     """Whether the version without the change has the level of a.
 
     ``proved``: it has, within ``delta`` and within a fifth of the effect. ``contributes``: a part of the effect, or more than all of it,

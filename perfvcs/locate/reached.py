@@ -21,7 +21,7 @@ _FRAME = re.compile(r"(.+) \(([^()]+)\)")
 
 
 @dataclass(frozen=True)
-class Unit:
+class BenchmarkUnit:
     """A benchmark: a job under a collector, and the unit of it (a test); the unit "" is the job as a whole."""
 
     job: str
@@ -79,12 +79,14 @@ def outer(function: str) -> str:
     return function.partition(".<locals>")[0]
 
 
-def recorded(repository: Repository, commits: Iterable[str], units: Iterable[Unit] | None = None) -> dict[Unit, Reach]:
+def recorded(
+    repository: Repository, commits: Iterable[str], units: Iterable[BenchmarkUnit] | None = None
+) -> dict[BenchmarkUnit, Reach]:
     """The newest complete record of each unit among some commits, nearest first; of all units, or as soon as these are known."""
     wanted = None if units is None else {unit.cell for unit in units}
-    found: dict[Unit, Reach] = {}
+    found: dict[BenchmarkUnit, Reach] = {}
     done: set[tuple[str, str]] = set()
-    known: dict[tuple[str, str], set[Unit]] = {}
+    known: dict[tuple[str, str], set[BenchmarkUnit]] = {}
     for commit in islice(repository.with_profiles(commits), LATEST):
         headers = [header for header in repository.index.headers([commit]) if header.dirty is None]
         newest = {(header.job.label, header.job.collector): header for header in headers}
@@ -104,7 +106,7 @@ def recorded(repository: Repository, commits: Iterable[str], units: Iterable[Uni
     return found
 
 
-def of_profile(profile: Profile) -> dict[Unit, Reach]:
+def of_profile(profile: Profile) -> dict[BenchmarkUnit, Reach]:
     """The complete records in a profile, by unit; of a whole process, the unit is "" too."""
     if profile.reached is None:
         return {}
@@ -114,13 +116,15 @@ def of_profile(profile: Profile) -> dict[Unit, Reach]:
     outside = sets.get("", frozenset()) - {PROCESSES}
     units = {uid: functions for uid, functions in sets.items() if uid}
     found = {
-        Unit(job, collector, uid): Reach(
+        BenchmarkUnit(job, collector, uid): Reach(
             profile.commit, functions - {PROCESSES}, outside, PROCESSES in functions, command=command
         )
         for uid, functions in units.items()
     }
     every = frozenset().union(*sets.values()) - {LEFT_OUT}
-    found[Unit(job, collector)] = Reach(profile.commit, every - {PROCESSES}, frozenset(), PROCESSES in every, command=command)
+    found[BenchmarkUnit(job, collector)] = Reach(
+        profile.commit, every - {PROCESSES}, frozenset(), PROCESSES in every, command=command
+    )
     return found
 
 

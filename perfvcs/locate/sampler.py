@@ -42,7 +42,7 @@ class Inherited(NamedTuple):
         return (job, "") in self.units or (job, uid.removesuffix(" (once)")) in self.units
 
 
-class Sampler:
+class LeftOutSampler:
     """What was left out and measured all the same, in a file of its own in the folder ``home``; it may be deleted at any time."""
 
     def __init__(self, home: Path) -> None:

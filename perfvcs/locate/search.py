@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
-from perfvcs.locate.decision import Decision, Rules, Step, decide
+from perfvcs.locate.decision import Decision, NextStep, StoppingRules, decide
 from perfvcs.locate.guide import TIMES, Counting, counting, pays
 from perfvcs.locate.kept import KeptSites, SessionSites
 from perfvcs.locate.priors import Prior
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from perfvcs.locate.guide import Guide
     from perfvcs.locate.saved import Begun, SavedBisections
     from perfvcs.locate.span import Span
-    from perfvcs.locate.suspicion import Suspect
+    from perfvcs.locate.suspicion import SuspectCommit
     from perfvcs.measure.progress import Progress
     from perfvcs.repository import Repository
 
@@ -41,7 +41,7 @@ COUNTED_MORE = 4  # commits that are counted beyond those that halving takes: th
 CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
 
 
-class CannotMeasure(PerfError):
+class UnmeasurableEnd(PerfError):
     """One of the ends cannot be measured, so that nothing can be compared with it."""
 
     exit_code = 5
@@ -49,7 +49,7 @@ class CannotMeasure(PerfError):
 
 @dataclass
 class Outcome:
-    """How a bisection ended: ``why`` as in ``Step``, or ``budget``; ``executions`` with all that was measured for it before.
+    """How a bisection ended: ``why`` as in ``NextStep``, or ``budget``; ``executions`` with all that was measured for it before.
 
     ``values`` has the mean of each commit by its number, ``sides`` those of the parent and the commit where the two were measured in turns.
     """
@@ -69,7 +69,7 @@ class Search:
 
     def __init__(
         self, repository: Repository, config: Config, cell: Cell, span: Span, begun: Begun, saved: SavedBisections,
-        progress: Progress, suspects: Sequence[Suspect] | None, *, least: float = 0.01, seed: int | None = None,
+        progress: Progress, suspects: Sequence[SuspectCommit] | None, *, least: float = 0.01, seed: int | None = None,
     ) -> None:  # fmt: skip
         self.repository, self.config, self.span, self.begun, self.saved = repository, config, span, begun, saved
         self.cell = replace(cell, executions=1, binaries=1, auto=None)
@@ -118,7 +118,7 @@ class Search:
         least = self.least
         if not self.seen.is_logarithmic():
             least *= max(abs(value) for block in self.seen.blocks for value in block.values)
-        return decide(self.seen.evidence(), self._prior().weights, Rules(least=least))
+        return decide(self.seen.evidence(), self._prior().weights, StoppingRules(least=least))
 
     def _prior(self) -> Prior:
         if self.levels is None and self.seen.series[0]:
@@ -199,7 +199,7 @@ class Search:
         found = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
         return {number: values[0] for number, values in found.items() if values and values[0] > 0}
 
-    def _measure(self, step: Step, deadline: float | None) -> None:
+    def _measure(self, step: NextStep, deadline: float | None) -> None:
         """One session, as long as the same commits are to be measured."""
         numbers = self.seen.commits(step.what, step.commit)
         states = [State(self.span.commits[number]) for number in numbers]
@@ -221,7 +221,9 @@ class Search:
         if not outcome.profiles:
             self.begun.sessions.pop()
 
-    def _run(self, session: Session, step: Step, numbers: list[int], earlier: list[SeenBlock], deadline: float | None) -> None:
+    def _run(
+        self, session: Session, step: NextStep, numbers: list[int], earlier: list[SeenBlock], deadline: float | None
+    ) -> None:
         """Blocks until the decision asks for other ones; a commit that fails is skipped."""
         warm = {0: step.pairs}
         session.begin(warm)
@@ -237,7 +239,7 @@ class Search:
                 [Measured.of(one) for side in profiles for one in side], step.what, step.commit
             )
             if len(self.seen.blocks) == len(earlier):
-                raise CannotMeasure(
+                raise UnmeasurableEnd(
                     f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name another --metric"
                 )
             following = self._decide().step
@@ -246,13 +248,13 @@ class Search:
             session.begin({0: following.pairs})
 
     def _skip(self, session: Session, numbers: Sequence[int]) -> None:
-        """Take commits that failed out of the search; raises CannotMeasure for an end."""
+        """Take commits that failed out of the search; raises UnmeasurableEnd for an end."""
         reasons = {failure.version: failure.reason for failure in session.failures}
         for number, version in zip(numbers, session.versions, strict=True):
             if version.name in reasons:
                 if number in (0, self.span.last):
                     end = "GOOD" if number == 0 else "BAD"
-                    raise CannotMeasure(f"{end} {version.name} cannot be measured (see above): {CURE}")
+                    raise UnmeasurableEnd(f"{end} {version.name} cannot be measured (see above): {CURE}")
                 self.begun.skipped[version.commit] = reasons[version.name]
         self.saved.write()
 

@@ -12,10 +12,10 @@ from perfvcs.git.changes import WorkingChanges
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.locate.changes import Changes, changes
-from perfvcs.locate.impact import Impact, impact
-from perfvcs.locate.reached import Reach, Unit, recorded
+from perfvcs.locate.impact import ChangeReach, impact
+from perfvcs.locate.reached import BenchmarkUnit, Reach, recorded
 from perfvcs.locate.sampler import ONE_IN
-from perfvcs.locate.selection import Choice, Evidence, choose, sampled
+from perfvcs.locate.selection import BenchmarkReach, Choice, choose, sampled
 from perfvcs.locate.static import reach
 from perfvcs.locate.uses import Sources
 from perfvcs.repository import Repository
@@ -29,7 +29,7 @@ class LeftOut(NamedTuple):
 
     jobs: frozenset[tuple[str, str]]
     tests: dict[tuple[str, str], frozenset[str]]
-    sampled: tuple[Unit, ...]
+    sampled: tuple[BenchmarkUnit, ...]
 
     @property
     def rows(self) -> tuple[tuple[str, str, str], ...]:
@@ -77,13 +77,13 @@ class _Selector:
     def __init__(self, repository: Repository, config: Config, baseline: State, target: State) -> None:
         self.repository, self.config, self.baseline, self.target = repository, config, baseline, target
         self.project, self.home = repository.project, repository.home
-        self._stale: dict[str, Impact] = {}
+        self._stale: dict[str, ChangeReach] = {}
 
     def choices(self, cells: Sequence[Cell]) -> Selection:
         working = self._working(self.target)
         made = changes(self.project, self.baseline.commit, self.target.commit, working=working)
         if not any(file.matters or file.document for file in made.files):
-            found = Impact()
+            found = ChangeReach()
         else:
             found = impact(
                 made, Sources(self.project, self.home, self.target.commit, working), self._outside, self.config.overlay
@@ -101,7 +101,7 @@ class _Selector:
         return self.repository.changes if state.dirty and not state.below else None
 
     @cached_property
-    def _records(self) -> dict[Unit, Reach]:
+    def _records(self) -> dict[BenchmarkUnit, Reach]:
         commit = self.baseline.commit
         return recorded(self.repository, chain([commit], self.project.ancestors(commit)))
 
@@ -109,47 +109,49 @@ class _Selector:
     def _outside(self) -> frozenset[str]:
         return frozenset().union(*{reach.outside for reach in self._records.values()})
 
-    def _units(self, cell: Cell) -> Iterable[Unit]:
-        whole = Unit(cell.label, cell.collector_name)
+    def _units(self, cell: Cell) -> Iterable[BenchmarkUnit]:
+        whole = BenchmarkUnit(cell.label, cell.collector_name)
         if cell.collector_name != TESTS:
             return [whole]
         own = [unit for unit in self._records if unit.uid and unit.cell == whole.cell and self._is_of(unit, cell)]
         return sorted(own, key=lambda unit: unit.uid) or [whole]
 
-    def _is_text(self, unit: Unit, made: Changes) -> bool:
+    def _is_text(self, unit: BenchmarkUnit, made: Changes) -> bool:
         """Whether a changed file's documents or docstrings are the test itself: its own function is not among those that ran."""
         if not unit.uid or unit.path not in {file.path for file in made.files}:
             return False
         known = self._records.get(unit)
         return known is None or f"{unit.path}:{unit.function}" not in known.functions
 
-    def _is_gone(self, unit: Unit, made: Changes) -> bool:
+    def _is_gone(self, unit: BenchmarkUnit, made: Changes) -> bool:
         """Whether a test's own function is no longer there."""
         if not unit.uid or f"{unit.path}:{unit.function}" not in made.functions:
             return False
         parts = self._after.parts(unit.path)
         return parts is None or unit.function not in parts.functions
 
-    def _is_of(self, unit: Unit, cell: Cell) -> bool:
+    def _is_of(self, unit: BenchmarkUnit, cell: Cell) -> bool:
         found = self._records.get(unit)
         return found is not None and found.command == cell.cmd
 
-    def _evidence(self, unit: Unit, cell: Cell, found: Impact) -> Evidence:
+    def _evidence(self, unit: BenchmarkUnit, cell: Cell, found: ChangeReach) -> BenchmarkReach:
         if found.empty or found.everything:
-            return Evidence(None)
+            return BenchmarkReach(None)
         if self._is_of(unit, cell):
             known = self._records[unit]
-            return Evidence(known, stale=self._since(known.commit))
+            return BenchmarkReach(known, stale=self._since(known.commit))
         if cell.collector_name == TESTS:
-            return Evidence(None, "its tests were not recorded yet: measure them once")
+            return BenchmarkReach(None, "its tests were not recorded yet: measure them once")
         command = " ".join(filter(None, (cell.cmd, cell.args)))
         guess = reach(self._before, self.baseline.commit, command, shell=cell.shell)
         if isinstance(guess, str):
-            return Evidence(None, f"nothing is recorded of it, and {guess}")
+            return BenchmarkReach(None, f"nothing is recorded of it, and {guess}")
         after = reach(self._after, self.target.commit, command, shell=cell.shell)
         if isinstance(after, str):
-            return Evidence(None, f"nothing is recorded of it, and {after}")
-        return Evidence(replace(guess, functions=guess.functions | after.functions, processes=guess.processes or after.processes))
+            return BenchmarkReach(None, f"nothing is recorded of it, and {after}")
+        return BenchmarkReach(
+            replace(guess, functions=guess.functions | after.functions, processes=guess.processes or after.processes)
+        )
 
     @cached_property
     def _before(self) -> Sources:
@@ -159,7 +161,7 @@ class _Selector:
     def _after(self) -> Sources:
         return Sources(self.project, self.home, self.target.commit, self._working(self.target))
 
-    def _since(self, commit: str) -> Impact | None:
+    def _since(self, commit: str) -> ChangeReach | None:
         """What changed between a record and the baseline."""
         if commit == self.baseline.commit:
             return None

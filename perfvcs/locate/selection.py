@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from perfvcs.locate.impact import Impact
-from perfvcs.locate.reached import MODULE, Reach, Unit, outer
+from perfvcs.locate.impact import ChangeReach
+from perfvcs.locate.reached import MODULE, BenchmarkUnit, Reach, outer
 
 
 class Choice(NamedTuple):
     """Whether a benchmark is to run, and why; ``by`` is what it was decided by, empty where nothing is known of the benchmark."""
 
-    unit: Unit
+    unit: BenchmarkUnit
     run: bool
     reason: str
     by: str = ""
@@ -21,15 +21,15 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class BenchmarkReach:
     """What is known of one benchmark: its reach, and the impacts of what changed since (``stale``: before the change itself)."""
 
     reach: Reach | None
     unknown: str = "nothing is recorded of it"
-    stale: Impact | None = None
+    stale: ChangeReach | None = None
 
 
-def choose(unit: Unit, evidence: Evidence, change: Impact) -> Choice:
+def choose(unit: BenchmarkUnit, evidence: BenchmarkReach, change: ChangeReach) -> Choice:
     """Whether a change can touch a benchmark."""
     reach = evidence.reach
     if change.empty:
@@ -50,7 +50,7 @@ def choose(unit: Unit, evidence: Evidence, change: Impact) -> Choice:
     return Choice(unit, False, f"does not run {functions} that the change can touch", by, reach)
 
 
-def touches(reach: Reach, change: Impact) -> str:
+def touches(reach: Reach, change: ChangeReach) -> str:
     """How a change can touch what a benchmark runs, in one sentence; empty where it cannot."""
     if reach.processes:
         return "it starts processes whose functions are not known"
@@ -64,7 +64,7 @@ def touches(reach: Reach, change: Impact) -> str:
     return ""
 
 
-def stale(reach: Reach, change: Impact) -> str:
+def stale(reach: Reach, change: ChangeReach) -> str:
     """How something that changed after a benchmark was recorded can touch it, in one sentence; empty where it cannot."""
     if change.everything:
         path, why = next(iter(change.everything.items()))
@@ -72,7 +72,7 @@ def stale(reach: Reach, change: Impact) -> str:
     return touches(reach, change)
 
 
-def _among(functions: Iterable[str], change: Impact) -> str:
+def _among(functions: Iterable[str], change: ChangeReach) -> str:
     for function in sorted(functions):
         if reason := change.functions.get(function, ""):
             return f"{function}: {reason}"
@@ -85,7 +85,7 @@ def _among(functions: Iterable[str], change: Impact) -> str:
     return ""
 
 
-def _loads(reach: Reach, change: Impact) -> str:
+def _loads(reach: Reach, change: ChangeReach) -> str:
     """What the benchmark's process loads differs, where that is measured or may change anything."""
     for path, reason in change.loading.items():
         if f"{path}:{MODULE}" in reach.functions or f"{path}:{MODULE}" in reach.outside:
@@ -97,11 +97,11 @@ def _loads(reach: Reach, change: Impact) -> str:
     return ""
 
 
-def sampled(choices: Sequence[Choice], seed: str, one_in: int) -> list[Unit]:
+def sampled(choices: Sequence[Choice], seed: str, one_in: int) -> list[BenchmarkUnit]:
     """One in so many of the benchmarks that are left out, chosen by chance that follows from a ``seed``."""
     import hashlib
 
-    def drawn(unit: Unit) -> int:
+    def drawn(unit: BenchmarkUnit) -> int:
         text = "\0".join((seed, unit.job, unit.collector, unit.uid))
         return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfvcs.locate.attribution import Contribution
-from perfvcs.locate.hunks import Unit
+from perfvcs.locate.hunks import ChangedUnit
 from perfvcs.locate.matching import MatchedTree
 from perfvcs.locate.outline import MODULE, language
 from perfvcs.locate.places import Places
@@ -19,7 +19,7 @@ CALLER, CALLED, SAME_CLASS, SAME_FILE, REACHED, OUTSIDE, UNSEEN = 0.9, 0.85, 0.8
 
 
 @dataclass
-class Evidence:
+class TreeEvidence:
     """One measure of both sides: its tree, what each function adds by it, and how far that varies by itself."""
 
     tree: MatchedTree
@@ -38,7 +38,7 @@ class Suspect:
     can explain, each in the direction of the effect; ``through`` is the unchanged function of most of that.
     """
 
-    unit: Unit
+    unit: ChangedUnit
     own: float = 0.0
     led: float = 0.0
     through: str = ""
@@ -54,7 +54,7 @@ class Suspect:
         return self.own + self.led
 
 
-def rank(units: Collection[Unit], evidence: Iterable[Evidence], places: Places, sign: float) -> list[Suspect]:
+def rank(units: Collection[ChangedUnit], evidence: Iterable[TreeEvidence], places: Places, sign: float) -> list[Suspect]:
     """All changed functions, the most suspect first; ``sign`` is the direction of the effect."""
     found = {unit.key: Suspect(unit) for unit in units}
     for one in evidence:
@@ -62,7 +62,7 @@ def rank(units: Collection[Unit], evidence: Iterable[Evidence], places: Places, 
     return sorted(found.values(), key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key))
 
 
-def _add(found: dict[str, Suspect], evidence: Evidence, places: Places, sign: float) -> None:
+def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign: float) -> None:
     """What one measure says of the suspects; of several, the one that says most counts."""
     base, tree = evidence.base, evidence.tree
     amounts = {
@@ -134,7 +134,7 @@ def _settled(amount: float, noise: float) -> float:
 
 
 def _explaining(
-    found: Mapping[str, Suspect], evidence: Evidence, places: Places, name: str, reached: set[str]
+    found: Mapping[str, Suspect], evidence: TreeEvidence, places: Places, name: str, reached: set[str]
 ) -> dict[str, float]:
     """The suspects that may have led to what an unchanged function costs more, with how well they explain it."""
     tree, contribution = evidence.tree, evidence.contributions[name]

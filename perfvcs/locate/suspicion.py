@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.locate.changes import Changes, FileChange, changes
 from perfvcs.locate.impact import impact
-from perfvcs.locate.reached import Reach, Unit, recorded, seen
+from perfvcs.locate.reached import BenchmarkUnit, Reach, recorded, seen
 from perfvcs.locate.selection import touches
 from perfvcs.locate.static import reach as static_reach
 from perfvcs.locate.uses import Sources
@@ -27,7 +27,7 @@ UNTOUCHED = "changes nothing that the benchmark is known to run"
 
 
 @dataclass(frozen=True)
-class Suspect:
+class SuspectCommit:
     """A commit, whether it ``touches`` what the benchmark runs, and the ``reasons``: functions and files, or why it does not."""
 
     commit: str
@@ -35,7 +35,7 @@ class Suspect:
     reasons: tuple[str, ...]
 
 
-def suspects(repository: Repository, span: Span, target: Target | None, config: Config) -> list[Suspect] | None:
+def suspects(repository: Repository, span: Span, target: Target | None, config: Config) -> list[SuspectCommit] | None:
     """What is known of each commit after the good one, in order; None where there are too many to be read."""
     if span.last > MOST_READ:
         return None
@@ -50,10 +50,10 @@ def _reach(repository: Repository, span: Span, target: Target, config: Config) -
     """What the target runs: as it was recorded on the span's newest commits or before, else the functions in which it was seen, else
     what it can run by its sources.
     """
-    unit = Unit(target.job, target.collector, "" if target.uid in target.job else target.uid)
+    unit = BenchmarkUnit(target.job, target.collector, "" if target.uid in target.job else target.uid)
     commits = [*reversed(span.commits), *repository.with_profiles(repository.project.ancestors(span.good))]
     found = recorded(repository, commits, [unit])
-    same = found.get(unit) or found.get(Unit(target.job, target.collector))
+    same = found.get(unit) or found.get(BenchmarkUnit(target.job, target.collector))
     if same or (same := next((reach for one, reach in found.items() if one.job == target.job), None)):
         return same
     for commit in repository.with_profiles(commits):
@@ -78,29 +78,29 @@ def _static(repository: Repository, span: Span, target: Target, config: Config) 
     return None if isinstance(reach, str) else reach
 
 
-def _followed(repository: Repository, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> Suspect:
+def _followed(repository: Repository, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> SuspectCommit:
     """The same as ``suspect``, where names are followed from what a commit changes to where they are used."""
     found = suspect(commit, made, reach, overlay)
     if reach is None or found.touches or found.reasons == (NOTHING,):
         return found
     followed = impact(Changes(_mattering(made, overlay)), Sources(repository.project, repository.home, commit), reach.outside)
     reason = touches(reach, followed)
-    return Suspect(commit, touches=True, reasons=(reason,)) if reason else found
+    return SuspectCommit(commit, touches=True, reasons=(reason,)) if reason else found
 
 
-def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str] = ()) -> Suspect:
+def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str] = ()) -> SuspectCommit:
     """A commit by the functions and files that it changes itself; ``reach`` is what the benchmark runs, None where that is not known."""
     mattering = _mattering(made, overlay)
     if not mattering:
-        return Suspect(commit, touches=False, reasons=(NOTHING,))
+        return SuspectCommit(commit, touches=False, reasons=(NOTHING,))
     unseen = tuple(f"{file.path} ({file.why})" for file in mattering if file.why)
     if reach is None:
         named = [f"{file.path}:{name}" for file in mattering for name in sorted(file.functions)]
-        return Suspect(commit, touches=True, reasons=(*named, *unseen) or tuple(file.path for file in mattering))
+        return SuspectCommit(commit, touches=True, reasons=(*named, *unseen) or tuple(file.path for file in mattering))
     touched = tuple(sorted(reach.touched(made)))
     if touched or unseen:
-        return Suspect(commit, touches=True, reasons=(*touched, *unseen))
-    return Suspect(commit, touches=False, reasons=(UNTOUCHED,))
+        return SuspectCommit(commit, touches=True, reasons=(*touched, *unseen))
+    return SuspectCommit(commit, touches=False, reasons=(UNTOUCHED,))
 
 
 def _mattering(made: Changes, overlay: Sequence[str]) -> tuple[FileChange, ...]:

@@ -25,7 +25,7 @@ FOLDER = "measuring"
 LARGEST = 1 << 20  # bytes of an announcement
 
 
-class Running(msgspec.Struct, frozen=True):
+class RunningSession(msgspec.Struct, frozen=True):
     """A run that goes on: its commits, when it began (seconds since 1970), and how many of its executions are done, of how many.
 
     ``total`` is 0 before the first execution: the run prepares, or waits for another one.
@@ -37,13 +37,13 @@ class Running(msgspec.Struct, frozen=True):
     total: int = 0
 
 
-_decoder = msgspec.json.Decoder(Running)
+_decoder = msgspec.json.Decoder(RunningSession)
 
 
 class Announcement:
     """The announcement of one run, for as long as this object is open; it shows the progress that it passes on."""
 
-    def __init__(self, path: Path, descriptor: int, running: Running, progress: Progress) -> None:
+    def __init__(self, path: Path, descriptor: int, running: RunningSession, progress: Progress) -> None:
         self.path, self.descriptor, self._running, self._progress = path, descriptor, running, progress
 
     @classmethod
@@ -59,7 +59,7 @@ class Announcement:
             descriptor = plain(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             with suppress(OSError):  # some network file systems have no locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)  # a reader has it for a moment at most
-        found = cls(path, descriptor, Running(tuple(commits), time.time()), Silent())
+        found = cls(path, descriptor, RunningSession(tuple(commits), time.time()), Silent())
         found._write()
         return found
 
@@ -72,7 +72,7 @@ class Announcement:
                 path = home / FOLDER / name
                 if os.path.samestat(path.lstat(), about):
                     os.set_inheritable(descriptor, False)
-                    return cls(path, descriptor, _read(descriptor) or Running(began=time.time()), Silent())
+                    return cls(path, descriptor, _read(descriptor) or RunningSession(began=time.time()), Silent())
         raise UsageError("--announced is for the hook after a commit, which hands over an open file: leave it out")
 
     def over(self, progress: Progress) -> Announcement:
@@ -141,7 +141,7 @@ def announced(home: Path, commits: Sequence[str], progress: Progress, descriptor
         found.close()
 
 
-def running(home: Path) -> list[Running]:
+def running(home: Path) -> list[RunningSession]:
     """The runs that go on, the one that was announced first at the top; what is in the folder but not ours is left out."""
     found = []
     for name in entries(home / FOLDER):
@@ -151,7 +151,7 @@ def running(home: Path) -> list[Running]:
     return sorted(filter(None, found), key=lambda run: run.began)
 
 
-def _patiently(path: Path) -> Running | None:
+def _patiently(path: Path) -> RunningSession | None:
     """The content of a file; read again if its owner was just writing, and None if it is not ours."""
     for _ in range(5):
         descriptor = plain(path, os.O_RDONLY)
@@ -164,7 +164,7 @@ def _patiently(path: Path) -> Running | None:
     return None
 
 
-def _read(descriptor: int) -> Running | None:
+def _read(descriptor: int) -> RunningSession | None:
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _decoder.decode(os.pread(descriptor, LARGEST, 0))
     return None

@@ -21,7 +21,7 @@ RECENT = 0.5  # weight of the newest turn in what the next one is expected to ta
 
 
 @dataclass
-class Pace:
+class TurnTimes:
     """The seconds that a turn of each job takes (by its number): first ``expected``, then measured."""
 
     expected: Mapping[int, float | None]

@@ -14,7 +14,7 @@ from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import KEEP, Config, DirtyTable
 from perfvcs.measure.announcement import announced
-from perfvcs.measure.budget import Budget, Pace, run, spend
+from perfvcs.measure.budget import Budget, TurnTimes, run, spend
 from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.product import Product, read_all
@@ -178,10 +178,10 @@ def _measure(
         header = structs.replace(header, **following)
 
 
-def _pace(repository: Repository, cells: Sequence[Cell], versions: Sequence[State | Version]) -> Pace:
+def _pace(repository: Repository, cells: Sequence[Cell], versions: Sequence[State | Version]) -> TurnTimes:
     """What a turn of each cell is expected to take, by what is stored up to HEAD."""
     found = forecast(repository, cells, repository.project.head or versions[-1].commit)
-    return Pace({number: None if one is None else one * len(versions) for number, one in enumerate(found)})
+    return TurnTimes({number: None if one is None else one * len(versions) for number, one in enumerate(found)})
 
 
 def sites_of(repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:

@@ -9,7 +9,7 @@ from itertools import count
 from types import TracebackType
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.measure.budget import Budget, Pace
+from perfvcs.measure.budget import Budget, TurnTimes
 from perfvcs.measure.executor import FAILED, LocalExecutor, Make, Wanted
 from perfvcs.measure.journal import Identity, Journal
 from perfvcs.measure.profiles import Place, profile_of
@@ -39,7 +39,7 @@ class Session:
 
     def __init__(
         self, sites: Sites, progress: Progress, identity: Identity, journal: Journal | None = None, *,
-        pace: Pace | None = None, budget: Budget | None = None, executor: Make = LocalExecutor,
+        pace: TurnTimes | None = None, budget: Budget | None = None, executor: Make = LocalExecutor,
     ) -> None:  # fmt: skip
         self.tally = Tally(sites.cells, sites.versions, progress, journal, pace, budget)
         self.executor = executor(sites, self.tally)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from perfvcs.jobs import Cell
 from perfvcs.measure.blocks import Blocks
-from perfvcs.measure.budget import Budget, Pace
+from perfvcs.measure.budget import Budget, TurnTimes
 from perfvcs.measure.journal import Block, Described, Entry, Journal, Lost
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.site import Version
@@ -44,10 +44,10 @@ class Tally:
 
     def __init__(
         self, cells: Sequence[Cell], versions: Sequence[Version], progress: Progress, journal: Journal | None,
-        pace: Pace | None = None, budget: Budget | None = None,
+        pace: TurnTimes | None = None, budget: Budget | None = None,
     ) -> None:  # fmt: skip
         self.cells, self.versions, self.progress, self.journal = cells, versions, progress, journal
-        self.pace, self.budget = pace or Pace({}), budget
+        self.pace, self.budget = pace or TurnTimes({}), budget
         self.names = named([(cell.label, cell.collector_name) for cell in cells])
         self.failures: list[Failure] = []
         self.warnings: dict[str, None] = {}

@@ -40,7 +40,7 @@ class UntrustedGate(UsageError):
     """The gate of a project that raises too many false alarms."""
 
 
-class Tally(msgspec.Struct, frozen=True):
+class AuditTally(msgspec.Struct, frozen=True):
     """One metric (or all): how many comparisons there were, how many were called changed, and the share of the subsets' that was."""
 
     metric: str
@@ -59,7 +59,7 @@ class Audit:
     revision: str
     sessions: int
     trials: int
-    tallies: Sequence[Tally]
+    tallies: Sequence[AuditTally]
     rate: float
     low: float
     high: float
@@ -181,8 +181,8 @@ def _audit(
     return Audit(state.name, sessions, len(trials), [*tallies, _tally("all", found)], rate, low, high, suspects)
 
 
-def _tally(name: str, records: Sequence[ReplayRecord]) -> Tally:
-    return Tally(name, len(records), sum(one.called for one in records), fmean(one.rate for one in records))
+def _tally(name: str, records: Sequence[ReplayRecord]) -> AuditTally:
+    return AuditTally(name, len(records), sum(one.called for one in records), fmean(one.rate for one in records))
 
 
 def bounds(rate: float, trials: int) -> tuple[float, float]:

@@ -35,7 +35,7 @@ class Bar(NamedTuple):
     title: str
 
 
-class Point(NamedTuple):
+class CommitLevel(NamedTuple):
     """The measured level of a commit with its interval."""
 
     x: float
@@ -91,14 +91,14 @@ def _bars(found: Bisection) -> list[Bar]:
     return bars
 
 
-def _points(found: Bisection) -> list[Point]:
+def _points(found: Bisection) -> list[CommitLevel]:
     """A point for each end and each commit that was measured between."""
     belief = found.outcome.decision.belief if found.outcome else None
     if belief is None:
         return []
     levels = {0: (0.0, 0.0), **belief.levels, found.span.last: (1.0, 0.0)}
     return [
-        Point(
+        CommitLevel(
             round(_place(found, place), 2), round(_height(level), 2), round(_height(level - 2 * error), 2),
             round(_height(level + 2 * error), 2), f"{found.span.commits[place][:10]}: {100 * level:.0f} %",
         )

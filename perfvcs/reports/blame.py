@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs import __version__
-from perfvcs.locate.finding import Blame, Lines, SuspectFunction, Trial
+from perfvcs.locate.finding import AuxiliaryTrial, Blame, Lines, SuspectFunction
 from perfvcs.locate.outline import MODULE
 from perfvcs.text.characters import escaped
 from perfvcs.text.quantity import percent, quantity, step
@@ -147,7 +147,7 @@ def _details(found: Blame) -> list[str]:
     return said
 
 
-def _trial(trial: Trial) -> str:
+def _trial(trial: AuxiliaryTrial) -> str:
     share = "" if trial.share is None else f" {100 * trial.share:.0f} % of the effect is gone"
     return f"{trial.name} ({trial.path}): {trial.word}{share}{f': {trial.reason}' if trial.reason else ''}"
 

@@ -15,7 +15,7 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.locate.reached import MODULE, outer
-from perfvcs.locate.sampler import Sampler
+from perfvcs.locate.sampler import LeftOutSampler
 from perfvcs.locate.selecting import Selection
 from perfvcs.locate.selecting import select as choose
 from perfvcs.locate.selection import Choice
@@ -37,7 +37,7 @@ class Selected:
 
     selection: Selection
     names: tuple[str, ...]
-    sampler: Sampler
+    sampler: LeftOutSampler
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -115,7 +115,7 @@ def select(repository: Repository, revisions: Sequence[str], jobs: Sequence[str]
     cells = list(dict.fromkeys(choice.unit.cell for choice in selection.choices))
     labels = dict(zip(cells, named(cells), strict=True))
     names = tuple(choice.unit.uid or labels[choice.unit.cell] for choice in selection.choices)
-    return Selected(selection, names, Sampler(repository.home))
+    return Selected(selection, names, LeftOutSampler(repository.home))
 
 
 def states(repository: Repository, revisions: Sequence[str]) -> tuple[State, State]:

@@ -27,7 +27,7 @@ from perfvcs.text.words import counted, plural
 if TYPE_CHECKING:
     from perfvcs.exchange.sharing import Standing
     from perfvcs.index.verdicts import LastVerdict
-    from perfvcs.measure.announcement import Running
+    from perfvcs.measure.announcement import RunningSession
     from perfvcs.measure.journal import SessionHeader
     from perfvcs.measure.pythons import Taken
     from perfvcs.repository import Repository
@@ -62,7 +62,7 @@ class Status:
     damaged: int
     problem: str
     unfinished: Sequence[SessionHeader] = ()
-    running: Sequence[Running] = ()
+    running: Sequence[RunningSession] = ()
     remote: Standing | None = None
     pythons: Taken | None = None
     keep: int = KEEP

@@ -11,7 +11,7 @@ import msgspec
 
 from perfvcs.check.change import Report
 from perfvcs.check.text import labelled
-from perfvcs.locate.sampler import Sampler
+from perfvcs.locate.sampler import LeftOutSampler
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def inheriting(repository: Repository, report: Report, target: State) -> Report:
     """The report in which what was left out at the target inherits; what was measured all the same is counted."""
-    sampler = Sampler(repository.home)
+    sampler = LeftOutSampler(repository.home)
     inherited = sampler.inheriting(target.key)
     if not inherited.units:
         return report
@@ -39,7 +39,7 @@ def inheriting(repository: Repository, report: Report, target: State) -> Report:
 
 def noted(repository: Repository, target: State) -> list[tuple[str, str]]:
     """What was left out at a target, for whoever remembers a report on it."""
-    return sorted(Sampler(repository.home).inheriting(target.key).units)
+    return sorted(LeftOutSampler(repository.home).inheriting(target.key).units)
 
 
 def steps(repository: Repository, states: Sequence[State], progress: Progress) -> list[tuple[State, State]]:
@@ -87,7 +87,7 @@ def selected(
             {cell: frozenset(uid for uid in names if (*cell, uid) in rows) for cell, names in left.tests.items()},
             left.sampled,
         )
-        Sampler(repository.home).note(selection.baseline.key, selection.target.key, whole)
+        LeftOutSampler(repository.home).note(selection.baseline.key, selection.target.key, whole)
     again = len({unit for selection in selections for unit in selection.left_out(one_in).sampled})
     said = " and ".join(counted(count, noun) for count, noun in ((jobs, "job"), (tests, "test")) if count) or "nothing"
     more = f"; {counted(again, 'other')} that it cannot touch {'is' if again == 1 else 'are'} measured anyway" if again else ""

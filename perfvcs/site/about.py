@@ -9,14 +9,14 @@ from perfvcs.site.contents import Contents, metric
 from perfvcs.site.front import notes
 from perfvcs.site.names import NAME
 from perfvcs.site.output import digest, packed
-from perfvcs.site.pages import About, Benchmark
+from perfvcs.site.pages import AboutPage, ListedBenchmark
 from perfvcs.site.series import COMMAND, command
 from perfvcs.text.characters import shorten
 
 PAGES = 4000  # that are linked
 
 
-def page(contents: Contents) -> About:
+def page(contents: Contents) -> AboutPage:
     """The page; it is cheap to make, so that it is its own key."""
     pages: dict[tuple[str, str], list[model.Link]] = defaultdict(list)
     commands: dict[tuple[str, str], str] = {}
@@ -29,16 +29,16 @@ def page(contents: Contents) -> About:
     told = notes(contents)
     if len(linked) > PAGES:
         told.append(f"{len(linked) - PAGES:,} more series are not linked here.")
-    return About(
+    return AboutPage(
         environments=list(contents.environments.values()),
         benchmarks=[
-            Benchmark(shorten(label, NAME), shorten(collector, NAME), commands[label, collector], links)
+            ListedBenchmark(shorten(label, NAME), shorten(collector, NAME), commands[label, collector], links)
             for (label, collector), links in pages.items()
         ],
         notes=told,
     )  # fmt: skip
 
 
-def key(page: About) -> str:
+def key(page: AboutPage) -> str:
     """A digest of the page."""
     return digest(packed(page))

@@ -267,7 +267,7 @@ def _joined(steps: Iterable[model.StepData]) -> list[model.StepData]:
     return list(found.values())
 
 
-def _overall(steps: Iterable[model.StepData]) -> list[model.Overall]:
+def _overall(steps: Iterable[model.StepData]) -> list[model.OverallData]:
     """The geometric means of what several benchmarks have in common."""
     alike: dict[tuple[str, str], list[float]] = defaultdict(list)
     for step in steps:
@@ -275,7 +275,7 @@ def _overall(steps: Iterable[model.StepData]) -> list[model.Overall]:
             alike[step.metric, step.direction].append(log1p(step.effect))
     found = [(what, logs) for what, logs in alike.items() if len(logs) > 1]
     means = [(what, len(logs), expm1(sum(logs) / len(logs))) for what, logs in sorted(found, key=lambda one: -len(one[1]))]
-    return [model.Overall(metric, direction, count, mean, percent(mean)) for (metric, direction), count, mean in means]
+    return [model.OverallData(metric, direction, count, mean, percent(mean)) for (metric, direction), count, mean in means]
 
 
 class Numbers(NamedTuple):

@@ -136,7 +136,7 @@ class Possible(msgspec.Struct, frozen=True, kw_only=True):
     commit: CommitData
 
 
-class Overall(msgspec.Struct, frozen=True):
+class OverallData(msgspec.Struct, frozen=True):
     """What several benchmarks have in common under one metric: the geometric mean of their effects, and of how many."""
 
     metric: str
@@ -156,7 +156,7 @@ class GroupData(msgspec.Struct, frozen=True):
     files: list[FileData]
     more: int
     steps: list[StepData]
-    overall: list[Overall] = []
+    overall: list[OverallData] = []
 
 
 class CellData(msgspec.Struct, frozen=True):

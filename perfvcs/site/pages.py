@@ -213,7 +213,7 @@ class BranchPage(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
 
 
-class Benchmark(msgspec.Struct, frozen=True):
+class ListedBenchmark(msgspec.Struct, frozen=True):
     """What one job runs, as the page about the site lists it."""
 
     label: str
@@ -222,9 +222,9 @@ class Benchmark(msgspec.Struct, frozen=True):
     pages: list[Link]
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class AboutPage(msgspec.Struct, frozen=True, kw_only=True):
     """How the site was made: environments, benchmarks, and what could not be looked at, in words."""
 
     environments: list[EnvironmentData]
-    benchmarks: list[Benchmark]
+    benchmarks: list[ListedBenchmark]
     notes: list[str]

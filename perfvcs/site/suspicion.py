@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.git.project import Commit
 from perfvcs.locate.changes import changes
-from perfvcs.locate.reached import Reach, Unit, recorded
+from perfvcs.locate.reached import BenchmarkUnit, Reach, recorded
 from perfvcs.locate.suspicion import suspect
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Suspicions:
         first, last = self._places[finding.first], self._places[finding.last]
         if first < 1 or len(self._changes) + last - first + 1 > MOST_READ:
             return []
-        reach = self._reached.get(Unit(line.job.label, line.job.collector, line.uid)) or self._reached.get(
-            Unit(line.job.label, line.job.collector)
+        reach = self._reached.get(BenchmarkUnit(line.job.label, line.job.collector, line.uid)) or self._reached.get(
+            BenchmarkUnit(line.job.label, line.job.collector)
         )
         found = [suspect(self._commits[place], self._change(place), reach) for place in range(last, first - 1, -1)]
         touching = [one for one in found if one.touches][:SHOWN]
@@ -48,7 +48,7 @@ class Suspicions:
         return {commit: place for place, commit in enumerate(self._commits)}
 
     @cached_property
-    def _reached(self) -> dict[Unit, Reach]:
+    def _reached(self) -> dict[BenchmarkUnit, Reach]:
         return recorded(self._repository, reversed(self._commits))
 
     def _change(self, place: int) -> Changes:

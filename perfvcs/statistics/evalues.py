@@ -13,7 +13,7 @@ PRIOR = 1.0  # variance of the expected size of a change, in standard deviations
 
 
 @dataclass(frozen=True)
-class Evidence:
+class EValue:
     """``e`` against no difference: at most a share a of all comparisons without one ever reaches 1/a, whenever one stops.
 
     ``estimate`` is the mean difference and ``low``..``high`` its interval, which holds for all numbers of pairs at once. Shape (groups,).
@@ -25,7 +25,7 @@ class Evidence:
     e: NDArray[np.float64]
 
 
-def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, prior: float = PRIOR) -> Evidence:
+def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, prior: float = PRIOR) -> EValue:
     """Evidence of paired samples, shapes (groups, n), by a normal mixture over the standardised difference.
 
     With c = 1 + n ``prior`` and t of n - 1 degrees of freedom: e = c^-1/2 ((1 + t^2/(n-1)) / (1 + t^2/((n-1) c)))^(n/2), the likelihood
@@ -45,7 +45,7 @@ def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, pri
     known = np.isfinite(mean)
     if n < 2:
         e = np.where(known, 1.0, np.nan)
-        return Evidence(mean, np.full(e.shape, -np.inf), np.full(e.shape, np.inf), e)
+        return EValue(mean, np.full(e.shape, -np.inf), np.full(e.shape, np.inf), e)
     df, c = n - 1, 1 + n * prior
     estimate = np.where(known, mean, 0.0)
     error = np.sqrt(np.where(known, gap.variance, 0.0) / n)
@@ -59,7 +59,7 @@ def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, pri
     bound = np.sqrt(df * (limit - 1) / (1 - limit / c)) if limit < c else np.inf
     half = np.where(varies, bound, 0.0 if limit < c else np.inf)
     half = np.where(known, np.where(varies & np.isfinite(half), half * np.where(varies, error, 1.0), half), np.inf)
-    return Evidence(mean, estimate - half, estimate + half, np.where(known, e, np.nan))
+    return EValue(mean, estimate - half, estimate + half, np.where(known, e, np.nan))
 
 
 def e_q_values(e: ArrayLike) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ Span = tuple[int, int]  # places of the first and the last commit in which a cha
 
 
 @dataclass(frozen=True)
-class Choice:
+class NextCommit:
     """A commit to be measured, and its nearest measured neighbours, which are measured in turns with it."""
 
     commit: str
@@ -22,7 +22,7 @@ class Choice:
 
 def choose(
     commits: Sequence[str], measured: Set[str], given_up: Set[str] = frozenset(), spans: Callable[[], Iterable[Span]] = tuple
-) -> Choice | None:
+) -> NextCommit | None:
     """The commit of a line (oldest first) to be measured next; None where all that can be measured are.
 
     Commits that are newer than all measured ones come first, the newest before the others. ``spans`` are asked for only after them.
@@ -39,7 +39,7 @@ def choose(
         return None
     below = max((one for one in known if one < place), default=None)
     above = min((one for one in known if one > place), default=None)
-    return Choice(commits[place], tuple(commits[one] for one in (below, above) if one is not None))
+    return NextCommit(commits[place], tuple(commits[one] for one in (below, above) if one is not None))
 
 
 def _gains(known: Sequence[int], spans: Iterable[Span]) -> dict[int, float]:

@@ -27,9 +27,9 @@ from perfvcs.text.duration import duration
 from perfvcs.text.words import counted
 from perfvcs.watch import notice
 from perfvcs.watch.branch import Branch
-from perfvcs.watch.choice import Choice, Span, choose
+from perfvcs.watch.choice import NextCommit, Span, choose
 from perfvcs.watch.mail import Mail
-from perfvcs.watch.memory import Memory, Waiting
+from perfvcs.watch.memory import Waiting, WatchMemory
 from perfvcs.watch.webhook import NotDelivered, Webhook
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Cycle:
     repository: Repository
     branch: Branch
     wishes: Wishes
-    memory: Memory
+    memory: WatchMemory
     progress: Progress
     say: Callable[[str], None]
     parts: list[str] = field(default_factory=list)
@@ -145,7 +145,7 @@ class Cycle:
                     if finding.commits > 1 and finding.first in places and finding.last in places:
                         yield places[finding.first], places[finding.last]
 
-    def _collect(self, repository: Repository, config: Config, chosen: Choice, commits: Sequence[str]) -> None:
+    def _collect(self, repository: Repository, config: Config, chosen: NextCommit, commits: Sequence[str]) -> None:
         """Measure a commit in turns with its neighbours; an attempt counts before it ends, however it ends."""
         began, attempts = time.monotonic(), self.memory.attempts
         together = [commit for commit in commits if commit == chosen.commit or commit in chosen.neighbours]

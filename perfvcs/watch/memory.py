@@ -32,7 +32,7 @@ class Waiting(msgspec.Struct):
     failures: int = 0
 
 
-class Memory(msgspec.Struct):
+class WatchMemory(msgspec.Struct):
     """``attempts`` counts sessions of commits that are not measured yet, under the configuration with the digest ``config``.
 
     ``environments`` are those of this machine. ``measuring`` are the commits of the session that goes on, or was killed.
@@ -58,9 +58,9 @@ class Memory(msgspec.Struct):
         wholefile.write(path, msgspec.json.encode(self))
 
 
-def recalled(path: Path) -> Memory:
+def recalled(path: Path) -> WatchMemory:
     """What was saved; nothing where there is nothing, or nobody can read it: a watch then begins anew, and the store has what counts."""
     try:
-        return msgspec.json.decode(content(path, LARGEST), type=Memory)
+        return msgspec.json.decode(content(path, LARGEST), type=WatchMemory)
     except (OSError, *UNDECODABLE):
-        return Memory()
+        return WatchMemory()

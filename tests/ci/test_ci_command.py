@@ -17,9 +17,9 @@ from conftest import Project, Said
 from forges import Service, serving
 
 from perfvcs.ci.artifacts import REPORTS, document, read
-from perfvcs.ci.verdict import Verdict
+from perfvcs.ci.verdict import CiVerdict
 from perfvcs.locate import blames
-from perfvcs.locate.finding import Blame, Lines, SuspectFunction, Trial
+from perfvcs.locate.finding import AuxiliaryTrial, Blame, Lines, SuspectFunction
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -58,7 +58,7 @@ class Change:
         return self.run("ci", *FAST, "--base", self.base, *words, code=code)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CiVerdict:
         return read(self.project.root / "perf-ci")
 
     @property
@@ -174,7 +174,7 @@ def test_a_stored_blame_says_where(change: Change) -> None:
     cause = SuspectFunction(
         name="work", path="src/w.py", score=1.0, hunks=[Lines("src/w.py", (3, 1), (3, 2)), Lines("src/w.py", (9, 1), (9, 1))]
     )
-    trial = Trial(name="work", path="src/w.py", word="proved", level=1.0)
+    trial = AuxiliaryTrial(name="work", path="src/w.py", word="proved", level=1.0)
     found = Blame(
         baseline=change.base, target=head, job="work", metric="cpu", a=1, b=2, effect=1, low=1, high=1, delta=0.01, verdict="proved",
         suspects=[cause], trials=[trial],

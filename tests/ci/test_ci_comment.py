@@ -251,7 +251,7 @@ def test_without_a_token_nothing_is_asked(service: Service, job: Surroundings) -
 def test_an_address_that_is_not_a_service_s_is_refused(job: Surroundings, address: str) -> None:
     assert write(replace(job, api=address)).endswith("is not the address of a service: see the variables of the CI service")
     with pytest.raises(UsageError):
-        forge.Forge(address, {})
+        forge.ForgeService(address, {})
 
 
 @pytest.mark.parametrize("project", ["", "../..", "ada/project/../../x", "ada project", "ada/project?x"])

@@ -24,7 +24,7 @@ from perfvcs.ci.codequality import code_quality
 from perfvcs.ci.openmetrics import open_metrics
 from perfvcs.ci.receipt import Alarms, Detectable, Receipt
 from perfvcs.ci.sarif import sarif
-from perfvcs.ci.verdict import Alarm, Place, Verdict, decode
+from perfvcs.ci.verdict import Alarm, CiVerdict, SourcePlace, decode
 from perfvcs.errors import UsageError
 from perfvcs.validity import Malformed
 
@@ -38,25 +38,26 @@ def report(factor: float = 1.0, units: tuple[str, ...] = ("sort",), **more: obje
     return msgspec.structs.replace(found, **more)
 
 
-def verdict(word: str, found: Report, **more: object) -> Verdict:
+def verdict(word: str, found: Report, **more: object) -> CiVerdict:
     worse = [change for change in found.changes if change.word == "degradation"]
     alarms = [
-        Alarm(one, [one], Place("bench/so rt.py", 3, 7), one.gate, f"{one.uid} became worse: wall time +50 %") for one in worse
+        Alarm(one, [one], SourcePlace("bench/so rt.py", 3, 7), one.gate, f"{one.uid} became worse: wall time +50 %")
+        for one in worse
     ]
     errors = Receipt(
         comparisons=len(found.comparisons), settled=sum(change.settled for change in found.comparisons), pairs=[5, 30],
         detectable=Detectable(0.011, 0.02, 0.15), alarms=Alarms(300, 2, 0.004, 0.02),
     )  # fmt: skip
-    return Verdict(**({"word": word, "report": found, "receipt": errors, "alarms": alarms, "seconds": 61.5} | more))  # type: ignore[arg-type]
+    return CiVerdict(**({"word": word, "report": found, "receipt": errors, "alarms": alarms, "seconds": 61.5} | more))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def degraded() -> Verdict:
+def degraded() -> CiVerdict:
     return verdict("degraded", report(1.5, ("sort", "parse", HOSTILE)))
 
 
 @pytest.fixture(scope="module")
-def many() -> Verdict:
+def many() -> CiVerdict:
     """Three thousand benchmarks that became worse."""
     (one,) = report(1.5).changes
     changes = [msgspec.structs.replace(one, uid=f"test[{number}] {'long ' * 20}") for number in range(3000)]
@@ -72,14 +73,14 @@ FAILED = verdict("failed", Report(baseline="1", target="2", method="auto", chang
 
 
 @pytest.fixture(params=["degraded", "many", "unsettled", "untouched", "failed", "fine"])
-def every(request: pytest.FixtureRequest, degraded: Verdict, many: Verdict) -> Verdict:
+def every(request: pytest.FixtureRequest, degraded: CiVerdict, many: CiVerdict) -> CiVerdict:
     fine = verdict("fine", report(1.0))
     return {"degraded": degraded, "many": many, "unsettled": UNSETTLED, "untouched": UNTOUCHED, "failed": FAILED, "fine": fine}[
         request.param
     ]
 
 
-def test_sarif_is_what_its_schema_says(every: Verdict) -> None:
+def test_sarif_is_what_its_schema_says(every: CiVerdict) -> None:
     log = json.loads(sarif(every))
     Sarif.model_validate(log)
     results = log["runs"][0]["results"]
@@ -90,13 +91,13 @@ def test_sarif_is_what_its_schema_says(every: Verdict) -> None:
     assert all(re.fullmatch(r"[0-9a-f]{16}:1", one) for one in prints)
 
 
-def test_sarif_names_files_relative_to_the_repository(degraded: Verdict) -> None:
+def test_sarif_names_files_relative_to_the_repository(degraded: CiVerdict) -> None:
     where = json.loads(sarif(degraded))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert where["artifactLocation"] == {"uri": "bench/so%20rt.py"}
     assert where["region"] == {"startLine": 3, "endLine": 7}
 
 
-def test_a_finding_keeps_its_fingerprint_on_other_commits(degraded: Verdict) -> None:
+def test_a_finding_keeps_its_fingerprint_on_other_commits(degraded: CiVerdict) -> None:
     later = msgspec.structs.replace(degraded.report, baseline="f" * 10, target="e" * 10)
     other = msgspec.structs.replace(degraded, report=later)
     for render in (sarif, code_quality):
@@ -105,7 +106,7 @@ def test_a_finding_keeps_its_fingerprint_on_other_commits(degraded: Verdict) -> 
         )
 
 
-def test_junit_is_what_its_schema_says(every: Verdict) -> None:
+def test_junit_is_what_its_schema_says(every: CiVerdict) -> None:
     text = junit.junit(every)
     xmlschema.XMLSchema(str(TESTS / "data" / "junit-10.xsd")).validate(text.decode())
     (suite,) = ElementTree.fromstring(text)
@@ -118,14 +119,14 @@ def test_junit_is_what_its_schema_says(every: Verdict) -> None:
     assert len(suite.findall("testcase/error")) == (every.word in ("failed", "unsettled"))
 
 
-def test_junit_leaves_out_what_would_make_it_too_large(many: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_junit_leaves_out_what_would_make_it_too_large(many: CiVerdict, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = len(junit.junit(many))
     monkeypatch.setattr(junit, "LARGEST", whole // 3)
     (suite,) = ElementTree.fromstring(junit.junit(many))
     assert 500 <= len(suite.findall("testcase/failure")) < 3000
 
 
-def test_open_metrics_are_read_by_prometheus(every: Verdict) -> None:
+def test_open_metrics_are_read_by_prometheus(every: CiVerdict) -> None:
     text = open_metrics(every).decode()
     assert text.endswith("\n# EOF\n")
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
@@ -135,7 +136,7 @@ def test_open_metrics_are_read_by_prometheus(every: Verdict) -> None:
     assert effects == [change.effect for change in every.report.changes]
 
 
-def test_code_quality_has_what_gitlab_documents(every: Verdict) -> None:
+def test_code_quality_has_what_gitlab_documents(every: CiVerdict) -> None:
     entries = json.loads(code_quality(every))
     assert len(entries) == len(every.alarms) + (every.word in ("failed", "unsettled"))
     for entry in entries:
@@ -146,14 +147,14 @@ def test_code_quality_has_what_gitlab_documents(every: Verdict) -> None:
     assert len({entry["fingerprint"] for entry in entries}) == len(entries)
 
 
-def test_a_comment_is_never_larger_than_github_takes(every: Verdict) -> None:
+def test_a_comment_is_never_larger_than_github_takes(every: CiVerdict) -> None:
     text = summary.comment(every, "main")
     assert text.startswith(f"{MARKER}\n> [!")
     assert len(text) <= 65_536
     assert len(summary.summary(every).encode()) <= 1 << 20
 
 
-def test_what_does_not_fit_into_a_summary_is_cut_at_a_line_and_said(many: Verdict) -> None:
+def test_what_does_not_fit_into_a_summary_is_cut_at_a_line_and_said(many: CiVerdict) -> None:
     text = summary.summary(many, 10_000)
     assert len(text.encode()) <= 10_000
     assert "The rest does not fit here" in text
@@ -163,11 +164,11 @@ def test_what_does_not_fit_into_a_summary_is_cut_at_a_line_and_said(many: Verdic
 
 
 @pytest.mark.parametrize("room", [1, 100, 400, 1000])
-def test_even_a_summary_without_room_is_no_larger(degraded: Verdict, room: int) -> None:
+def test_even_a_summary_without_room_is_no_larger(degraded: CiVerdict, room: int) -> None:
     assert len(summary.summary(degraded, room).encode()) <= max(room, 600)
 
 
-def test_names_are_text_in_every_report(degraded: Verdict) -> None:
+def test_names_are_text_in_every_report(degraded: CiVerdict) -> None:
     lines = summary.summary(degraded).splitlines()
     assert not any(line.lstrip().startswith(("::", "<!--")) for line in lines)
     assert not re.search(r"(?<!\\)(@team|<!--|</script>)", "\n".join(lines))
@@ -176,14 +177,14 @@ def test_names_are_text_in_every_report(degraded: Verdict) -> None:
         assert "\x1b" not in text and "\u202e" not in text, name
 
 
-def test_annotations_are_ten_of_a_kind_at_most(many: Verdict) -> None:
+def test_annotations_are_ten_of_a_kind_at_most(many: CiVerdict) -> None:
     said = workflow_commands(many)
     assert len([line for line in said if line.startswith("::error ")]) == 10
     assert len(said) == 11
 
 
-def test_an_annotation_is_one_line_whatever_it_says(degraded: Verdict) -> None:
-    alarm = msgspec.structs.replace(degraded.alarms[0], text="one\ntwo % ::stop", place=Place("a,b:c.py", 2, 4))
+def test_an_annotation_is_one_line_whatever_it_says(degraded: CiVerdict) -> None:
+    alarm = msgspec.structs.replace(degraded.alarms[0], text="one\ntwo % ::stop", place=SourcePlace("a,b:c.py", 2, 4))
     (first, *_) = workflow_commands(msgspec.structs.replace(degraded, alarms=[alarm]))
     assert first == "::error file=a%2Cb%3Ac.py,line=2,endLine=4,title=perf ci::one␊two %25 ::stop"
 
@@ -196,14 +197,14 @@ def test_the_runner_obeys_nothing_until_the_end_whatever_happens() -> None:
     assert end == f"::{begin.removeprefix('::stop-commands::')}::"
 
 
-RENDERED: dict[str, Callable[[Verdict], bytes]] = {
+RENDERED: dict[str, Callable[[CiVerdict], bytes]] = {
     **REPORTS,
     "annotations": lambda found: "\n".join(workflow_commands(found)).encode(),
 }
 
 
 @pytest.mark.parametrize("name", RENDERED)
-def test_every_report_has_the_error_receipt(name: str, degraded: Verdict) -> None:
+def test_every_report_has_the_error_receipt(name: str, degraded: CiVerdict) -> None:
     text = RENDERED[name](degraded).decode().replace("%25", "%")
     if name == "metrics.txt":
         assert (
@@ -226,7 +227,7 @@ def test_nothing_settled_is_never_silent(name: str) -> None:
     assert UNSETTLED.status == 4 and UNSETTLED.speaks
 
 
-def test_each_verdict_has_a_colour_of_its_own(degraded: Verdict) -> None:
+def test_each_verdict_has_a_colour_of_its_own(degraded: CiVerdict) -> None:
     colours = [
         re.search(r"\[!(\w+)\]", summary.summary(one))[1] for one in (degraded, UNSETTLED, UNTOUCHED, verdict("fine", report()))
     ]  # type: ignore[index]
@@ -234,7 +235,7 @@ def test_each_verdict_has_a_colour_of_its_own(degraded: Verdict) -> None:
     assert len(set(colours)) == 4
 
 
-def test_a_document_is_read_back(every: Verdict) -> None:
+def test_a_document_is_read_back(every: CiVerdict) -> None:
     assert decode(document(every)) == every
 
 
@@ -244,7 +245,7 @@ def test_a_damaged_document_is_refused_in_one_line(text: bytes) -> None:
         decode(text)
 
 
-def test_a_document_of_another_version_is_refused(degraded: Verdict) -> None:
+def test_a_document_of_another_version_is_refused(degraded: CiVerdict) -> None:
     with pytest.raises(Malformed, match="its format is perfvcs-ci/9, not perfvcs-ci/1"):
         decode(document(msgspec.structs.replace(degraded, format="perfvcs-ci/9")))
 
@@ -259,7 +260,7 @@ def test_a_receipt_without_a_measurement_says_nothing() -> None:
     assert Receipt(comparisons=0, settled=0).lines() == []
 
 
-def test_the_summary_of_a_step_keeps_what_others_wrote_and_its_limit(tmp_path: Path, many: Verdict) -> None:
+def test_the_summary_of_a_step_keeps_what_others_wrote_and_its_limit(tmp_path: Path, many: CiVerdict) -> None:
     path = tmp_path / "summary.md"
     path.write_text("x" * ((1 << 20) - 5000))
     assert artifacts.append(path, many) == ""

@@ -26,7 +26,7 @@ from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece, de
 from perfvcs.collectors.complexity.native.elf import Elf
 from perfvcs.collectors.complexity.native.functions import BinaryFunctions
 from perfvcs.collectors.complexity.native.reading import Unresolved, reading
-from perfvcs.collectors.complexity.native.selection import Selection, select
+from perfvcs.collectors.complexity.native.selection import TraceSelection, select
 from perfvcs.repository import Repository
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]
@@ -611,7 +611,7 @@ def corpus(once: Once) -> Callable[[Path, str], Path]:
     return target
 
 
-def everything(*paths: Path) -> Selection:
+def everything(*paths: Path) -> TraceSelection:
     """All functions of programs, each with the size that is guessed."""
     found = [BinaryFunctions.read(Elf.read(path)) for path in paths if path.exists()]
     names = {one.symbol.name for functions in found for one in functions.found if one.symbol and "std::" not in one.name}

@@ -15,7 +15,7 @@ from perfvcs import launcher
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared import extension
 from perfvcs.collectors.complexity import Complexity, python
-from perfvcs.collectors.complexity.calls import Function
+from perfvcs.collectors.complexity.calls import TracedFunction
 from perfvcs.collectors.complexity.calls.recording import read
 from perfvcs.collectors.complexity.calls.sampling import one_sample
 from perfvcs.collectors.complexity.python import notes, place
@@ -549,13 +549,13 @@ def test_calls_that_did_not_end_are_no_calls_that_were_not_made(recorder):
 @pytest.mark.parametrize("entry", ["program:f(x)", "program:f@0", "program:f@x", "a b:f"])
 def test_what_is_no_name_is_told(entry):
     with pytest.raises(UsageError, match="names no Python function"):
-        place.FunctionLocation.of(Function(entry))
+        place.FunctionLocation.of(TracedFunction(entry))
 
 
 @pytest.mark.parametrize("size", ["len(", "x = 3", "a\x1eb", "'\x1e'", "(" * 10_000, "yield"])
 def test_what_is_no_expression_is_told(size):
     with pytest.raises(UsageError, match="the size of m:f"):
-        place.FunctionLocation.of(Function("m:f", size))
+        place.FunctionLocation.of(TracedFunction("m:f", size))
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])

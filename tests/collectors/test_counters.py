@@ -22,7 +22,7 @@ from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors import counters as module
 from perfvcs.collectors.counters import Counters, events, machine, processes, sampler
 from perfvcs.collectors.counters.metrics import LEVELS, MACHINE, MACHINE_LEVELS, MACHINE_RATES, RATES
-from perfvcs.collectors.counters.processes import Ended, Process, Stat, stat
+from perfvcs.collectors.counters.processes import Ended, Stat, WatchedProcess, stat
 from perfvcs.collectors.counters.sampler import TreeSampler
 from perfvcs.collectors.counters.tree import ProcessTree, leader
 from perfvcs.errors import UsageError
@@ -181,7 +181,7 @@ child = subprocess.Popen([sys.executable, "-S", "-c", "import time\\nfor _ in ra
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 child.stdout.readline(); print(flush=True); input(); child.communicate(b"\\n"); print(flush=True)
 """
-    before = Process.opened
+    before = WatchedProcess.opened
     with waiting(script) as (process, _):
         assert process.stdin and process.stdout
         tree = ProcessTree(process.pid, command=True)
@@ -194,7 +194,7 @@ child.stdout.readline(); print(flush=True); input(); child.communicate(b"\\n"); 
         tree.close()
     assert levels["processes"] == 1
     assert without["voluntary_switch_rate"] >= with_child["voluntary_switch_rate"] >= 100
-    assert Process.opened == before
+    assert WatchedProcess.opened == before
 
 
 def test_a_process_that_was_not_waited_for_is_no_process_any_more() -> None:
@@ -487,7 +487,7 @@ def test_half_a_line_is_a_process_that_ended() -> None:
         Stat.of(b"7 (sh) R 1")
     assert stat(1 << 30) is None
     with pytest.raises(Ended):
-        Process(1 << 30).read()
+        WatchedProcess(1 << 30).read()
 
 
 def test_counters_of_another_user_are_left_out_and_told(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -512,7 +512,7 @@ def test_clocks_and_folders_that_may_not_be_read_have_a_substitute(monkeypatch: 
         raise PermissionError(1, "no")
 
     with waiting("sum(range(5_000_000)); print(flush=True)") as (process, _):
-        seen = Process(process.pid)
+        seen = WatchedProcess(process.pid)
         seen.read()
         exact = seen.passed["cpu_use"]
         monkeypatch.setattr(processes.time, "clock_gettime", refuse)
@@ -526,7 +526,7 @@ def test_clocks_and_folders_that_may_not_be_read_have_a_substitute(monkeypatch: 
 def test_more_processes_than_files_may_be_open_are_sampled_all_the_same(
     run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "OPEN", Process.opened + 2)
+    monkeypatch.setattr(processes, "OPEN", WatchedProcess.opened + 2)
     script = "import subprocess\nfor child in [subprocess.Popen(['sleep', '0.5']) for _ in range(5)]: child.wait()"
     found = Counters(interval=0.05).collect(run(script))
     assert max(samples(found, "processes")) == 6 and max(samples(found, "rss")) > 0

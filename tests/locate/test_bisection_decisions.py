@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perfvcs.locate import posterior
-from perfvcs.locate.decision import Rules, decide
+from perfvcs.locate.decision import StoppingRules, decide
 from perfvcs.locate.evidence import Evidence
 from perfvcs.locate.guide import Counting, Guide
 from perfvcs.locate.posterior import believe
@@ -174,7 +174,7 @@ def test_ends_that_do_not_differ_have_nothing_to_look_for():
 
 
 def test_a_difference_that_is_not_shown_is_not_looked_for():
-    decision, _ = search(np.zeros(64), 6, rules=Rules(least=0.001, most_pairs=20))
+    decision, _ = search(np.zeros(64), 6, rules=StoppingRules(least=0.001, most_pairs=20))
     assert (decision.step.why, decision.named) == ("unproved", ())
 
 
@@ -211,7 +211,7 @@ def test_ten_thousand_commits_take_about_fourteen_builds():
 
 
 def test_what_repeats_exactly_is_measured_once_each():
-    decision, evidence = search(step_at(40, size=0.001), 12, exact=True, spread=0.0, rules=Rules(least=0.0001))
+    decision, evidence = search(step_at(40, size=0.001), 12, exact=True, spread=0.0, rules=StoppingRules(least=0.0001))
     assert decision.named == (40,)
     assert len(evidence.pairs) <= 8 and len(evidence.steps[40]) <= 2
     assert all(len(values) == 1 for values in evidence.candidates.values())

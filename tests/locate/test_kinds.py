@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfvcs.locate import csyntax
-from perfvcs.locate.hunks import FileChange, Hunk
+from perfvcs.locate.hunks import DifferingFile, Hunk
 from perfvcs.locate.kinds import kinds
 
 native = pytest.mark.unless("" if csyntax.available() else "tree-sitter is not installed: pip install perfvcs[native]")
@@ -13,7 +13,7 @@ native = pytest.mark.unless("" if csyntax.available() else "tree-sitter is not i
 
 def named(old, new, path="work.py", name="work"):
     lines = [text.count("\n") for text in (old, new)]
-    change = FileChange(path, path, old, new, (Hunk((1, lines[0]), (1, lines[1])),))
+    change = DifferingFile(path, path, old, new, (Hunk((1, lines[0]), (1, lines[1])),))
     return [kind.name for kind in kinds(change, name, change.hunks)]
 
 
@@ -64,7 +64,7 @@ def test_what_moved_or_was_replaced_is_told(old, new, kind):
 
 def test_the_lines_are_those_of_the_new_side():
     new = BASE.replace("    return", "    for one in found:\n        one.close()\n    return")
-    change = FileChange("work.py", "work.py", BASE, new, (Hunk((4, 0), (5, 2)),))
+    change = DifferingFile("work.py", "work.py", BASE, new, (Hunk((4, 0), (5, 2)),))
     assert next((kind.name, kind.lines) for kind in kinds(change, "work", change.hunks)) == ("loop added", [5])
 
 

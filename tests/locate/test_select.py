@@ -14,8 +14,8 @@ from perfvcs.check.change import Change, Report, Word
 from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
 from perfvcs.check.text import text
-from perfvcs.locate.reached import Unit
-from perfvcs.locate.sampler import Sampler
+from perfvcs.locate.reached import BenchmarkUnit
+from perfvcs.locate.sampler import LeftOutSampler
 from perfvcs.locate.selecting import LeftOut
 from perfvcs.measure.announcement import Announcement
 from perfvcs.profile import Job, Reached
@@ -322,7 +322,7 @@ def test_a_benchmark_that_changed_although_it_was_left_out_is_a_miss(tmp_path):
     def change(uid: str, word: Word) -> Change:
         return Change(word=word, job="tests", uid=uid, metric="wall", unit="s", better="lower", series="0")
 
-    sampler, units = Sampler(tmp_path), [Unit("tests", "pytest", name) for name in ("a", "b", "c")]
+    sampler, units = LeftOutSampler(tmp_path), [BenchmarkUnit("tests", "pytest", name) for name in ("a", "b", "c")]
     sampler.note("0" * 40, "1" * 40, LeftOut(frozenset(), {}, tuple(units)))
     assert sampler.summary() == "" and sampler.counts()["measured"] == 3
     sampler.judge("0" * 40, "1" * 40, [change("a", "degradation"), change("b", "same"), change("c", "inconclusive")])

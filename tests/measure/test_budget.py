@@ -13,7 +13,7 @@ import pytest
 from conftest import Project, Said
 from samples import sample_profile
 
-from perfvcs.measure.budget import Budget, Pace, spend
+from perfvcs.measure.budget import Budget, TurnTimes, spend
 from perfvcs.plan.needs import needs
 from perfvcs.profile import Design, Resources
 from perfvcs.repository import Repository
@@ -82,7 +82,7 @@ class Simulated:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, budget: float, jobs: Sequence[tuple[float, float, int]]) -> None:
         self.now, self.jobs = 0.0, jobs
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
-        self.budget, self.pace, self.chance = Budget(budget, began=0.0), Pace({}), np.random.default_rng(7)
+        self.budget, self.pace, self.chance = Budget(budget, began=0.0), TurnTimes({}), np.random.default_rng(7)
         self.values: list[list[list[float]]] = [[[] for _ in range(units)] for _, _, units in jobs]
         for number in range(len(jobs)):
             self.more(number)
@@ -212,7 +212,7 @@ def test_fewer_executions_than_a_verdict_needs_are_open() -> None:
 
 
 def test_the_time_of_a_turn_follows_what_is_seen() -> None:
-    pace = Pace({0: 10.0, 1: None})
+    pace = TurnTimes({0: 10.0, 1: None})
     assert (pace.of(0), pace.of(1), pace.total({0: 3}), pace.total({0: 3, 1: 1})) == (10.0, None, 30.0, None)
     pace.note(0, 2.0)
     pace.note(0, 4.0)

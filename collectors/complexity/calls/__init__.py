@@ -18,7 +18,7 @@ _SIZE = re.compile(r"(?<![=<>!+\-*/%&|^~])=(?!=)")
 
 
 @dataclass(frozen=True)
-class Function:
+class TracedFunction:
     """One entry of ``functions``: a function's name, and the expression of its size; None is to be guessed."""
 
     name: str
@@ -30,7 +30,7 @@ class Function:
         return _PYTHON.fullmatch(self.name) is not None
 
 
-def parse(text: str) -> Function:
+def parse(text: str) -> TracedFunction:
     """The entry ``name`` or ``name=expression``; raises UsageError.
 
     >>> parse("pkg.mod:List.insert=len(self.items)")
@@ -47,7 +47,7 @@ def parse(text: str) -> Function:
         raise UsageError(
             f"complexity: functions has {text!r}: write Python's as module:function, those of C and C++ as in the source"
         )
-    return Function(name, size)
+    return TracedFunction(name, size)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class RecordingRequest:
     for ``rate`` calls.
     """
 
-    functions: tuple[Function, ...]
+    functions: tuple[TracedFunction, ...]
     outermost: bool = True
     keep: int = 200
     most: int = 10

@@ -6,14 +6,14 @@ import struct
 from pathlib import Path
 
 from perfvcs.collectors.complexity.native.program import Instruction, Steps
-from perfvcs.collectors.complexity.native.selection import Selection
+from perfvcs.collectors.complexity.native.selection import TraceSelection
 
 MAGIC, VERSION = b"PVCSFECF", 1
 OUTERMOST, PATCH = 1, 2
 NONE = 0xFFFFFFFF
 
 
-def write(path: Path, selection: Selection, *, outermost: bool, keep: int) -> None:
+def write(path: Path, selection: TraceSelection, *, outermost: bool, keep: int) -> None:
     """Write the file."""
     objects: list[bytes] = []
     sites: list[bytes] = []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.complexity import inside
-from perfvcs.collectors.complexity.calls import Calls, Function, RecordingRequest
+from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, TracedFunction
 from perfvcs.collectors.complexity.calls.recording import Interrupted
 from perfvcs.collectors.complexity.native.reading import Unresolved, reading
 from perfvcs.launcher.execution import Execution, failure, name_command
@@ -26,7 +26,7 @@ from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 if TYPE_CHECKING:
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
     from perfvcs.collectors.complexity.native.records import CallRows, Losses
-    from perfvcs.collectors.complexity.native.selection import Selection
+    from perfvcs.collectors.complexity.native.selection import TraceSelection
 
 ENGINE = "fentry/1"
 VARIABLE = "PERFVCS_FENTRY"
@@ -80,7 +80,7 @@ def _functions(identity: Identity) -> BinaryFunctions:
 
 
 @cache
-def _select(files: tuple[Identity, ...], functions: tuple[Function, ...]) -> Selection:
+def _select(files: tuple[Identity, ...], functions: tuple[TracedFunction, ...]) -> TraceSelection:
     from perfvcs.collectors.complexity.native.selection import select
 
     everything = [_functions(file) for file in files]
@@ -88,7 +88,7 @@ def _select(files: tuple[Identity, ...], functions: tuple[Function, ...]) -> Sel
         return select(functions, everything)
 
 
-def _selected(files: tuple[Identity, ...], run: Run, request: RecordingRequest) -> Selection:
+def _selected(files: tuple[Identity, ...], run: Run, request: RecordingRequest) -> TraceSelection:
     from perfvcs.collectors.complexity.native.search import plugins
 
     try:
@@ -100,10 +100,10 @@ def _selected(files: tuple[Identity, ...], run: Run, request: RecordingRequest) 
         return _select(files + further, request.functions)
 
 
-_found: dict[tuple[object, ...], Selection] = {}
+_found: dict[tuple[object, ...], TraceSelection] = {}
 
 
-def _discovered(files: tuple[Identity, ...], run: Run, request: RecordingRequest, preloaded: Path) -> Selection:
+def _discovered(files: tuple[Identity, ...], run: Run, request: RecordingRequest, preloaded: Path) -> TraceSelection:
     """The functions that take the most time of those with a size, found by one execution that records all of these."""
     import numpy as np
 
@@ -125,14 +125,14 @@ def _discovered(files: tuple[Identity, ...], run: Run, request: RecordingRequest
         raise CollectError(
             "complexity: none of the program's functions with a size was called, or no call ended: name functions in functions"
         )
-    entries = tuple(Function(calls.names[number], candidates.sizes[number]) for number in best)
+    entries = tuple(TracedFunction(calls.names[number], candidates.sizes[number]) for number in best)
     found = select(entries, everything)
     shown = ", ".join(f'"{entry.name}={entry.size}"' for entry in entries)
     _found[key] = dataclasses.replace(found, warnings=[f"complexity: chosen by time; to keep them: functions = [{shown}]"])
     return _found[key]
 
 
-def _calls(run: Run, request: RecordingRequest, selection: Selection, preloaded: Path) -> Calls:
+def _calls(run: Run, request: RecordingRequest, selection: TraceSelection, preloaded: Path) -> Calls:
     from perfvcs.collectors.complexity.native import configuration
     from perfvcs.collectors.complexity.native.records import read
 
@@ -186,7 +186,7 @@ def _check_loaded(run: Run, folder: Path) -> None:
         )
 
 
-def _remarks(selection: Selection, rows: CallRows) -> list[str]:
+def _remarks(selection: TraceSelection, rows: CallRows) -> list[str]:
     import numpy as np
 
     found = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfvcs.collectors.complexity.calls import Function
+from perfvcs.collectors.complexity.calls import TracedFunction
 from perfvcs.collectors.complexity.native.expression import compile_size
 from perfvcs.collectors.complexity.native.functions import BinaryFunction, BinaryFunctions
 from perfvcs.collectors.complexity.native.guess import guess
@@ -39,7 +39,7 @@ class Object:
 
 
 @dataclass(frozen=True)
-class Selection:
+class TraceSelection:
     """What the runtime is to do; ``sizes`` are the expressions by function, None for none."""
 
     names: list[str]
@@ -56,7 +56,7 @@ class _Choice:
     guessed: bool
 
 
-def select(entries: Sequence[Function], everything: Sequence[BinaryFunctions]) -> Selection:
+def select(entries: Sequence[TracedFunction], everything: Sequence[BinaryFunctions]) -> TraceSelection:
     """The functions that entries name, with their sizes; raises Unresolved."""
     choices: dict[tuple[Path, int], _Choice] = {}
     warnings: list[str] = []
@@ -78,7 +78,7 @@ def select(entries: Sequence[Function], everything: Sequence[BinaryFunctions]) -
     return _selection(list(choices.values()), everything, warnings)
 
 
-def automatic(everything: Sequence[BinaryFunctions], folder: Path) -> Selection:
+def automatic(everything: Sequence[BinaryFunctions], folder: Path) -> TraceSelection:
     """All functions of sources below a folder for which a size can be guessed; raises Unresolved when there are none."""
     top = os.path.realpath(folder) + os.sep
     found = []
@@ -99,7 +99,7 @@ def _choose(function: BinaryFunction, size: str | None) -> _Choice:
     return _Choice(function, guessed, compile_size(function, guessed) if guessed else (), guessed=guessed is not None)
 
 
-def _selection(choices: list[_Choice], everything: Sequence[BinaryFunctions], warnings: list[str]) -> Selection:
+def _selection(choices: list[_Choice], everything: Sequence[BinaryFunctions], warnings: list[str]) -> TraceSelection:
     names: list[str] = []
     sizes: list[str | None] = []
     numbers: dict[str, int] = {}
@@ -126,4 +126,4 @@ def _selection(choices: list[_Choice], everything: Sequence[BinaryFunctions], wa
     if guessed:
         said.append("complexity: sizes were guessed: " + ", ".join(f"{uid}={size}" for uid, size in sorted(guessed.items())))
     said += [f"complexity: {name} has no parameter that looks like a size: write {name}=expression" for name in missing]
-    return Selection(names, sizes, objects, said)
+    return TraceSelection(names, sizes, objects, said)

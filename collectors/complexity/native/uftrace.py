@@ -38,7 +38,7 @@ ENTRY, EXIT = 0, 1
 
 
 @dataclass(frozen=True)
-class Target:
+class TracedTarget:
     """A function to be traced: its number, its image and address there, and the program of its size: one register, or nothing."""
 
     uid: str
@@ -74,7 +74,7 @@ def record(run: Run, request: RecordingRequest) -> Calls:
     return calls
 
 
-def _targets(run: Run, request: RecordingRequest) -> tuple[list[Target], list[str]]:
+def _targets(run: Run, request: RecordingRequest) -> tuple[list[TracedTarget], list[str]]:
     """The functions by their entries; raises CollectError."""
     from perfvcs.collectors.complexity.native.elf import Elf
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
@@ -91,7 +91,7 @@ def _targets(run: Run, request: RecordingRequest) -> tuple[list[Target], list[st
                 found.append((function, *_size(function, entry.size)))
     names = uids([function for function, _, _ in found])
     targets = [
-        Target(uid, function.symbol.name if function.symbol else "", function.elf.path, function.address, steps)
+        TracedTarget(uid, function.symbol.name if function.symbol else "", function.elf.path, function.address, steps)
         for uid, (function, _, steps) in zip(names, found, strict=True)
     ]
     shown = [f"{uid}={size}" for uid, (_, size, _) in zip(names, found, strict=True) if size]
@@ -134,7 +134,9 @@ def _argument(steps: Steps) -> str:
     return f"arg{place}/{'i' if steps[0].width & SIGNED_FLAG else 'u'}{width}"
 
 
-def _read(folder: Path, targets: list[Target], request: RecordingRequest, warnings: list[str], run: Run, pace: Pace) -> Calls:
+def _read(
+    folder: Path, targets: list[TracedTarget], request: RecordingRequest, warnings: list[str], run: Run, pace: Pace
+) -> Calls:
     import numpy as np
 
     paths = sorted(folder.glob("*.dat"), key=lambda path: (len(path.name), path.name))
@@ -169,7 +171,7 @@ def _silent(names: list[str], which: NDArray[np.int64]) -> list[str]:
     return [f"complexity: {name} was not called, or is too short for uftrace to patch" for name in silent] if seen else []
 
 
-def _bases(path: Path, targets: list[Target]) -> dict[Path, int]:
+def _bases(path: Path, targets: list[TracedTarget]) -> dict[Path, int]:
     """Where each file was loaded; 0 for programs that are linked to a fixed place."""
     wanted = {str(one.path): one.path for one in targets}
     found: dict[Path, int] = {}
@@ -247,7 +249,7 @@ def _starts(words: NDArray[np.uint64]) -> NDArray[np.int64]:
     return found[: wrong[0]] if len(wrong) else found
 
 
-def _sizes(target: NDArray[np.int64], word: NDArray[np.uint64], targets: list[Target]) -> NDArray[np.float64]:
+def _sizes(target: NDArray[np.int64], word: NDArray[np.uint64], targets: list[TracedTarget]) -> NDArray[np.float64]:
     import numpy as np
 
     from perfvcs.collectors.complexity.native.program import REAL_FLAG, SIGNED_FLAG

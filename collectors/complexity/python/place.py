@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from perfvcs.collectors.complexity.calls import Function
+from perfvcs.collectors.complexity.calls import TracedFunction
 from perfvcs.errors import UsageError
 
 NAME = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:@(?P<line>[1-9]\d{0,8}))?")
@@ -27,11 +27,11 @@ class FunctionLocation:
         return f"{self.module}:{self.name}" + (f"@{self.line}" if self.line else "")
 
     @classmethod
-    def of(cls, function: Function) -> FunctionLocation:
+    def of(cls, function: TracedFunction) -> FunctionLocation:
         """The place that an entry names; raises UsageError if it is not a name or not an expression.
 
-        >>> Place.of(Function("pkg.mod:List.insert@12", "len(self)"))
-        Place(module='pkg.mod', name='List.insert', line=12, size='len(self)')
+        >>> FunctionLocation.of(TracedFunction("pkg.mod:List.insert@12", "len(self)"))
+        FunctionLocation(module='pkg.mod', name='List.insert', line=12, size='len(self)')
         """
         found = NAME.fullmatch(function.name)
         if found is None:

@@ -23,7 +23,7 @@ NOTHING = 1e-9  # a share below is rounding
 Three = tuple[float | None, float | None, float | None]
 
 
-class Effect(NamedTuple):
+class CurveEffect(NamedTuple):
     """The baseline's and the target's centre, target/baseline - 1 with its interval, and target - baseline with its interval."""
 
     baseline: float | None
@@ -77,7 +77,7 @@ class EffectCase:
         reach = max(-expm1(min(low, 0.0)), expm1(min(high, LARGEST_EXPONENT))) if self.lines.logarithmic else max(-low, high)
         return max(reach, STEPS * self.step / self.value if self.value else inf)
 
-    def effect(self, part: int) -> Effect:
+    def effect(self, part: int) -> CurveEffect:
         """The effect at the smallest (0), at the largest (1) or over all sizes (2), in the metric's unit.
 
         The baseline's centre is geometric if logarithms were compared. If the curve is at or below 0, shares of it mean nothing.
@@ -90,7 +90,7 @@ class EffectCase:
         ends = self.contrast.theta[part], self.contrast.low[part], self.contrast.high[part]
         unit = self.sides.unit
         if not there.any():
-            return Effect(None, None, _three(finite(self.relative(each)) for each in ends), (None, None, None))
+            return CurveEffect(None, None, _three(finite(self.relative(each)) for each in ends), (None, None, None))
         centre = finite(float(np.exp(np.log(value[there]).mean()) if self.lines.logarithmic else value[there].mean()) * unit)
         if (level[there] >= share[there]).all():
             shares = _three(finite(self.relative(each)) for each in ends)
@@ -98,7 +98,7 @@ class EffectCase:
         else:
             shares, shifts = (None, None, None), _three(finite(each * float(share[there].mean()) * unit) for each in ends)
         target = None if centre is None or shifts[0] is None else finite(centre + shifts[0])
-        return Effect(centre, target, shares, shifts)
+        return CurveEffect(centre, target, shares, shifts)
 
 
 def _three(values: Iterable[float | None]) -> Three:

@@ -15,7 +15,7 @@ SOME = 2
 
 
 @dataclass(frozen=True)
-class Standing:
+class NewestSession:
     """The newest session's mean against the level of those before, as logarithms: the difference with the range that chance leaves it.
 
     ``word``: ``changed`` where chance is below 1 in 1,000 and at least ten sessions support the level, ``suspected`` where fewer do, or
@@ -31,7 +31,7 @@ class Standing:
     support: int
 
 
-def standing(past: EarlierSessions, baseline: str, target: str) -> Standing | None:
+def standing(past: EarlierSessions, baseline: str, target: str) -> NewestSession | None:
     """The session of the commit ``target`` compared with the level of the history before it.
 
     None where there is no such history, where the commit ``baseline`` is not at its present level, and where the target is not its newest
@@ -50,7 +50,7 @@ def standing(past: EarlierSessions, baseline: str, target: str) -> Standing | No
     if baseline not in past.commits[begins:]:
         return None
     difference = newest.value - newest.expected
-    return Standing(
+    return NewestSession(
         newest.word, newest.expected, difference, newest.value - newest.high, newest.value - newest.low, newest.chance, newest.support
     )  # fmt: skip
 
