@@ -73,9 +73,8 @@ def search(machine: Machine, prior: Prior) -> Decision:
             for parent in {step.commit - 1} & machine.broken:
                 evidence.skipped.add(parent)
             if step.commit - 1 not in machine.broken:
-                for _ in range(step.pairs):
-                    evidence.add_step(step.commit, *machine.session(step.commit - 1, step.commit))
-                machine.confirming += 2 * step.pairs
+                evidence.add_step(step.commit, *machine.session(step.commit - 1, step.commit))
+                machine.confirming += 2
         elif step.what == "pair":
             evidence.add(*machine.session(0, machine.last))
         else:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import re
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -29,8 +31,8 @@ COMMITS = 64
 EXECUTIONS = 5  # of git bisect run
 EARLIER = 16  # commits: how much farther back the next range is looked for
 LOOKS = 12  # ranges
-PROBED = 9  # commits: every so many are looked at
-REPEATED = 9  # executions of which the least CPU time counts
+PROBED = 8  # commits: every so many are looked at, the same ones for all ranges
+REPEATED = 20  # executions of which the least CPU time counts
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ int main(void)
     return 0;
 }
 """
-ZLIB = "adler32.c compress.c crc32.c deflate.c inf*.c trees.c uncompr.c zutil.c"
+ZLIB = "adler32.c compress.c crc32.c deflate.c infback.c inffast.c inflate.c inftrees.c trees.c uncompr.c zutil.c"
 ZLIB_C = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +133,7 @@ from toolz import groupby, merge_with, pipe, sliding_window
 for number in range(600):
     groups = groupby(lambda value: value % 17, range(3000))
     merge_with(sum, *({key: len(values)} for key, values in groups.items()))
-""", 0.12),
+""", 0.20),
     Planted("tinydb", "tinydb/queries.py", "__call__", """
 from tinydb import Query, TinyDB
 from tinydb.storages import MemoryStorage
@@ -146,7 +148,7 @@ text = "# Title\\n\\nSome *text* with `code` and [a link](http://example.org).\\
 markdown = mistune.create_markdown()
 for number in range(12):
     markdown(text)
-""", 0.12),
+""", 0.20),
     Planted("boltons", "boltons/iterutils.py", "chunked_iter", """
 from boltons.iterutils import chunked, remap, windowed
 for number in range(120):
@@ -167,7 +169,7 @@ part = "name = 'value'\\nlist = [1, 2, 3]\\ndate = 1979-05-27T07:32:00Z\\nnested
 text = "".join(f"[table{number}]\\n{part}" for number in range(60))
 for number in range(14):
     tomli.loads(text)
-""", 0.05),
+""", 0.15),
     Planted("cJSON", "cJSON.c", "parse_value", JSON_C.format(
         include='#include "../cJSON.h"', rounds=400, body="cJSON *item = cJSON_Parse(text); total += cJSON_GetArraySize(item); "
             "cJSON_Delete(item);",
@@ -315,19 +317,29 @@ def instructions(project: Planted, place: Path) -> float:
 def steady(project: Planted, clone: Path, scratch: Path, culprit: int) -> list[str]:
     """The newest range, oldest first, in which levels differ by less than half of what is planted; raises SystemExit where none does."""
     every = first_parents(clone)
-    for begin in range(0, max(1, len(every) - COMMITS + 1), EARLIER):
-        commits = every[begin : begin + COMMITS][::-1]
+
+    @cache
+    def level(commit: str) -> float:
+        """The instructions on a commit; NaN where it does not run."""
         try:
-            git(clone, "cat-file", "-e", f"{commits[culprit]}:{project.file}")
-            places = placed(project, clone, scratch, [(commit, 0) for commit in (*commits[::PROBED], commits[-1])])
-            levels = [instructions(project, place) for place in places]
+            return instructions(project, placed(project, clone, scratch, [(commit, 0)])[0])
         except (RuntimeError, subprocess.CalledProcessError):
-            continue  # the benchmark does not run there
+            return math.nan
         finally:
             subprocess.run(["rm", "-rf", str(scratch)], check=True)
-        if max(levels) / min(levels) - 1 < project.size / 2:
-            return commits
+
+    for begin in range(0, max(1, len(every) - COMMITS + 1), EARLIER):
+        newest_first = every[begin : begin + COMMITS]
+        probed = [every[place] for place in range(begin, begin + COMMITS, PROBED)] + newest_first[-1:]
+        if has(clone, newest_first[-1 - culprit], project.file) and all(level(one) > 0 for one in probed):
+            levels = [level(one) for one in probed]
+            if max(levels) / min(levels) - 1 < project.size / 2:
+                return newest_first[::-1]
     raise SystemExit(f"{project.name}: no range of {COMMITS} commits is without larger changes")
+
+
+def has(clone: Path, commit: str, file: str) -> bool:
+    return bool(git(clone, "ls-tree", "--name-only", commit, file))
 
 
 def calibrated(project: Planted, clone: Path, scratch: Path, commit: str) -> int:
@@ -385,11 +397,12 @@ def main() -> None:
         turns = calibrated(project, clone, scratch, originals[-1])
         commits = make(project, clone, originals, folder, culprit, turns)
         command = [sys.executable, "-m", "perfvcs", "bisect", commits[0], "--metric", "cpu", "--unit", "task", "--json"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        with folder.with_name(f"{folder.name}.log").open("w") as log:
+            done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, check=False)
         try:
             found = json.loads(done.stdout)
         except ValueError:
-            print(f"{project.name:11} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
+            print(f"{project.name:11} failed: see {folder}.log", flush=True)
             continue
         named = [commits.index(one["commit"]) for one in found.get("named", [])]
         likely = max(found["commits"], key=lambda row: row.get("probability") or 0)

@@ -23,15 +23,14 @@ FIRST_PAIRS = 3  # of the ends, before anything else is built
 LIKELY = 2.0  # standard errors: from this difference on a candidate is measured along with the ends
 PROOF = 100.0  # the evidence that proves a difference, with at most 1 % of false alarms however often one looks
 MOST_PAIRS = 120
-PRESUMED = 0.7  # the probability at which a commit is compared with its parent
+MOST_BLOCKS = 400
 CERTAIN = 0.99
-CONFIRMING = 2  # pairs of a commit and its parent at a time
 MOST_STEPS = 60  # pairs of a commit and its parent
 MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
 OTHERS = 0.04  # expected jumps beside those named, below which the search ends
 WORTHLESS = 0.003  # a variance, of which 1/4 is the most where one jump is open
-NEEDED = 0.2  # what being the likeliest commit or its parent adds to a candidate's worth
-BUILT = 0.2  # of the best new candidate's worth: what is built already is measured rather
+BUILD = 20.0  # executions that a build is worth where these vary as much as the ends differ; fewer where each says more
+LIKELIEST = 0.95  # a probability above which a pair of neighbours is not called cheaper
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class NextStep:
 
     what: Literal["pair", "block", "confirm", "ended"]
     commit: int = 0
-    pairs: int = 1
     why: Literal["", "found", "equal", "unproved", "reversed", "range", "worn out"] = ""
 
 
@@ -72,7 +70,7 @@ class StoppingRules:
 
     least: float = 0.01
     most_pairs: int = MOST_PAIRS
-    most_blocks: int = 400
+    most_blocks: int = MOST_BLOCKS
 
 
 def decide(found: Evidence, weights: Weights, rules: StoppingRules | None = None) -> Decision:
@@ -140,48 +138,68 @@ def _is_settled(steps: list[float]) -> bool:
 def _next(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep:
     """The step by what is believed of the commits."""
     rest = float(belief.jump.sum()) - sum(float(belief.jump[commit - 1]) for commit in named)
-    pairs = 1 if found.exact else CONFIRMING
     if named and rest <= OTHERS:
         unsettled = [commit for commit in named if not found.exact and found.last > 1 and not _is_settled(found.steps[commit])]
-        return NextStep("confirm", unsettled[0], pairs) if unsettled else NextStep("ended", why="found")
+        return NextStep("confirm", unsettled[0]) if unsettled else NextStep("ended", why="found")
     if named and rest < 0.5:  # whether a jump is the whole difference, and nothing is left for others
         fewest = min(named, key=lambda commit: len(found.steps[commit]))
         if len(found.steps[fewest]) < MOST_STEPS:
-            return NextStep("confirm", fewest, pairs)
-    for place in belief.jump.argsort()[::-1].tolist():
-        commit = place + 1
-        if belief.jump[place] < OTHERS:
-            break
-        if belief.change[place] < PRESUMED or commit in named or {commit - 1, commit} & found.skipped:
-            continue
-        if len(found.steps.get(commit, ())) < MOST_STEPS:
-            return NextStep("confirm", commit, pairs)
-    commit = _candidate(found, belief, variance)
-    if commit:
-        return NextStep("block", commit)
-    return NextStep("ended", why="found" if named and rest < 0.5 else "range")
+            return NextStep("confirm", fewest)
+    return _most_telling(found, belief, named, variance) or NextStep("ended", why="found" if named and rest < 0.5 else "range")
 
 
-def _candidate(found: Evidence, belief: Belief, variance: float) -> int:
-    """The commit whose level is most in doubt, of one jump that which halves what is open; 0 where none says anything.
+def _most_telling(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep | None:
+    """The block or pair of neighbours that tells most for its cost; None where none tells anything.
 
-    One that is built already is preferred while it says nearly as much.
+    A pair of neighbours that turns out to be the right one would have been measured anyway, so that it costs less the likelier it is.
     """
     import numpy as np
 
-    from perfvcs.locate.evidence import OF_CANDIDATE
+    from perfvcs.locate.evidence import OF_CANDIDATE, OF_PAIR
+
+    last, square = found.last, variance / belief.effect**2
+    build = BUILD * square**0.5
+    built = np.zeros(last + 1, bool)
+    built[[0, last, *found.candidates, *(place for commit in found.steps for place in (commit - 1, commit))]] = True
+    skipped = np.zeros(last + 1, bool)
+    skipped[list(found.skipped)] = True
+    jump = belief.jump / max(1.0, belief.jump.sum())
+    unlikely = 1 - jump[:-1] - jump[1:]  # that a commit is not one of the pair that will confirm
+    doubt = belief.doubt[:-1].copy()
+    for commit, values in found.candidates.items():
+        doubt[commit - 1] *= _left(OF_CANDIDATE * square / len(values))
+    blocks = _told(doubt, OF_CANDIDATE * square) / (3 + build * unlikely * ~built[1:-1])
+    blocks[skipped[1:-1] | (doubt < WORTHLESS)] = 0.0
+    likely = np.minimum(belief.jump, LIKELIEST)
+    doubt = belief.moved * (1 - likely)
+    for commit, values in found.steps.items():
+        doubt[commit - 1] *= _left(OF_PAIR * square / len(values)) if len(values) < MOST_STEPS else 0.0
+    builds = (~built[1:]).astype(float) + ~built[:-1]
+    steps = _told(doubt, OF_PAIR * square) / ((2 + build * builds) * (1 - likely))
+    steps[skipped[1:] | skipped[:-1] | (belief.jump < OTHERS)] = 0.0
+    steps[[commit - 1 for commit in named]] = 0.0
+    if blocks.max(initial=0.0) <= 0.0 and steps.max() <= 0.0:
+        return None
+    if steps.max() > blocks.max(initial=0.0):
+        return NextStep("confirm", int(steps.argmax()) + 1)
+    return NextStep("block", int(blocks.argmax()) + 1)
+
+
+def _left(variance: float) -> float:
+    """The share of a level's doubt that executions can still take away, by what they leave so far: a build's own level stays."""
     from perfvcs.locate.posterior import OWN
 
-    worth = belief.doubt[:-1].copy()
-    for commit, values in found.candidates.items():
-        left = OF_CANDIDATE * variance / len(values)
-        worth[commit - 1] *= left / (left + (OWN * belief.effect) ** 2)
-    for commit in found.skipped:
-        worth[commit - 1] = 0.0
-    if not len(worth) or worth.max() < WORTHLESS:
-        return 0
-    # of two that say the same, the one that a confirmation will need
-    needed = np.maximum(belief.jump[:-1], belief.jump[1:]) / belief.jump.max()
-    best = int((worth * (1 + NEEDED * needed)).argmax())
-    built = [commit for commit in found.candidates if worth[commit - 1] >= BUILT * worth[best]]
-    return max(built, key=lambda commit: worth[commit - 1]) if built else best + 1
+    return variance / (variance + OWN**2)
+
+
+def _told(doubt: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
+    """About how many nats one more value tells, with that ``variance``, of whether a level has moved; ``doubt`` is p (1 - p)."""
+    import numpy as np
+
+    doubt = np.clip(doubt, 0.0, 0.25)
+    chance = (1 - np.sqrt(1 - 4 * doubt)) / 2
+    safe = np.maximum(chance, 1e-300)
+    open_ = -safe * np.log(safe) - (1 - chance) * np.log1p(-chance)
+    if not variance:
+        return open_
+    return open_ * -np.expm1(-doubt / (2 * variance * np.maximum(open_, 1e-300)))

@@ -30,7 +30,8 @@ LEAST, MOST = -0.25, 1.25
 @dataclass(frozen=True)
 class Belief:
     """``jump``: the probability of each commit from 1 to the last (place 0 is commit 1) that the level jumps there, ``change`` that it
-    moves there at all; ``doubt`` the variance of each one's level, as a share of the difference.
+    moves there at all; ``doubt`` the variance of each one's level, as a share of the difference, and ``moved`` the mean square by which
+    its level differs from its parent's.
 
     ``effect`` is the difference of the ends with its standard ``error``; ``levels`` has by measured commit the share of the difference
     that it has, with its standard error.
@@ -39,6 +40,7 @@ class Belief:
     jump: NDArray[np.float64]
     change: NDArray[np.float64]
     doubt: NDArray[np.float64]
+    moved: NDArray[np.float64]
     effect: float
     error: float
     levels: dict[int, tuple[float, float]]
@@ -64,7 +66,8 @@ def believe(found: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
     seen = {commit: _seen(mean / found.effect + 0.5, count, grid, found) for commit, (mean, count) in found.candidates.items()}
     start, end = (np.isclose(grid, level).astype(float) for level in (0.0, 1.0))
     emitted = [start, *(seen.get(node, np.ones(len(grid))) for node in nodes[1:-1]), end]
-    links, chances = [], []
+    links, chances, squares = [], [], []
+    apart = (grid - grid[:, None]) ** 2
     for first, last in pairwise(nodes):
         chance = -np.expm1(-JUMPS * (before[last] - before[first]))
         drift = -np.expm1(-SMALL * (before[last] - before[first]))
@@ -84,25 +87,27 @@ def believe(found: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
     for place in range(len(links) - 1, -1, -1):
         parts = np.array([forward[place] @ part @ backward for part in links[place]])
         chances.append(parts[1:][::-1].cumsum() / parts.sum())
-        ahead = sum(links[place]) @ backward
+        whole = sum(links[place])
+        squares.append(float(forward[place] @ (whole * apart) @ backward / parts.sum()))
+        ahead = whole @ backward
         backward = ahead * emitted[place]
         backward /= backward.max()
         level = forward[place] * ahead
         moments.append((float(level @ grid / level.sum()), float(level @ grid**2 / level.sum())))
-    jump, change, doubt = np.empty((3, len(prior)))
-    ends = zip(pairwise(nodes), pairwise(reversed(moments)), reversed(chances), strict=True)
-    for (first, last), moved, (jumped, changed) in ends:
+    jump, change, doubt, moved = np.empty((4, len(prior)))
+    ends = zip(pairwise(nodes), pairwise(reversed(moments)), reversed(chances), reversed(squares), strict=True)
+    for (first, last), both, (jumped, changed), square_moved in ends:
         share = (before[first + 1 : last + 1] - before[first]) / (before[last] - before[first])
         shares = np.diff(share, prepend=0.0)
-        jump[first:last], change[first:last] = jumped * shares, changed * shares
+        jump[first:last], change[first:last], moved[first:last] = jumped * shares, changed * shares, square_moved * shares
         # the level of a commit in between is that of the node before or after it
-        mean, square = ((1 - share) * old + share * new for old, new in zip(*moved, strict=True))
+        mean, square = ((1 - share) * old + share * new for old, new in zip(*both, strict=True))
         doubt[first:last] = square - mean**2
     levels = {
         commit: (mean / found.effect + 0.5, _variance(count, 0.5, found) ** 0.5)
         for commit, (mean, count) in found.candidates.items()
     }
-    return Belief(jump, change, doubt, found.effect, (2 * found.variance / found.pairs) ** 0.5, levels)
+    return Belief(jump, change, doubt, moved, found.effect, (2 * found.variance / found.pairs) ** 0.5, levels)
 
 
 @cache

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
+PROVING = 300.0  # seconds for which quick benchmarks may go on where many noisy executions show little
 FEWEST_GUIDED = 8  # commits: of fewer, blocks are quicker
 COUNTED_MORE = 4  # commits that are counted beyond those that halving takes: the ends, and two neighbours
 CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
@@ -118,7 +119,9 @@ class Search:
         least = self.least
         if not self.seen.is_logarithmic():
             least *= max(abs(value) for block in self.seen.blocks for value in block.values)
-        return decide(self.seen.evidence(), self._prior().weights, StoppingRules(least=least))
+        quick = int(PROVING * len(self.seen.blocks) / self.begun.seconds) if self.begun.seconds else 0
+        rules = StoppingRules(least, max(StoppingRules.most_pairs, quick), max(StoppingRules.most_blocks, quick))
+        return decide(self.seen.evidence(), self._prior().weights, rules)
 
     def _prior(self) -> Prior:
         if self.levels is None and self.seen.series[0]:
@@ -225,11 +228,10 @@ class Search:
         self, session: Session, step: NextStep, numbers: list[int], earlier: list[SeenBlock], deadline: float | None
     ) -> None:
         """Blocks until the decision asks for other ones; a commit that fails is skipped."""
-        warm = {0: step.pairs}
-        session.begin(warm)
-        session.warm_up(warm)
+        session.begin({0: 1})
+        session.warm_up({0: 1})
         while True:
-            session.run({0: step.pairs})
+            session.run({0: 1})
             profiles = session.so_far(0)
             if profiles is None:
                 self.seen.blocks = earlier
@@ -245,7 +247,7 @@ class Search:
             following = self._decide().step
             if (following.what, following.commit) != (step.what, step.commit) or _is_over(deadline):
                 return
-            session.begin({0: following.pairs})
+            session.begin({0: 1})
 
     def _skip(self, session: Session, numbers: Sequence[int]) -> None:
         """Take commits that failed out of the search; raises UnmeasurableEnd for an end."""

@@ -27,8 +27,7 @@ def measured(levels, rng, spread=0.02):
             return levels[commit] + drift + rng.normal(0, spread)
 
         if step.what == "confirm":
-            for _ in range(step.pairs):
-                evidence.add_step(step.commit, value(step.commit - 1), value(step.commit))
+            evidence.add_step(step.commit, value(step.commit - 1), value(step.commit))
         elif step.what == "pair":
             evidence.add(value(0), value(len(levels) - 1))
         else:
