@@ -97,6 +97,7 @@ class Instructions:
     def collect(self, run: Run) -> Observations:
         """Execute until two runs agree, or ``repeat`` allows no more; raises CollectError."""
         from perfvcs.collectors.instructions.rows import observations
+        from perfvcs.collectors.instructions.symbols import symbols
         from perfvcs.launcher.execution import name_command
 
         counts, repeatability = self._count(run, 0), None
@@ -109,7 +110,8 @@ class Instructions:
         if repeatability is not None and repeatability > AGREEMENT:
             said = f"the instructions of two runs in a row differ by {100 * repeatability:.2g} %"
             found.warnings.append(f"{name_command(run.argv)}: {said}: fix its seeds and inputs, or measure more executions")
-        return replace(found, engine=self.engine)
+        ran = symbols(run, counts) if self._tool == "callgrind" else None
+        return replace(found, engine=self.engine, reached=ran)
 
     def _count(self, run: Run, attempt: int) -> Counts:
         from perfvcs.collectors.instructions import hardware, valgrind

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PROCESSES = "(processes)"  # among the functions of a unit that started processes, whose own functions nobody saw
 LEFT_OUT = "(left out)"  # the only function of a unit that was there and not measured: an older profile has its functions
+SYMBOL = "(compiled):"  # before the name of a function of a compiled program, whose file is not known
 LATEST = 20  # measured commits in which a record is looked for
 _FRAME = re.compile(r"(.+) \(([^()]+)\)")
 
@@ -63,6 +64,11 @@ class Reach:
     complete: bool = True
     recorded: bool = True
     command: str = ""
+
+    @property
+    def symbols(self) -> list[str]:
+        """The functions of a compiled program that ran, by the names that they have in it."""
+        return [function.removeprefix(SYMBOL) for function in self.functions if function.startswith(SYMBOL)]
 
     def touched(self, changes: Changes) -> frozenset[str]:
         """The functions of the unit that a change touches, as ``file:qualified name``; with the files whose module it loads."""

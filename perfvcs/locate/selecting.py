@@ -16,7 +16,7 @@ from perfvcs.locate.impact import ChangeReach, impact
 from perfvcs.locate.reached import BenchmarkUnit, Reach, recorded
 from perfvcs.locate.sampler import ONE_IN
 from perfvcs.locate.selection import BenchmarkReach, Choice, choose, sampled
-from perfvcs.locate.static import reach
+from perfvcs.locate.static import reach, resolved
 from perfvcs.locate.uses import Sources
 from perfvcs.repository import Repository
 from perfvcs.state import State
@@ -137,8 +137,8 @@ class _Selector:
     def _evidence(self, unit: BenchmarkUnit, cell: Cell, found: ChangeReach) -> BenchmarkReach:
         if found.empty or found.everything:
             return BenchmarkReach(None)
-        if self._is_of(unit, cell):
-            known = self._records[unit]
+        known = self._record(unit, cell)
+        if known is not None:
             return BenchmarkReach(known, stale=self._since(known.commit))
         if cell.collector_name == TESTS:
             return BenchmarkReach(None, "its tests were not recorded yet: measure them once")
@@ -152,6 +152,14 @@ class _Selector:
         return BenchmarkReach(
             replace(guess, functions=guess.functions | after.functions, processes=guess.processes or after.processes)
         )
+
+    def _record(self, unit: BenchmarkUnit, cell: Cell) -> Reach | None:
+        """What was recorded of a benchmark, of a whole job under any of its collectors."""
+        own = [unit] if self._is_of(unit, cell) else []
+        if cell.collector_name != TESTS and not unit.uid:
+            own += [one for one in self._records if one.job == unit.job and not one.uid and self._is_of(one, cell)]
+        found = (resolved(self._before, self._records[one]) for one in own)
+        return next((one for one in found if not isinstance(one, str)), None)
 
     @cached_property
     def _before(self) -> Sources:

@@ -6,8 +6,10 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 
+from perfvcs.locate.outline import last_name, plain
 from perfvcs.locate.parts import COMPUTED, GLOBAL, IMPORTING, Parts, Statement
 from perfvcs.locate.reached import MODULE, Reach
 from perfvcs.locate.sources import language
@@ -18,6 +20,9 @@ STARTING = frozenset({
     "subprocess", "Popen", "fork", "posix_spawn", "multiprocessing", "ProcessPoolExecutor", "check_output", "system", "popen",
 })  # fmt: skip
 COMPILED = ("c", "fortran")
+STARTUP = re.compile(
+    r"\(below main\)|_start|_init|_fini|_dl_relocate_static_pie|frame_dummy|(?:de)?register_tm_clones|__|_GLOBAL__"
+)
 
 
 def reach(sources: Sources, commit: str, command: str, *, shell: bool = False) -> Reach | str:
@@ -86,6 +91,29 @@ def _compiled(sources: Sources, commit: str, program: str) -> Reach | str:
     return Reach(commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in files}), recorded=False)
 
 
+def resolved(sources: Sources, known: Reach) -> Reach | str:
+    """A record with the functions of the sources in place of the names in a compiled program; a reason where they do not tell.
+
+    A compiler may have put functions inside of others: what a function that ran names in its own file or in what that includes counts, too.
+    """
+    if not known.symbols:
+        return known
+    readable = _readable(sources, [path for path in sources.blobs if language(path) in COMPILED])
+    if isinstance(readable, str):
+        return readable
+    found = _Names(readable)
+    for symbol in known.symbols:
+        name = last_name(plain(symbol))
+        places = found.by_name.get(name) or found.by_name.get(name.rstrip("_"))
+        if not places and not STARTUP.match(symbol) and "std::" not in symbol and "__gnu" not in symbol:
+            return f"{symbol} ran, and no source defines it"
+        for path, function in places or ():
+            found.enter(path, function)
+    found.follow_inside(sources)
+    files = sources.needs({function.partition(":")[0] for function in found.reached})
+    return replace(known, functions=frozenset(found.reached | {f"{path}:{MODULE}" for path in files}))
+
+
 def _readable(sources: Sources, paths: Iterable[str]) -> dict[str, Parts] | str:
     known: dict[str, Parts] = {}
     for path, parts in sources.all_parts(paths).items():
@@ -151,6 +179,27 @@ class _Names:
                 self.enter(path, function)
             for statement in self._binding.get(name, ()):
                 self.add(statement.mentions)
+
+    def follow_inside(self, sources: Sources) -> None:
+        """Enter what may be inside of the functions that are entered: of their own files and of what these include."""
+        waiting = sorted(self.reached)
+        seen = set(waiting)
+        while waiting:
+            path, _, function = waiting.pop().partition(":")
+            near, names = sources.needs([path]), set(self.known[path].functions[function].mentions)
+            macros = sorted(names)
+            while macros:
+                more = {name for one in self._binding.get(macros.pop(), ()) for name in one.mentions} - names
+                names |= more
+                macros += more
+            if self.known[path].language == "c" and not path.endswith(".c"):
+                names |= {name for name in self.by_name if name.startswith(("operator", "~"))}  # called without their names
+            for name in names:
+                for place, inner in (*self.by_name.get(name, ()), *self._special.get(name, ())):
+                    if place in near and f"{place}:{inner}" not in seen:
+                        self.enter(place, inner)
+                        seen.add(f"{place}:{inner}")
+                        waiting.append(f"{place}:{inner}")
 
     def take_all(self) -> None:
         """Any function may run."""

@@ -13,6 +13,7 @@ from perfvcs.locate.impact import impact
 from perfvcs.locate.reached import BenchmarkUnit, Reach, recorded, seen
 from perfvcs.locate.selection import touches
 from perfvcs.locate.static import reach as static_reach
+from perfvcs.locate.static import resolved
 from perfvcs.locate.uses import Sources
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ def _reach(repository: Repository, span: Span, target: Target, config: Config) -
     found = recorded(repository, commits, [unit])
     same = found.get(unit) or found.get(BenchmarkUnit(target.job, target.collector))
     if same or (same := next((reach for one, reach in found.items() if one.job == target.job), None)):
-        return same
+        named = resolved(Sources(repository.project, repository.home, span.bad), same)
+        if not isinstance(named, str):
+            return named
     for commit in repository.with_profiles(commits):
         headers = [one for one in repository.index.headers([commit]) if one.job.label == target.job and one.dirty is None]
         for profile in repository.profiles(headers):

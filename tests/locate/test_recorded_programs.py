@@ -1,0 +1,81 @@
+"""The functions that compiled programs run, out of callgrind's lists, and what `perf select` and `perf bisect` make of them."""
+
+import pytest
+
+FILES = {
+    ".gitignore": "work\n",
+    "work.c": '#include "shapes.h"\n'
+    "static int inner(int n) { return n * 3; }\n"
+    "static int left(int n) { return n * 5; }\n"
+    "int main(int count, char **words) { return count > 7 ? left(count) + rare(count) : inner(count) * 0 + area(count) * 0; }\n",
+    "shapes.h": "int area(int n);\nint rare(int n);\nstatic inline int twice(int n) { return 2 * n; }\n",
+    "shapes.c": '#include "shapes.h"\nint area(int n) { return twice(n) + 1; }\n',
+    "rare.c": '#include "shapes.h"\nint rare(int n) { return n - 1; }\n',
+}
+TOP = 'build = ["gcc -O2 -o work work.c shapes.c rare.c"]'
+pytestmark = pytest.mark.needs("gcc", "valgrind")
+
+
+@pytest.fixture
+def measured(project, perf):
+    """Measure a program of three sources once."""
+
+    def run(files=FILES, job='cmd = "./work"\ncollectors = ["time", "instructions"]', top=TOP):
+        project.configure(job, top=top)
+        project.commit("begin", **files)
+        perf("collect", "-n", "1", "-q")
+
+    return run
+
+
+def test_what_ran_is_recorded_and_the_rest_is_left_out(measured, project, perf):
+    measured()
+    project.commit("what never ran", **{"rare.c": FILES["rare.c"].replace("- 1", "- 2")})
+    said = perf("select", "HEAD~1..HEAD").out
+    assert "left out (2)" in said
+    assert "decided by what was recorded" in perf("select", "HEAD~1..HEAD", "--explain", "work").out
+    assert [one.touches for one in suspects_of(project)] == [False]
+
+
+def suspects_of(project):
+    from perfvcs.jobs.config import load
+    from perfvcs.locate.saved import Target
+    from perfvcs.locate.span import span
+    from perfvcs.locate.suspicion import suspects
+    from perfvcs.repository import Repository
+
+    found = Repository.find(project.root)
+    between = span(found.project, *(found.project.resolve(name) for name in ("HEAD~1", "HEAD")))
+    return suspects(found, between, Target("work", "time", "work", None, "cpu", "s", "lower"), load(project.root / "perf.toml"))
+
+
+@pytest.mark.parametrize(("file", "old"), [("work.c", "n * 3"), ("shapes.h", "2 * n"), ("shapes.c", "+ 1;"), ("work.c", "n * 5")])
+def test_what_a_compiler_put_inside_of_others_counts_as_run(measured, project, perf, file, old):
+    measured()
+    project.commit("inside", **{file: FILES[file].replace(old, "7 * n" if "n" in old else "+ 2;")})
+    assert "can be touched (2)" in perf("select", "HEAD~1..HEAD").out
+
+
+def recorded(project):
+    from perfvcs.repository import Repository
+
+    found = Repository.find(project.root)
+    profiles = found.profiles(found.index.headers([found.project.resolve("HEAD")]))
+    return {profile.job.collector: profile.reached.functions for profile in profiles if profile.reached}
+
+
+def test_a_shell_that_runs_beside_it_is_noted_as_processes(measured, project):
+    measured(job='cmd = "./work; true"\nshell = true\ncollectors = ["instructions"]')
+    assert "(processes)" in recorded(project)["instructions"]
+
+
+def test_a_stripped_program_tells_nothing(measured, project):
+    measured(job='cmd = "./work"\ncollectors = ["instructions"]', top=TOP.replace("-O2", "-O2 -s"))
+    assert recorded(project) == {}
+
+
+def test_what_ran_and_stands_in_no_source_decides_nothing(measured, project, perf):
+    files = FILES | {"shapes.c": "#define named(start) start##ea\nint named(ar)(int n) { return n; }\n"}
+    measured(files)
+    project.commit("what never ran", **{"rare.c": FILES["rare.c"].replace("- 1", "- 2")})
+    assert "decided by what was recorded" not in perf("select", "HEAD~1..HEAD", "--explain", "work").out
