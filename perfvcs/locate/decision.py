@@ -29,7 +29,7 @@ MOST_STEPS = 60  # pairs of a commit and its parent
 MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
 OTHERS = 0.04  # expected jumps beside those named, below which the search ends
 WORTHLESS = 0.003  # a variance, of which 1/4 is the most where one jump is open
-BUILD = 20.0  # executions that a build is worth where these vary as much as the ends differ; fewer where each says more
+BUILD = 24.0  # executions that a build is worth where these vary as much as the ends differ; fewer as fewer settle a level
 LIKELIEST = 0.95  # a probability above which a pair of neighbours is not called cheaper
 
 
@@ -158,7 +158,7 @@ def _most_telling(found: Evidence, belief: Belief, named: tuple[int, ...], varia
     from perfvcs.locate.evidence import OF_CANDIDATE, OF_PAIR
 
     last, square = found.last, variance / belief.effect**2
-    build = BUILD * square**0.5
+    build = BUILD * square
     built = np.zeros(last + 1, bool)
     built[[0, last, *found.candidates, *(place for commit in found.steps for place in (commit - 1, commit))]] = True
     skipped = np.zeros(last + 1, bool)
