@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from perfvcs.environment.facts import Facts
     from perfvcs.jobs.config import Config
     from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
 
+TOGETHER = "--tls-ca, --tls-cert and --tls-key go with --scheduler"
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -30,12 +34,28 @@ def host_options(function: Decorated) -> Decorated:
     )(function)
 
 
+def present(scheduler: str, root: Path, tls: tuple[str, str, str]) -> list[Facts]:
+    """The hosts behind a scheduler as they are now; none without a scheduler."""
+    if not scheduler:
+        if any(tls):
+            raise click.UsageError(TOGETHER)
+        return []
+    from perfvcs.hosts.cluster import Tls, connected
+    from perfvcs.jobs.config import Config, load
+    from perfvcs.measure.progress import shown
+    from perfvcs.rules import FILE
+
+    config = load(root / FILE) if (root / FILE).is_file() else Config()
+    with shown(quiet=True) as progress, connected(scheduler, config.hosts, Tls(*tls), progress) as cluster:
+        return [cluster.facts[host] for host in sorted(set(cluster.workers().values()))]
+
+
 @contextmanager
 def executing(scheduler: str, config: Config, progress: Progress, tls: tuple[str, str, str]) -> Iterator[Make]:
     """What runs the blocks: this machine, or the hosts of a scheduler; Dask is imported only for these."""
     if not scheduler:
         if any(tls):
-            raise click.UsageError("--tls-ca, --tls-cert and --tls-key go with --scheduler")
+            raise click.UsageError(TOGETHER)
         from perfvcs.measure.executor import LocalExecutor
 
         yield LocalExecutor

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._hosts import host_options, present
 from perfvcs.commands._output import echo
 
 
 @click.command()
 @click.argument("host", required=False, default="")
+@host_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(*, host: str, as_json: bool) -> None:
+def command(*, host: str, scheduler: str, tls_ca: str, tls_cert: str, tls_key: str, as_json: bool) -> None:
     """List the hosts that measured, with their configuration, noise and pace.
 
-    With HOST: every change of its configuration.
+    With HOST: every change of its configuration. With --scheduler: also the hosts that are connected to it, as they are now.
     """
     from perfvcs.reports.hosts import hosts_of
     from perfvcs.repository import Repository
 
-    found = hosts_of(Repository.find(), host)
+    repository = Repository.find()
+    connected = present(scheduler, repository.project.root, (tls_ca, tls_cert, tls_key))
+    found = hosts_of(repository, host, connected)
     echo(found.json() if as_json else "\n".join(found.lines()))

@@ -15,8 +15,8 @@ VALUE = 60  # characters of a value
 
 
 def host_of(environment: Environment) -> str:
-    """The name of the host that was measured on; ``unknown`` in profiles of other tools."""
-    return environment.notes.get("host") or environment.fields.get("host") or UNKNOWN
+    """The name of the host that was measured on, or of one of several workers there; ``unknown`` in profiles of other tools."""
+    return environment.notes.get("worker") or environment.notes.get("host") or environment.fields.get("host") or UNKNOWN
 
 
 def configuration(environment: Environment) -> dict[str, str]:

@@ -14,7 +14,10 @@ ROOT = Path("/")
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What is known of a host. ``memory`` is in bytes; ``flags`` are those of /proc/cpuinfo, such as ``avx2``."""
+    """What is known of a host.
+
+    ``memory`` is in bytes, ``flags`` are those of /proc/cpuinfo, such as ``avx2``, ``load`` is the average of a minute.
+    """
 
     host: str
     cores: int
@@ -24,11 +27,12 @@ class Facts(msgspec.Struct, frozen=True):
     kernel: str
     system: str
     flags: frozenset[str]
+    load: float
 
     @property
     def named(self) -> dict[str, str | int]:
-        """Those with a name of their own."""
-        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "flags"}
+        """Those that stay, and have a name of their own."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("flags", "load")}
 
 
 def facts(root: Path = ROOT) -> Facts:
@@ -39,5 +43,5 @@ def facts(root: Path = ROOT) -> Facts:
     return Facts(
         host=names.nodename, cores=len(os.sched_getaffinity(0)), memory=int(memory[1]) * 1024 if memory else 0,
         cpu=model[1].strip() if model else "", machine=names.machine, kernel=names.release, system=names.sysname,
-        flags=frozenset(flags[1].split() if flags else ()),
+        flags=frozenset(flags[1].split() if flags else ()), load=os.getloadavg()[0],
     )  # fmt: skip

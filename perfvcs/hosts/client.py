@@ -66,8 +66,9 @@ class HostsExecutor:
         return max(1, len(self.cluster.workers()))
 
     def hosts(self) -> list[Facts]:
-        """Those whose workers are there."""
-        return [self.cluster.facts[host] for host in sorted(set(self.cluster.workers().values()))]
+        """Those whose workers are there, or were."""
+        self.cluster.workers()
+        return [self.cluster.facts[host] for host in sorted(self.cluster.facts)]
 
     def prepare(self, identity: Identity, stack: ExitStack) -> None:
         """Pack what hosts need; raises UsageError for what cannot travel."""
@@ -122,11 +123,13 @@ class HostsExecutor:
 
     def _require_hosts(self, workers: dict[str, str], seen: float) -> None:
         """Wait for a host for a while; raises HostsLost."""
-        if workers:
-            unsuited = "does not meet what the jobs that are left require"
-            why = "; ".join(f"{host}: {self._aside.get(host, unsuited)}" for host in dict.fromkeys(workers.values()))
+        if workers and self._aside.keys() >= set(workers.values()):
+            why = "; ".join(f"{host}: {reason}" for host, reason in self._aside.items())
             raise HostsLost(f"no host can measure ({why}): mend that, then continue")
         if time.monotonic() - seen > self.cluster.patience:
+            if workers:
+                hosts = ", ".join(dict.fromkeys(workers.values()))
+                raise HostsLost(f"no worker is left that meets what the jobs require, only {hosts}: start one, then continue")
             raise HostsLost(f"the scheduler at {self.cluster.address} has no workers any more: start some, then continue")
         time.sleep(0.05)
 

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
@@ -126,7 +127,8 @@ class Measurer:
         project = Project.find(self.root)
         _sweep(project, home)
         lay_out(parcel.files, self.root)
-        config, cells = parcel.config, parcel.chosen()
+        config = parcel.config
+        cells = [replace(cell, hosts="") for cell in parcel.chosen()]  # the client has chosen this host
         sites = Sites(project, home, config, cells, [one.version for one in parcel.versions], knobs(config))
         quiet: Progress = Quiet()
 

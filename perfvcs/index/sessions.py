@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SESSIONS = """
 SELECT count(*), group_concat(DISTINCT p.job), e.text, p.details, max(p.id)
 FROM profiles p JOIN environments e ON e.id = p.environment
-GROUP BY p.started, p.environment, json_extract(CAST(p.details AS TEXT), '$[2].host') ORDER BY p.started"""
+GROUP BY p.started, p.environment, json_extract(CAST(p.details AS TEXT), '$[2].host', '$[2].worker') ORDER BY p.started"""
 
 
 class HostSession(NamedTuple):

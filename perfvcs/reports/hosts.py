@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.environment.configuration import changes, configuration, host_of
+from perfvcs.environment.facts import Facts
 from perfvcs.errors import UsageError, nearest
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 NAME = 30  # characters of a host's name
+GIB = 1 << 30
 LISTED = 3  # changes of a host that are listed among others
 FEWEST = 3  # sessions whose pace says what is usual
 INDENT = "  "
@@ -43,7 +45,11 @@ class AuditCount(msgspec.Struct, frozen=True):
 
 
 class Host(msgspec.Struct, frozen=True):
-    """One host. ``pace`` is that of its newest session against the median of those before, as a share; None where that is unknown."""
+    """One host.
+
+    ``pace`` is that of its newest session against the median of those before, as a share; None where that is unknown. ``connected``: what
+    it says of itself now, where a scheduler was asked.
+    """
 
     name: str
     configuration: dict[str, str]
@@ -56,11 +62,19 @@ class Host(msgspec.Struct, frozen=True):
     pace: float | None
     audit: AuditCount
     changes: list[Reconfiguration]
+    connected: Facts | None = None
 
     def lines(self, most: int | None = LISTED) -> Iterator[str]:
         """Its lines on a terminal, with the newest ``most`` changes."""
         about = [self.configuration.get("cpu", ""), _many(self.configuration), self.configuration.get("memory", "")]
         yield shorten(self.name, NAME) + (f": {', '.join(filter(None, about))}" if any(about) else "")
+        if now := self.connected:
+            yield from _wrapped(
+                f"connected: {counted(now.cores, 'processor')}, {now.memory / GIB:.1f} GiB, load {now.load:.1f}, {now.system} {now.kernel}"
+            )
+        if not self.sessions:
+            yield from _wrapped("has not measured anything here yet")
+            return
         yield from _wrapped(
             f"{counted(self.profiles, 'profile')} of {counted(self.jobs, 'job')} in {counted(self.sessions, 'session')}, "
             f"{self.first[:10]} to {self.last[:10]}"
@@ -95,19 +109,26 @@ class Hosts(msgspec.Struct, frozen=True):
         return escaped(msgspec.json.format(msgspec.json.encode(self.hosts)).decode())
 
 
-def hosts_of(repository: Repository, name: str = "") -> Hosts:
-    """The hosts in the store, or the one of that name; raises UsageError."""
+def hosts_of(repository: Repository, name: str = "", connected: Sequence[Facts] = ()) -> Hosts:
+    """The hosts in the store and those that are connected, or the one of that name; raises UsageError."""
+    now = {one.host: one for one in connected}
     groups: dict[str, list[HostSession]] = defaultdict(list)
     for session in repository.index.sessions():
         groups[host_of(session.environment)].append(session)
-    if name and name not in groups:
+    if name and name not in groups and name not in now:
         raise UsageError(f"no host `{name}` has measured here{nearest(name, list(groups))}")
     audits = _audits(repository)
-    found = [_host(one, members, audits) for one, members in groups.items() if name in ("", one)]
+    found = [_host(one, members, audits, now.get(one)) for one, members in groups.items() if name in ("", one)]
+    found += [_unused(facts) for one, facts in now.items() if one not in groups and name in ("", one)]
     return Hosts(sorted(found, key=lambda host: host.last, reverse=True), name)
 
 
-def _host(name: str, members: Sequence[HostSession], audits: dict[str, AuditCount]) -> Host:
+def _unused(facts: Facts) -> Host:
+    """A host that is connected and has not measured yet."""
+    return Host(facts.host, {"cpu": facts.cpu}, [], "", "", 0, 0, 0, None, AuditCount(0, 0), [], facts)
+
+
+def _host(name: str, members: Sequence[HostSession], audits: dict[str, AuditCount], connected: Facts | None) -> Host:
     newest = members[-1]
     called = [audits[session] for session in dict.fromkeys(one.session for one in members) if session in audits]
     return Host(
@@ -115,6 +136,7 @@ def _host(name: str, members: Sequence[HostSession], audits: dict[str, AuditCoun
         members[0].started, newest.started, len({one.session for one in members}), sum(one.profiles for one in members),
         len(frozenset[int]().union(*(one.jobs for one in members))), _pace(members),
         AuditCount(sum(one.comparisons for one in called), sum(one.called for one in called)), _reconfigurations(members),
+        connected,
     )  # fmt: skip
 
 

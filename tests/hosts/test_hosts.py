@@ -82,6 +82,19 @@ def test_a_job_goes_only_where_its_requirement_is_met(
     assert "no host meets hosts = 'memory > 900000GB'" in perf("collect", "--committed", "--scheduler", hosts.address, code=2).err
 
 
+def test_the_hosts_of_a_scheduler_are_listed_as_they_are_now(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
+) -> None:
+    Repository.find(create=True)
+    out = perf("hosts", "--scheduler", hosts.address).out
+    assert out.count("  connected: ") == out.count("  has not measured anything here yet\n") == 2
+    perf("collect", versions[0], "--scheduler", hosts.address)
+    listed = json.loads(perf("hosts", "--scheduler", hosts.address, "--json").out)
+    assert {host["name"] for host in listed} == {one.environment.notes["worker"] for one in profiles(project)}
+    assert [(host["connected"]["memory"] > 0, host["profiles"]) for host in listed] == [(True, 1)] * len(listed)
+    assert "go with --scheduler" in perf("hosts", "--tls-ca", "x", code=2).err
+
+
 def test_nothing_but_a_scheduler_imports_dask() -> None:
     modules = [
         "commands.collect",

@@ -13,7 +13,7 @@ from perfvcs.jobs.config import BadConfig
 from perfvcs.jobs.requirement import is_met, unmet
 
 HOST = Facts(
-    "lab", 8, 32_000_000_000, "AMD EPYC 7313P", "x86_64", "6.1.0-40-amd64", "Linux", frozenset({"avx2", "avx512f", "sse4_2"})
+    "lab", 8, 32_000_000_000, "AMD EPYC 7313P", "x86_64", "6.1.0-40-amd64", "Linux", frozenset({"avx2", "avx512f", "sse4_2"}), 0.5
 )
 
 
