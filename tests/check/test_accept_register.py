@@ -220,7 +220,7 @@ def test_a_comment_right_above_the_first_entry_is_the_file_s_own(tmp_path: Path)
         "\n".join(f" {line}" for line in table(acceptance(id="one")).splitlines()),
     ],
 )
-def test_what_cannot_be_told_apart_is_left_alone(tmp_path: Path, text: str) -> None:
+def test_entries_that_cannot_be_separated_are_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "perf-accepted.toml"
     path.write_text(text)
     with pytest.raises(BadRegister, match="remove it by hand"):

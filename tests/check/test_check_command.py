@@ -76,7 +76,7 @@ def test_without_turns_and_history_a_change_is_only_suspected(project: Project, 
     perf("check", "--strict", code=4)
 
 
-def test_new_and_missing_benchmarks_are_told(project: Project, perf: Perf) -> None:
+def test_new_and_missing_benchmarks_are_reported(project: Project, perf: Perf) -> None:
     one, two = project.commit("one"), project.commit("two")
     extra = sample_profile(noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse"))
     gone = sample_profile(noisy(0.01), commit=one, job=Job(name="gone", collector="time", cmd="./gone"))
@@ -203,7 +203,7 @@ def test_uncommitted_changes_are_measured_against_their_commit(project: Project,
     assert f"{commit[:10]} -> {commit[:10]}+" in said.out
 
 
-def test_a_store_of_a_newer_format_and_a_damaged_one_are_told(project: Project, perf: Perf) -> None:
+def test_a_store_of_a_newer_format_and_a_damaged_one_are_reported(project: Project, perf: Perf) -> None:
     commit = project.commit()
     store(sample_profile(commit=commit))
     path = Store(project.root / ".perf" / "store").path

@@ -80,7 +80,7 @@ def test_what_stays_open_after_measuring_is_not_to_be_measured_alike_again() -> 
     assert noisy == f"Open after 30 pairs: {measure} -n 120; before, for sort: the load was 4 beside sort"
 
 
-def test_a_size_that_the_name_ends_in_is_not_told_twice() -> None:
+def test_a_size_at_the_end_of_the_name_is_not_repeated() -> None:
     assert text(report(change(job="sort 200", size=200.0))).splitlines()[0] == "sort 200"
     assert text(report(change(job="sort 1200", size=200.0))).splitlines()[0] == "sort 1200 [200]"
     assert text(report(change(job="sort 1000000", size=1e6))).splitlines()[0] == "sort 1000000"
@@ -184,7 +184,7 @@ def test_a_finding_has_its_own_line_below_the_effect() -> None:
     assert json.loads(encode(report(change(finding=finding))))["changes"][0]["finding"] == finding
 
 
-def test_only_regressed_clusters_are_told_with_their_error() -> None:
+def test_only_regressed_clusters_are_reported_with_their_error() -> None:
     from perfvcs.check import Cluster
 
     names = ["cycles", "instructions", "branches", "cache-misses", "cache-references"]

@@ -427,7 +427,7 @@ ODD = {
 @pytest.mark.parametrize("method", [*PUBLISHED, "curves", "auto"])
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("executions", [1, 6])
-def test_equal_curves_of_odd_values_are_judged_and_where_noise_is_asked_not_changed(
+def test_equal_curves_of_odd_values_are_judged_and_not_changed_by_methods_that_allow_for_noise(
     method: str, odd: str, executions: int
 ) -> None:
     sizes, curve = ODD[odd]
@@ -724,7 +724,7 @@ def test_points_of_pairs_are_those_that_both_sides_have() -> None:
     assert [side.executions for side in points(case)] == [3, 2]
 
 
-def test_executions_with_huge_numbers_are_told_apart() -> None:
+def test_executions_with_huge_numbers_are_distinguished() -> None:
     old, new = profile(noisy(LOG[:4], 1, 3), SIZES[:4]), profile(noisy(LOG[:4], 2, 3), SIZES[:4], 1)
     for one in (old, new):
         one.resources.execution = [2**62 * (number // 4 % 2) + number // 4 for number in range(12)]
@@ -819,7 +819,7 @@ def test_a_function_that_was_replaced_has_the_orders_of_its_models(
         assert change.finding.startswith(said + ";") and " -> ".join(change.curve.orders) == said
 
 
-def test_a_way_back_at_the_other_end_is_told_only_if_it_is_sure() -> None:
+def test_a_way_back_at_the_other_end_is_reported_only_if_it_is_sure() -> None:
     flat = 1e-6 + 0 * THREE
     for seed in range(10, 20):
         change = verdict(noisy(flat, seed, noise=0.1), noisy(flat + 1e-9 * THREE, seed + 30, noise=0.1), THREE, method="curves")
@@ -1111,7 +1111,7 @@ def test_a_change_and_its_interval_never_disagree() -> None:
     assert change.low is not None and change.high is not None and change.low < 0 < change.high
 
 
-def test_small_coefficients_are_told_by_the_thousand() -> None:
+def test_small_coefficients_are_reported_by_the_thousand() -> None:
     assert sentence("linear", 2.5e-13, "s") == "+0.25 ns per 1,000 elements (linear)"
     assert sentence("quadratic", -2.5e-16, "s") == "-0.25 ns per 1,000 x 1,000 elements (quadratic)"
     assert sentence("linear", 2.5e-12, "s") == "+2.5 ps per element (linear)"

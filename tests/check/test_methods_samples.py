@@ -102,7 +102,7 @@ def test_what_is_not_changed_is_the_same_where_the_interval_is_within_delta() ->
 
 
 @pytest.mark.parametrize("method", ["t-test", "clusters", "signed-rank", "permutation", "bootstrap-ratio"])
-def test_the_bound_of_what_is_open_settles_it(method: str) -> None:
+def test_the_bound_of_an_open_comparison_settles_it(method: str) -> None:
     old, new = normal(3, inside=20)
     found = judged(old, new, method, delta=0.0005)
     assert found.word == "inconclusive"
@@ -284,7 +284,7 @@ def test_no_profile_is_opened_for_medians() -> None:
         (lambda z: np.where(z > 0, 100 + 1e-3 * z, 1 + 1e-3 * z), "the values look normal neither as they are nor transformed"),
     ],
 )
-def test_what_looks_normal_is_told(transform: Any, words: str) -> None:
+def test_normal_looking_values_are_reported(transform: Any, words: str) -> None:
     z = stats.norm.ppf((np.arange(40) + 0.5) / 40)
     change = judged(transform(z), transform(z), "mann-whitney")
     assert change.finding == words

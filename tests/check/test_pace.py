@@ -62,7 +62,7 @@ def width(change: Change) -> float:
     return change.high - change.low
 
 
-def test_a_slow_neighbour_is_not_told_of_the_program() -> None:
+def test_a_slow_neighbour_is_not_blamed_on_the_program() -> None:
     words = [verdict(shared(seed=seed)).word for seed in range(20)]
     assert words.count("same") >= 15
     assert set(words) <= {"same", "inconclusive"}

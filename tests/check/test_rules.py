@@ -228,7 +228,7 @@ def rows_of(report: Report) -> list[tuple[Any, ...]]:
     return [(change.word, change.size, change.method) for change in report.changes]
 
 
-def test_what_needs_no_judging_is_told_once() -> None:
+def test_a_size_on_one_side_only_is_reported_once() -> None:
     values = tight()
     old, new = sized(values[0], 0, (10.0, 20.0)), sized(values[1], 1, (10.0, 30.0))
     rules = Rules((Rule(method="ks"), Rule(method="t-test")), take="all")

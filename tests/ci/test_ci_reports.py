@@ -154,7 +154,7 @@ def test_a_comment_is_never_larger_than_github_takes(every: CiVerdict) -> None:
     assert len(summary.summary(every).encode()) <= 1 << 20
 
 
-def test_what_does_not_fit_into_a_summary_is_cut_at_a_line_and_said(many: CiVerdict) -> None:
+def test_a_summary_that_is_too_long_is_cut_at_a_line_with_a_note(many: CiVerdict) -> None:
     text = summary.summary(many, 10_000)
     assert len(text.encode()) <= 10_000
     assert "The rest does not fit here" in text

@@ -208,7 +208,7 @@ def test_the_c_helper_does_nothing_without_the_variable(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("gcc")
-def test_the_c_helper_tells_when_it_is_included_too_late(tmp_path: Path) -> None:
+def test_the_c_helper_reports_when_it_is_included_too_late(tmp_path: Path) -> None:
     (tmp_path / "late.c").write_text('#include <stdio.h>\n#include "perfvcs.h"\nint main(void) { return 0; }')
     command = ["gcc", "-std=c99", "-fsyntax-only", "-I", native_folder(), tmp_path / "late.c"]
     assert b"include it before all other headers" in subprocess.run(command, capture_output=True, check=False).stderr
@@ -272,7 +272,7 @@ def test_a_comma_in_place_of_the_decimal_point_is_corrected(tmp_path: Path) -> N
 
 
 @pytest.mark.needs("gcc")
-def test_a_file_that_cannot_be_written_is_told_once_per_sample(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported_once_per_sample(tmp_path: Path) -> None:
     program = compile_program(tmp_path, blocks("c")[0], "gcc")
     done = subprocess.run([program], env={"PERFVCS_SAMPLES": "/no/such/folder/x"}, capture_output=True, text=True, check=True)
     assert done.stderr.splitlines() == ["perfvcs.h: a sample is lost: No such file or directory"] * 3

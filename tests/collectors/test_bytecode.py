@@ -133,7 +133,7 @@ def test_threads_are_counted(run):
     assert functions(Bytecode(least=0).collect(run(text)))["inner (work.py)"][0] == 100
 
 
-def test_forked_processes_are_counted_and_killed_ones_told(run):
+def test_forked_processes_are_counted_and_killed_ones_reported(run):
     text = WORK + "\nimport os, sys\nif os.fork() == 0:\n    inner(5)\n    sys.exit()\nos.wait()\n"
     seen = Bytecode(least=0).collect(run(text))
     assert functions(seen)["inner (work.py)"][0] == 101

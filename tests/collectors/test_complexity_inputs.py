@@ -210,7 +210,7 @@ def test_a_division_by_zero_is_no_size_and_a_note(collect: Callable[..., Said]) 
 
 
 @pytest.mark.needs("cc")
-def test_functions_of_one_name_in_two_files_are_told_apart(project: Project, perf: Perf) -> None:
+def test_functions_of_one_name_in_two_files_are_distinguished(project: Project, perf: Perf) -> None:
     put = "__attribute__((noinline)) static int put(int n) {{ return n * {factor} + (int)(long)&n % 2; }}\n"
     other = f"{put.format(factor=3)}int other(int n) {{ return put(n); }}"
     main = f"int other(int);\n{put.format(factor=5)}int main(void) {{ return put(4) + other(7) == 1; }}"

@@ -210,7 +210,7 @@ def test_a_size_that_the_compiler_removed_is_not_made_up(sized, record):
     assert any("write shop::apply" in line for line in calls.warnings)
 
 
-def test_guesses_are_told_and_prefer_sizes_over_capacities(build, record):
+def test_guesses_are_reported_and_prefer_sizes_over_capacities(build, record):
     program = build(
         """struct table { int capacity, max_count, used; void *rows; };
         __attribute__((noinline)) void fill(struct table *t, int elem_size, int k)
@@ -287,7 +287,7 @@ def test_an_invalid_pointer_has_no_size_and_does_no_harm(build, record):
         (f"{2**70}", "too large"),
     ],
 )
-def test_a_wrong_size_is_told_with_its_cure(size, message, build, record):
+def test_a_wrong_size_is_reported_with_its_cure(size, message, build, record):
     program = build(
         """struct s { int count; long values[3]; };
         __attribute__((noinline)) void f(struct s *s, int n, long double x) { __asm__ volatile("" : : "r"(s), "r"(n), "m"(x)); }
@@ -320,7 +320,7 @@ def test_containers_of_the_other_library_have_sizes(tmp_path, record):
 # names
 
 
-def test_overloads_templates_and_files_are_told_apart(tmp_path, record):
+def test_overloads_templates_and_files_are_distinguished(tmp_path, record):
     one, two, main = tmp_path / "one.cpp", tmp_path / "two.cpp", tmp_path / "main.cpp"
     body = '__attribute__((noinline)) static void same(int n) { asm volatile("# %c1" : : "r"(n), "i"(__LINE__ + 100)); }\n'
     one.write_text("\n" + body + "void one() { same(1); }")
@@ -689,7 +689,7 @@ def test_threads_of_c11_give_back_what_they_used(build, record):
 
 
 @pytest.mark.parametrize(("own", "told"), [(0.9, True), (1.1, False)])
-def test_durations_that_are_mostly_the_recorders_are_told(own, told, build, record, monkeypatch):
+def test_durations_that_are_mostly_the_recorders_are_reported(own, told, build, record, monkeypatch):
     read = records.read
 
     def with_clock(*arguments: object) -> records.CallRows:
@@ -728,7 +728,7 @@ def test_of_a_program_that_fails_half_way_everything_is_kept(end, reason, build,
     assert caught.value.calls.size.tolist() == list(range(50))
 
 
-def test_a_program_that_was_not_built_for_it_is_told_how(build, record):
+def test_a_program_that_was_not_built_for_it_is_reported_with_the_cure(build, record):
     text = "__attribute__((noinline)) int f(int n) { return n; } int main(void) { return f(0); }"
     plain = build(text, name="plain", flags=["-g"])
     with pytest.raises(
@@ -756,7 +756,7 @@ def test_a_program_that_was_not_built_for_it_is_told_how(build, record):
         record(odd, "f")
 
 
-def test_debug_information_that_is_elsewhere_is_told(build, record):
+def test_debug_information_that_is_elsewhere_is_reported(build, record):
     program = build("int f(int n) { return n; } int main(void) { return f(0); }", "-gsplit-dwarf")
     with pytest.raises(Unresolved, match="compile without -gsplit-dwarf"):
         record(program, "f")
@@ -784,7 +784,7 @@ def test_a_damaged_program_gives_functions_or_one_line(seed, changes, tmp_path):
         assert str(error).isprintable()
 
 
-def test_a_program_that_drops_the_preload_is_told(build, record):
+def test_a_program_that_drops_the_preload_is_reported(build, record):
     program = build(
         """#include <stdlib.h>
         #include <unistd.h>
@@ -795,14 +795,14 @@ def test_a_program_that_drops_the_preload_is_told(build, record):
         record(Path("/usr/bin/env"), "f", args=["-i", str(program)])
 
 
-def test_no_compiler_is_told(build, record, monkeypatch):
+def test_no_compiler_is_reported(build, record, monkeypatch):
     program = build("__attribute__((noinline)) int f(int n) { return n; } int main(void) { return f(0); }")
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(CollectError, match=r"needs a C compiler to make its recorder"):
         record(program, "f")
 
 
-def test_another_machine_is_told(build, record, monkeypatch):
+def test_another_machine_is_reported(build, record, monkeypatch):
     program = build("__attribute__((noinline)) int f(int n) { return n; } int main(void) { return f(0); }")
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(CollectError, match=r"x86-64 only, this is riscv64"):
@@ -1028,7 +1028,7 @@ def test_uftrace_says_what_it_cannot_patch(build, tmp_path):
         uftrace.record(run_of(without, tmp_path / "w"), RecordingRequest((parse("f"),)))
 
 
-def test_a_missing_uftrace_is_told(tmp_path):
+def test_a_missing_uftrace_is_reported(tmp_path):
     run = run_of(tmp_path / "program", tmp_path / "u", PATH="/nowhere")
     with pytest.raises(CollectError, match="apt install uftrace"):
         uftrace.record(run, RecordingRequest((parse("f"),)))

@@ -359,7 +359,7 @@ def test_interpreters_that_record_in_two_ways_make_an_engine_of_their_own(compil
     assert sorted(found["f"]) == [1, 2]
 
 
-def test_a_compiled_recorder_that_cannot_be_loaded_is_told(compiled, monkeypatch, tmp_path):
+def test_a_compiled_recorder_that_cannot_be_loaded_is_reported(compiled, monkeypatch, tmp_path):
     broken = tmp_path / "broken.so"
     broken.write_bytes(b"no library")
     tag = next(iter(EXTENSION_SUFFIXES))

@@ -290,7 +290,7 @@ def test_processes_of_multiprocessing_are_recorded(recorder, method):
     assert sorted(recorder.seen.iteration) == [0, 1, 2]
 
 
-def test_a_pool_that_is_terminated_has_told_its_calls(compiled):
+def test_a_terminated_pool_has_recorded_its_calls(compiled):
     code = """
         import multiprocessing
         def f(n): return n
@@ -406,7 +406,7 @@ def test_the_sample_is_uniform(recorder):
 # doubtful sizes
 
 
-def test_an_expression_that_raises_is_told_once_with_its_error(recorder):
+def test_an_expression_that_raises_is_reported_once_with_its_error(recorder):
     found = recorder("def f(n): return n\nfor n in (0, 1, 2): f(n)", "f=6 / n")
     assert found == {"f": [None, 6, 3]}
     assert recorder.seen.warnings == ["program:f: its size 6 / n failed in 1 of 3 calls: ZeroDivisionError: division by zero"]
@@ -419,14 +419,14 @@ def test_an_expression_that_is_no_number_gives_no_size(recorder, value):
         assert len(recorder.seen.warnings) == 1
 
 
-def test_a_function_without_a_size_is_told(recorder):
+def test_a_function_without_a_size_is_reported(recorder):
     assert recorder("def f(x): return x\ndef g(): return 1\nf(1.5); g()", "f", "g") == {"f": [None], "g": [None]}
     assert recorder.seen.warnings == [
         f"program:{name}: no argument looks like a size: give one, as in program:{name}=len(items)" for name in "fg"
     ]
 
 
-def test_an_ambiguous_guess_is_told(recorder):
+def test_an_ambiguous_guess_is_reported(recorder):
     assert recorder("def f(a, b): return a\nf([1], [1, 2])", "f") == {"f": [1]}
     assert recorder.seen.warnings == [
         "program:f: its size was guessed as len(a), and could be another: write program:f=len(a) to fix it"
@@ -474,7 +474,7 @@ def test_a_size_may_use_what_is_recorded_itself(recorder):
         ),
     ],
 )
-def test_a_function_that_does_not_exist_is_told_with_the_nearest(compiled, entry, said):
+def test_a_function_that_does_not_exist_is_reported_with_the_nearest(compiled, entry, said):
     compiled.write("program.py", "import json\ndef insert(n): return n\nclass C:\n    def insert(self): return 1\ninsert(2)")
     with pytest.raises(CollectError, match=said):
         compiled.collect([sys.executable, "program.py"], [entry])
@@ -489,13 +489,13 @@ def test_a_function_that_does_not_exist_is_told_with_the_nearest(compiled, entry
         ("io", "is frozen|was loaded before"),
     ],
 )
-def test_a_function_that_cannot_be_rewritten_is_told(compiled, module, said):
+def test_a_function_that_cannot_be_rewritten_is_reported(compiled, module, said):
     compiled.write("program.py", f"import {module}")
     with pytest.raises(CollectError, match=said):
         compiled.collect([sys.executable, "program.py"], [f"{module}:f"])
 
 
-def test_a_function_named_twice_is_told(compiled):
+def test_a_function_named_twice_is_reported(compiled):
     with pytest.raises(CollectError, match="is the same function as program:f: name it once"):
         compiled.write("program.py", "def f(n): return n\nf(1)")
         compiled.collect([sys.executable, "program.py"], ["program:f", "__main__:f"])
@@ -510,7 +510,7 @@ def test_a_function_named_twice_is_refused_before_anything_runs(again):
     Complexity(("w:f@3", "w:f@7", "w:f"))
 
 
-def test_a_name_without_its_module_is_told(compiled):
+def test_a_name_without_its_module_is_reported(compiled):
     compiled.write("w.py", "def f(n): return n\nf(1)")
     for name, said in (("f=n", "w:f"), ("w.f", "w:f"), ("C.f", "w:C.f")):
         with pytest.raises(CollectError, match=rf"write \S+ as module:function, such as {said}$"):
@@ -524,7 +524,7 @@ def test_a_name_without_its_module_is_told(compiled):
         Complexity(("f",), language="native").collect(compiled.run(sys.executable, "w.py"))
 
 
-def test_functions_of_one_name_are_told_apart_by_their_line(compiled):
+def test_functions_of_one_name_are_distinguished_by_their_line(compiled):
     code = "class C:\n    @property\n    def x(self): return 1\n    @x.setter\n    def x(self, n): pass\nc = C(); c.x; c.x = 5; c.x = 6"
     assert compiled(code, "C.x") == {"C.x": [None, 5, 6]}
     assert "defined in lines 3, 5, recorded as one" in compiled.seen.warnings[0]
@@ -532,14 +532,14 @@ def test_functions_of_one_name_are_told_apart_by_their_line(compiled):
     assert compiled(code, "C.x@4") == {"C.x@4": [5, 6]}
 
 
-def test_a_function_that_was_not_called_is_told(recorder):
+def test_a_function_that_was_not_called_is_reported(recorder):
     assert recorder("def f(n): return n\ndef g(n): return n\nf(1)", "f", "g") == {"f": [1]}
     assert recorder.seen.warnings == ["program:g was never called: leave it out, or have the command call it"]
     with pytest.raises(CollectError, match="none of the functions was called"):
         recorder("def f(n): return n", "f")
 
 
-def test_calls_that_did_not_end_are_no_calls_that_were_not_made(recorder):
+def test_unfinished_calls_are_not_reported_as_missing_calls(recorder):
     with pytest.raises(
         CollectError, match=r"all 2 calls of program:f, program:g were left by .* or did not end, so that nothing"
     ):
@@ -547,19 +547,19 @@ def test_calls_that_did_not_end_are_no_calls_that_were_not_made(recorder):
 
 
 @pytest.mark.parametrize("entry", ["program:f(x)", "program:f@0", "program:f@x", "a b:f"])
-def test_what_is_no_name_is_told(entry):
+def test_a_malformed_name_is_reported(entry):
     with pytest.raises(UsageError, match="names no Python function"):
         place.FunctionLocation.of(TracedFunction(entry))
 
 
 @pytest.mark.parametrize("size", ["len(", "x = 3", "a\x1eb", "'\x1e'", "(" * 10_000, "yield"])
-def test_what_is_no_expression_is_told(size):
+def test_a_malformed_expression_is_reported(size):
     with pytest.raises(UsageError, match="the size of m:f"):
         place.FunctionLocation.of(TracedFunction("m:f", size))
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
-def test_an_interpreter_that_ignores_us_is_told(compiled, option):
+def test_an_interpreter_without_the_recorder_is_reported(compiled, option):
     compiled.write("program.py", "def f(n): return n\nf(1)")
     with pytest.raises(CollectError, match="leave out the options -I, -E and -S"):
         compiled.collect([sys.executable, option, "program.py"], ["program:f"])
@@ -581,7 +581,7 @@ def test_a_crash_before_any_call_keeps_nothing(recorder):
     assert caught.value.partial is None
 
 
-def test_a_killed_program_has_told_its_calls(compiled):
+def test_a_killed_program_has_recorded_its_calls(compiled):
     with pytest.raises(CollectError, match="killed by SIGKILL") as caught:
         compiled("import os\ndef f(n): return n\nf(1); f(2)\nos.kill(os.getpid(), 9)", "f")
     assert caught.value.partial is not None
@@ -598,7 +598,7 @@ def test_a_time_out_keeps_what_there_is(recorder):
 
 
 @pytest.mark.parametrize("argv", [["/nowhere/python", "x.py"], ["python3", "x.py"]])
-def test_a_command_that_cannot_start_is_told(compiled, argv):
+def test_a_command_that_cannot_start_is_reported(compiled, argv):
     with pytest.raises(CollectError, match=r"cannot run|does not begin with an absolute path"):
         compiled.collect(argv, ["x:f"])
 
@@ -647,7 +647,7 @@ def test_auto_looks_for_functions_once(compiled, monkeypatch):
         ("1 / 0", "exited with status 1"),
     ],
 )
-def test_auto_tells_when_there_is_nothing(compiled, code, said):
+def test_auto_that_finds_nothing_is_an_error(compiled, code, said):
     compiled.write("program.py", code)
     with pytest.raises(CollectError, match=said):
         compiled.collect([sys.executable, "program.py"], "auto")
@@ -656,7 +656,7 @@ def test_auto_tells_when_there_is_nothing(compiled, code, said):
 # the files between the two sides
 
 
-def test_a_compiler_that_is_missing_is_told(compiled, monkeypatch):
+def test_a_compiler_that_is_missing_is_reported(compiled, monkeypatch):
     monkeypatch.setattr("perfvcs.native.compiled.COMPILERS", ())
     extension._extension.cache_clear()
     compiled.engine = "rewrite/1"
@@ -692,7 +692,7 @@ def test_a_python_without_a_lock_is_recorded_in_python(compiled):
         ),
     ],
 )
-def test_a_file_of_records_that_is_garbage_is_told(tmp_path, content, said):
+def test_a_file_of_records_that_is_garbage_is_reported(tmp_path, content, said):
     (tmp_path / "calls-1-1.bin").write_bytes(content)
     with pytest.raises(CollectError, match=said):
         read(tmp_path, 1, 200)

@@ -118,7 +118,7 @@ def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_pa
     assert read(tmp_path / "calls", 3, 200).size.tolist() == [1, 1, 1]
 
 
-def test_sizes_that_fail_are_told_inside_too(inside, tmp_path):
+def test_sizes_that_fail_are_reported_inside_too(inside, tmp_path):
     (tmp_path / "corpus_inside.py").write_text("def f(items): return 1\ndef g(n): return 2\ndef h(n): return 3")
     installed = inside("corpus_inside:f=len(items)", "corpus_inside:g=n", "corpus_inside:h=str(n)")
     module = import_module("corpus_inside")
@@ -135,7 +135,7 @@ def test_sizes_that_fail_are_told_inside_too(inside, tmp_path):
     }
 
 
-def test_modules_that_cannot_be_recorded_are_told_inside_too(inside, tmp_path):
+def test_modules_that_cannot_be_recorded_are_reported_inside_too(inside, tmp_path):
     installed = inside("os:getenv", "math:sqrt", "pytest:fixture", "nowhere:f", "__main__:f")
     installed._tell_others()
     untouched = notes.read_notes(tmp_path / "calls").untouched

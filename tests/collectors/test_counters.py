@@ -264,7 +264,7 @@ def test_a_program_that_ends_at_once_has_totals_and_a_hint(run: Callable[..., Ru
         (10.0, 0.01, "shorten `interval` (10 s) or give it more to do"),
     ],
 )
-def test_too_few_samples_are_told_with_the_option_that_took_them(
+def test_too_few_samples_are_reported_with_the_option_that_took_them(
     run: Callable[..., Run], interval: float, skip: float, cure: str
 ) -> None:
     (warning,) = Counters(interval=interval, skip=skip).collect(run("import time; time.sleep(0.3)")).warnings
@@ -305,7 +305,7 @@ def test_a_program_that_hangs_is_stopped_with_its_children(run: Callable[..., Ru
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("perfvcs")]
 
 
-def test_groups_are_told_apart_by_a_word_of_their_command_line(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_groups_are_distinguished_by_a_word_of_their_command_line(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "database.py").write_text(
         "import subprocess\nx = bytearray(b'x' * (64 << 20))\nsubprocess.run(['sleep', '0.6'])\n"
     )
@@ -490,7 +490,7 @@ def test_half_a_line_is_a_process_that_ended() -> None:
         WatchedProcess(1 << 30).read()
 
 
-def test_counters_of_another_user_are_left_out_and_told(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_of_another_user_are_left_out_and_reported(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
 
     def refuse(path: str, *args: object, **options: object) -> int:
@@ -532,7 +532,7 @@ def test_more_processes_than_files_may_be_open_are_sampled_all_the_same(
     assert max(samples(found, "processes")) == 6 and max(samples(found, "rss")) > 0
 
 
-def test_a_kernel_that_tells_less_gives_less(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_with_fewer_counters_gives_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     contents = {"/proc/stat": b"cpu 1 2\nctxt 5\n"}
     monkeypatch.setattr(machine, "_contents", lambda path: contents.get(path, b""))
     assert machine.read() == ({}, {"machine_switch_rate": 5.0})
@@ -543,7 +543,9 @@ def test_a_file_that_is_not_there_is_empty() -> None:
     assert processes._turns(b"voluntary_ctxt_switches:\t7\n", b"") == {"voluntary_switch_rate": 7.0}
 
 
-def test_large_trees_are_sampled_less_often_and_that_is_told(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_trees_are_sampled_less_often_and_that_is_reported(
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sampler, "SHARE", 1e-4)
     found = Counters(interval=0.01).collect(run("import time; time.sleep(0.5)"))
     assert len(samples(found, "rss")) <= 2

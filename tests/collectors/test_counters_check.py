@@ -120,7 +120,7 @@ def test_executions_that_ended_before_enough_samples_are_no_answer(samples: int)
     assert change.word == "inconclusive" and change.reason.startswith("too few observations")
 
 
-def test_counters_that_only_one_version_has_are_new_and_told_once() -> None:
+def test_counters_that_only_one_version_has_are_new_and_reported_once() -> None:
     extra = {"cycle_rate": Metric("1/s", "none"), "latency": Metric("s")}
     found = verdicts(profile(1), profile(2, **extra))
     assert found["", "cycle_rate"].word == "new"

@@ -195,7 +195,7 @@ def test_a_service_that_dies_under_load_stops_the_load(run: Callable[..., Run]) 
     assert "hang" in of_the_load and "time-out" not in of_the_load
 
 
-def test_a_service_that_ignores_its_signal_is_killed_and_that_is_told(run: Callable[..., Run]) -> None:
+def test_a_service_that_ignores_its_signal_is_killed_and_that_is_reported(run: Callable[..., Run]) -> None:
     found = counting("stubborn", patience=0.3).collect(run())
     (warning,) = [text for text in found.warnings if "signal" in text]
     assert re.search(
@@ -204,7 +204,7 @@ def test_a_service_that_ignores_its_signal_is_killed_and_that_is_told(run: Calla
     assert total(found, "wall") > 0
 
 
-def test_daemons_that_a_service_leaves_are_stopped_and_told(run: Callable[..., Run]) -> None:
+def test_daemons_that_a_service_leaves_are_stopped_and_reported(run: Callable[..., Run]) -> None:
     found = counting("daemons").collect(run())
     assert any("the service left 1 process(es) running, which perf stopped: have it wait" in text for text in found.warnings)
     assert max(samples(found, "processes")) == 2

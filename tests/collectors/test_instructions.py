@@ -238,13 +238,13 @@ def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
 
 
 @pytest.mark.parametrize("seed", ["0", "random"])
-def test_a_python_program_hashes_the_same_each_time_unless_told_otherwise(collect, seed):
+def test_a_python_program_hashes_the_same_each_time_unless_set_otherwise(collect, seed):
     script = "import sys; print(hash('perf'), file=sys.stderr); {str(n) for n in range(3000)}"
     counts = {total(collect(sys.executable, "-S", "-B", "-c", script, env={"PYTHONHASHSEED": seed})) for _ in "ab"}
     assert (len(counts) == 1) == (seed == "0")
 
 
-def test_a_program_with_random_work_is_told(program, collect):
+def test_a_program_with_random_work_is_reported(program, collect):
     found = collect(program, "random", repeat=2)
     for _ in range(3):
         if found.warnings:
@@ -275,7 +275,7 @@ def test_a_child_counts_from_its_fork_on_wherever_the_cache_is(program, collect,
     assert forked == pytest.approx(1.5 * alone, rel=1e-4)
 
 
-def test_a_child_with_another_program_is_counted_though_nothing_is_left_of_the_environment(program, collect):
+def test_a_child_with_another_program_and_an_empty_environment_is_counted(program, collect):
     found = collect(program, "clear", program)
     assert rows(found, "exclusive")["work"] == pytest.approx(2 * rows(collect(program), "exclusive")["work"], rel=1e-4)
     assert rows(found, "calls")["work"] == 2 and not found.warnings
@@ -286,19 +286,19 @@ def test_threads_are_counted(program, collect):
     assert rows(found, "exclusive")["work"] == pytest.approx(1.8 * rows(collect(program), "exclusive")["work"], rel=1e-3)
 
 
-def test_a_daemon_is_stopped_and_told(program, collect):
+def test_a_daemon_is_stopped_and_reported(program, collect):
     found = collect(program, "daemon")
     assert ["left 1 process running" in warning for warning in found.warnings] == [True]
 
 
-def test_a_static_program_is_counted_and_its_fork_is_told(program, collect):
+def test_a_static_program_is_counted_and_its_fork_is_reported(program, collect):
     static = program.with_name("static")
     assert rows(collect(static), "exclusive")["work"] == rows(collect(program), "exclusive")["work"]
     found = collect(static, "fork")
     assert any("may be counted in both" in warning for warning in found.warnings)
 
 
-def test_without_a_compiler_a_fork_is_told(program, collect, monkeypatch):
+def test_without_a_compiler_a_fork_is_reported(program, collect, monkeypatch):
     def missing(*_: object, **__: object) -> Path:
         raise NotCompiled("there is no C compiler: apt install gcc libc6-dev")
 
@@ -324,12 +324,12 @@ def test_cachegrind_knows_functions_but_no_calls(program, collect):
     assert any("may be counted in both" in warning for warning in collect(program, "fork", tool="cachegrind").warnings)
 
 
-def test_a_signal_is_told(program, collect):
+def test_a_signal_is_reported(program, collect):
     with pytest.raises(CollectError, match=r"work abort was killed by SIGABRT"):
         collect(program, "abort")
 
 
-def test_an_instruction_that_valgrind_does_not_know_is_told_with_its_cure(program, collect):
+def test_an_instruction_that_valgrind_does_not_know_is_reported_with_its_cure(program, collect):
     with pytest.raises(CollectError, match=r"SIGILL.*without -march=native") as caught:
         collect(program, "newest")
     assert "\n" not in str(caught.value) and "valgrind said" in str(caught.value)
@@ -348,7 +348,7 @@ def test_a_program_that_hangs_is_stopped_with_its_children(program, collect):
         time.sleep(0.02)
 
 
-def test_what_cannot_be_started_is_told_as_the_system_would(collect, tmp_path):
+def test_a_program_that_cannot_start_is_reported_as_the_system_does(collect, tmp_path):
     text, script, folder = tmp_path / "text", tmp_path / "script", tmp_path / "folder"
     text.write_text("no program\n")
     script.write_text("#!/no/such/interpreter\n")
@@ -474,7 +474,7 @@ def test_where_there_is_no_valgrind_the_processor_counts(tmp_path, monkeypatch, 
         ("exit 255", "perf_event_paranoid"),
     ],
 )
-def test_where_the_processor_cannot_count_the_reason_is_told(tmp_path, monkeypatch, script, says):
+def test_where_the_processor_cannot_count_the_reason_is_reported(tmp_path, monkeypatch, script, says):
     fake(tmp_path / "bin", "perf", script)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert says in Instructions(tool="perf").available()

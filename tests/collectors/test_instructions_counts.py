@@ -117,7 +117,7 @@ def inside(image: str, addresses: Iterable[int]) -> dict[int, list[tuple[str, st
     return {address: [(name, "x.c", 1) for name in chains.get(address, ["function"])] for address in addresses}
 
 
-def test_functions_inside_others_are_told_apart_by_addresses():
+def test_functions_inside_others_are_distinguished_by_addresses():
     counts = callgrind.parse((HEAD + ADDRESSED).encode(), "counts.1", inside)
     table, caller = functions(counts, CWD), {}
     assert dict(zip(table.uid, table.exclusive, strict=True)) == {"main": 19, "leaf": 100, "middle": 11, "inner": 7}
@@ -214,7 +214,7 @@ def test_what_is_written_is_read(graph, compressed):
         (f"events: Ir\nfn={'f' * 70_000}\n1 1\ntotals: 1\n", "line 2 is too long"),
     ],
 )
-def test_a_file_that_is_no_such_file_is_one_line_that_names_the_place(text, says):
+def test_a_malformed_file_is_one_line_that_names_the_place(text, says):
     with pytest.raises(CollectError, match=says) as caught:
         counts_of(text)
     assert str(caught.value).startswith("counts.1") and "\n" not in str(caught.value)
@@ -267,7 +267,7 @@ def test_parts_that_a_compiler_split_off_belong_to_their_function():
     assert table(counts_of(text)) == {"f": [50, 50, 4], "g": [1, 1, 0]}
 
 
-def test_code_without_a_name_is_told_by_its_image():
+def test_code_without_a_name_is_reported_by_its_image():
     inside = "ob=(1) /lib/libx.so.1\nfn=(1) 0x0000000000001120\n1 1\nfn=(2) 0x0000000000001130\n1 2\n"
     text = f"events: Ir\n{inside}ob=(2) ???\nfn=(3) ???\n1 4\ntotals: 7\n"
     assert table(counts_of(text)) == {"[unknown] (libx.so.1)": [3, 3, 0], "[unknown]": [4, 4, 0]}

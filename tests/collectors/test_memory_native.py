@@ -169,7 +169,7 @@ def test_a_program_sees_its_own_output_and_arguments(build: Build, tmp_path: Pat
         measured((str(made), "two words"), tmp_path)
 
 
-def test_a_signal_is_told(build: Build, tmp_path: Path) -> None:
+def test_a_signal_is_reported(build: Build, tmp_path: Path) -> None:
     with pytest.raises(CollectError, match="was killed by SIGABRT"):
         measured((str(build("#include <stdlib.h>\nint main(void) { abort(); }")),), tmp_path)
 
@@ -280,7 +280,7 @@ int main(void) { for (int i = 0; i < 10; i++) free(malloc(100)); return 0; }
 """
 
 
-def test_a_malloc_of_the_programs_own_is_told(build: Build, tmp_path: Path) -> None:
+def test_a_malloc_of_the_programs_own_is_reported(build: Build, tmp_path: Path) -> None:
     with pytest.raises(CollectError, match=r"its own allocator and never through the C library's malloc: build it without"):
         measured((str(build(OWN % ("", ""), "-rdynamic")),), tmp_path)
 
@@ -306,7 +306,7 @@ def test_an_address_of_malloc_is_no_malloc_of_its_own(build: Build, tmp_path: Pa
     assert whole(found)["bytes"] == 100 and not found.warnings
 
 
-def test_memory_taken_from_the_system_is_told_and_summed(build: Build, tmp_path: Path) -> None:
+def test_memory_taken_from_the_system_is_reported_and_summed(build: Build, tmp_path: Path) -> None:
     source = """
     #include <stdlib.h>
     #include <sys/mman.h>
@@ -323,7 +323,7 @@ def test_memory_taken_from_the_system_is_told_and_summed(build: Build, tmp_path:
     assert "3,145,728 bytes" in warning and "mmap" in warning
 
 
-def test_a_limit_to_the_size_of_files_is_told(build: Build, tmp_path: Path) -> None:
+def test_a_limit_to_the_size_of_files_is_reported(build: Build, tmp_path: Path) -> None:
     made, before = build(SMALL), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
     try:
@@ -353,7 +353,7 @@ def test_a_cache_folder_with_spaces_does(build: Build, tmp_path: Path, monkeypat
         ({"exact": True, "recorder": "shim"}, "exact is for"),
     ],
 )
-def test_an_option_out_of_range_is_told(options: dict[str, object], message: str) -> None:
+def test_an_option_out_of_range_is_reported(options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         plugins.build("collectors", "memory", options, "here")
 
@@ -479,7 +479,7 @@ def test_a_site_is_called_after_the_code_that_wanted_memory(frames: list[str], n
     assert owner(stack) == name
 
 
-def test_a_frame_is_told_with_its_line_or_its_file() -> None:
+def test_a_frame_is_reported_with_its_line_or_its_file() -> None:
     assert (
         text(("f", "a.c:3", "/lib/x.so")) == "f (a.c:3)"
         and text(("f", "", "/lib/x.so")) == "f (x.so)"

@@ -182,7 +182,7 @@ def test_the_programs_own_sitecustomize_runs(write: Write, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
-def test_an_interpreter_that_loads_no_recorder_is_told(write: Write, tmp_path: Path, option: str) -> None:
+def test_an_interpreter_that_loads_no_recorder_is_reported(write: Write, tmp_path: Path, option: str) -> None:
     with pytest.raises(CollectError, match="leave out the options -I, -E and -S"):
         measured(write("print(1)", option), tmp_path)
 
@@ -218,7 +218,7 @@ assert not os.path.exists(f"/proc/self/fd/{{own}}")
     assert not found.warnings and of_functions(found, ("allocate",))["count"] == 400_000
 
 
-def test_one_that_closes_them_one_by_one_is_told_what_to_do(write: Write, tmp_path: Path) -> None:
+def test_a_program_that_closes_them_one_by_one_gets_the_cure(write: Write, tmp_path: Path) -> None:
     source = f"""{CLOSING}
 for name in os.listdir("/proc/self/fd"):
     if int(name) > 2 and os.path.exists(f"/proc/self/fd/{{name}}"):
@@ -280,7 +280,7 @@ def test_a_capture_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
             captures.heap([broken], RecordingInterpreter(interpreter, ""), run, AllocationRequest())
 
 
-def test_captures_of_processes_that_were_cut_off_are_left_out_and_told(write: Write, tmp_path: Path) -> None:
+def test_cut_off_captures_of_processes_are_left_out_and_reported(write: Write, tmp_path: Path) -> None:
     run = run_of(write(KNOWN), tmp_path)
     heap = python.record(run, AllocationRequest())
     assert not heap.warnings

@@ -285,7 +285,7 @@ def test_selections_are_those_of_pytest(measure: Measure) -> None:
     assert list(chosen.values()) == [{"test_a.py::test_y"}, {"test_a.py::test_x"}, {"test_b.py::test_x"}]
 
 
-def test_what_would_disturb_is_switched_off_and_told(measure: Measure) -> None:
+def test_plugins_that_would_disturb_are_switched_off_and_reported(measure: Measure) -> None:
     found = measure(
         {
             "test_a.py": "import os\ndef test_a(): assert 'PYTEST_XDIST_WORKER' not in os.environ\n",
@@ -361,7 +361,7 @@ def test_tests_that_others_repeat_are_run_once_per_process(measure: Measure) -> 
     assert not found.warnings
 
 
-def test_a_flaky_test_is_told_and_the_others_are_repeated(measure: Measure) -> None:
+def test_a_flaky_test_is_reported_and_the_others_are_repeated(measure: Measure) -> None:
     flaky = """
         from pathlib import Path
 

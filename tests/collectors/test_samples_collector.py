@@ -160,7 +160,7 @@ def test_frame_pointers_find_the_callers_in_a_static_program(compiled: Callable[
 
 
 @pytest.mark.parametrize(("alone", "warned"), [(3, True), (2, False)])
-def test_stacks_without_callers_are_told_with_the_cure(
+def test_stacks_without_callers_are_reported_with_the_cure(
     run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: int, warned: bool
 ) -> None:
     text = "\t1 inner (/bin/sort)\n\n" * alone + "\t1 inner (/bin/sort)\n\t2 main (/bin/sort)\n\n" * 2
@@ -279,7 +279,7 @@ def test_a_program_that_a_signal_ends_is_named(python: Callable[[str], Run], lan
 
 
 @PERF
-def test_what_it_leaves_running_is_stopped_and_told(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_left_running_are_stopped_and_reported(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "GRACE", 3.0)
     found = Samples().collect(run("/bin/sh", "-c", "sleep 973.25 & exit 0"))
     assert found.warnings[-1].endswith("left processes running, which perf stopped: wait for what it starts")
@@ -343,7 +343,7 @@ def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     [(errno.EACCES, "may not use perf events here: sysctl kernel.perf_event_paranoid=2"), (errno.ENOSYS, r"has no perf events \(ENOSYS\)")],
 )  # fmt: skip
 @pytest.mark.usefixtures("forgetful")
-def test_a_kernel_that_refuses_is_told_with_the_cure(
+def test_a_kernel_that_refuses_is_reported_with_the_cure(
     monkeypatch: pytest.MonkeyPatch, run: Callable[..., Run], number: int, words: str
 ) -> None:  # fmt: skip
     there(monkeypatch, "/usr/bin/perf")
@@ -403,7 +403,7 @@ def tool(folder: Path, script: str) -> Path:
         ("it is\nbroken", "py-spy failed: it is broken: is it"),
     ],
 )  # fmt: skip
-def test_a_py_spy_that_fails_is_told(
+def test_a_py_spy_that_fails_is_reported(
     python: Callable[[str], Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str
 ) -> None:  # fmt: skip
     path = tool(tmp_path, f"cat >&2 <<'END'\n{said}\nEND\nexit 1")
@@ -420,7 +420,7 @@ def test_a_py_spy_that_fails_is_told(
         ("rm $0; exec /no/such/tool", "did not start"),
     ],
 )  # fmt: skip
-def test_a_perf_that_does_not_start_is_told(
+def test_a_perf_that_does_not_start_is_reported(
     run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:  # fmt: skip
     path = tool(tmp_path, script)
@@ -430,7 +430,7 @@ def test_a_perf_that_does_not_start_is_told(
         Samples(unwind="fp").collect(run("/bin/true"))
 
 
-def test_a_tool_that_is_no_program_is_told(run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_is_no_program_is_reported(run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there(monkeypatch, str(tmp_path / "gone"))
     monkeypatch.setattr(linux.LinuxPerf, "missing", lambda *_: None)
     with pytest.raises(CollectError, match=r"did not start: Error: .*gone: No such file"):
@@ -451,7 +451,7 @@ READY = (
          "perf script failed with status 3: damaged"),
     ],
 )  # fmt: skip
-def test_a_perf_that_writes_nothing_of_use_is_told(
+def test_a_perf_that_writes_nothing_of_use_is_reported(
     run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:  # fmt: skip
     path = tool(tmp_path, script)
@@ -462,7 +462,7 @@ def test_a_perf_that_writes_nothing_of_use_is_told(
 
 
 @PERF
-def test_a_program_that_the_system_cannot_start_is_told(run: Callable[..., Run]) -> None:
+def test_a_program_that_the_system_cannot_start_is_reported(run: Callable[..., Run]) -> None:
     prepared = run("")
     (prepared.cwd / "data").write_bytes(b"\x7fELF nothing")
     (prepared.cwd / "data").chmod(0o755)
@@ -505,7 +505,7 @@ def test_the_language_is_that_of_the_command(tmp_path: Path) -> None:
         ("broken<int, std::allocator<int", "broken<int, std::allocator<int"),
     ],
 )  # fmt: skip
-def test_a_symbol_is_told_as_in_the_source(symbol: str, name: str) -> None:
+def test_a_symbol_is_reported_as_in_the_source(symbol: str, name: str) -> None:
     assert frames.function(symbol) == name
 
 

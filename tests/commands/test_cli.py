@@ -289,7 +289,7 @@ def test_another_folder_can_be_named_from_one_that_was_deleted(project):
     "words", ["status", "log", "check", "show", "show --text", "history", "plan", "export", "process HEAD normalizer"]
 )
 @pytest.mark.parametrize("orphan", [True, False])
-def test_a_branch_without_commits_is_told_in_one_line(project, perf, words, orphan):
+def test_a_branch_without_commits_is_reported_in_one_line(project, perf, words, orphan):
     project.configure('cmd = "true"')
     if orphan:
         project.commit()

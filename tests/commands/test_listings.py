@@ -46,7 +46,7 @@ def test_the_log_shows_measured_commits_with_trends(project: Project, perf: Perf
     assert perf("log", f"{one}..HEAD").out.count("profile") == 1
 
 
-def test_collectors_of_one_job_are_told_apart(project: Project, perf: Perf) -> None:
+def test_collectors_of_one_job_are_distinguished(project: Project, perf: Perf) -> None:
     project.write("work.py", "print(len(bytearray(5_000_000)))\n")
     project.write("perf.toml", TWO)
     project.commit("one")

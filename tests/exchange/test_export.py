@@ -65,7 +65,7 @@ def test_a_file_is_written_and_never_overwritten_unasked(perf: Perf, profile: Pr
         ("n" * 300, "File name too long"),
     ],
 )
-def test_a_place_that_cannot_be_written_to_is_told(perf: Perf, output: str, message: str) -> None:
+def test_a_place_that_cannot_be_written_to_is_reported(perf: Perf, output: str, message: str) -> None:
     Path("file").touch()
     said = perf("export", "-o", output, code=2)
     assert message in said.err
@@ -79,7 +79,7 @@ def test_a_full_disk_is_not_blamed_on_the_name(perf: Perf) -> None:
 
 
 @pytest.mark.usefixtures("another")
-def test_a_folder_that_cannot_be_made_is_told(perf: Perf) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(perf: Perf) -> None:
     assert "cannot write /proc/none: " in perf("export", "-o", "/proc/none", code=2).err
 
 

@@ -176,14 +176,14 @@ def test_every_name_becomes_one_that_a_metric_can_have(name):
         ("uid,wall,kind\na,1,2\n" * 0 + "uid," + ",".join(f"c{n}" for n in range(1001)) + "\n", "1,002 columns, over the limit"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_a_table_is_told_with_its_place(text, message):
+def test_what_is_wrong_in_a_table_is_reported_with_its_place(text, message):
     with pytest.raises(Malformed) as caught:
         table(text)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_place_far_down_is_told_too():
+def test_a_place_far_down_is_reported_too():
     lines = ["uid,wall", *(f"a,{number}" for number in range(2 * BATCH)), "a,x"]
     with pytest.raises(Malformed, match=f"line {2 * BATCH + 2}, column"):
         table("\n".join(lines))
@@ -199,7 +199,7 @@ def test_a_place_far_down_is_told_too():
         ({"better": {"wall": "faster"}}, "metric's description is wrong"),
     ],
 )
-def test_an_option_that_does_not_fit_the_table_is_told(options, message):
+def test_an_option_that_does_not_fit_the_table_is_reported(options, message):
     with pytest.raises(Malformed, match=message):
         table("name,wall\na,1\n", **options)
 

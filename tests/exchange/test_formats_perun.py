@@ -300,7 +300,7 @@ def columns(value: object, about: object = None) -> dict[str, Any]:
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place(found, message):
+def test_what_is_wrong_is_reported_with_its_place(found, message):
     with pytest.raises(Malformed) as caught:
         read(found)
     assert message in str(caught.value)

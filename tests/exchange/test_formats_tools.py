@@ -405,7 +405,7 @@ def test_a_file_that_could_be_of_two_formats_is_refused_with_both_names(project:
 # What the samples do not show
 
 
-def test_rounds_that_were_not_saved_are_one_row_with_what_is_known_of_them() -> None:
+def test_rounds_that_were_not_saved_are_one_row_with_their_summary() -> None:
     stats = {"mean": 2.0, "stddev": 0.5, "rounds": 9}
     document = {"commit_info": {"id": "a" * 40, "dirty": True}, "benchmarks": [{"name": "t", "stats": stats}]}
     profile = formats.decode(json.dumps(document).encode(), "x.json")

@@ -161,7 +161,7 @@ def test_commits_that_do_not_fit_the_files_are_refused(perf: Perf, args: list[st
 
 
 @pytest.mark.usefixtures("commits")
-def test_a_second_file_of_one_turn_is_told(perf: Perf) -> None:
+def test_a_second_file_of_one_turn_is_reported(perf: Perf) -> None:
     Path("more").mkdir()
     files = [table(name, [wall, wall]) for wall, name in enumerate(("a.csv", "more/b.csv", "more/c.csv"), 1)]
     said = perf("import", files[0], "more", "--in-turns", "--commit", "HEAD", "--commit", "HEAD~1", "--name", "x", code=2)
@@ -221,7 +221,7 @@ def test_a_broken_file_is_named_and_the_rest_is_stored(perf: Perf) -> None:
 
 
 @pytest.mark.usefixtures("commits")
-def test_a_name_that_no_file_can_have_is_told(perf: Perf) -> None:
+def test_a_name_that_no_file_can_have_is_reported(perf: Perf) -> None:
     assert "File name too long" in perf("import", "n" * 300, table("a.csv", [1.0]), code=2).err
     assert len(stored()) == 1
 
@@ -262,7 +262,7 @@ def test_half_a_surrogate_pair_is_the_error_of_its_file_alone(perf: Perf) -> Non
 
 
 @pytest.mark.usefixtures("commits")
-def test_a_defect_of_ours_is_told_with_its_traceback_after_the_other_files_are_stored(
+def test_a_crash_of_a_reader_is_reported_with_its_traceback_after_the_other_files_are_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     decode = Csv.decode
@@ -487,7 +487,7 @@ def test_a_gzip_file_of_several_parts_is_read_whole() -> None:
         (zlib.compress(b"a" * 1000)[:-1] + b"?", "is damaged"),
     ],
 )
-def test_a_damaged_compression_is_told(document: bytes, message: str) -> None:
+def test_a_damaged_compression_is_reported(document: bytes, message: str) -> None:
     with pytest.raises(Malformed, match=message):
         expanded(document, 100_000)
 

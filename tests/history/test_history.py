@@ -247,7 +247,7 @@ def test_nothing_measured_is_said_in_a_sentence(commits: list[str], perf: Perf) 
     assert "perf collect" in perf("history", f"{commits[20]}..HEAD").out
 
 
-def test_wrong_names_are_told_in_one_line(commits: list[str], perf: Perf) -> None:
+def test_wrong_names_are_reported_in_one_line(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)))
     for args in (["sotr"], ["sotr", "HEAD"]):
         error = perf("history", *args, code=2).err
@@ -326,7 +326,7 @@ def test_steps_are_computed_once_and_then_only_of_what_moved(
     assert computed[3:] == [40, 40], "what another version of the statistics found is not used"
 
 
-def test_what_is_known_is_told_without_numpy(commits: list[str], perf: Perf) -> None:
+def test_what_is_known_is_reported_without_numpy(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)))
     before = told(perf)
     assert before["findings"]

@@ -314,7 +314,7 @@ def test_the_log_marks_the_steps_that_are_known_and_computes_none(commits: list[
     assert "lasting" not in perf("log").out
 
 
-def test_switching_and_a_changed_spread_are_told_in_words() -> None:
+def test_switching_and_a_changed_spread_are_reported_in_words() -> None:
     line = Line(SORT, OTHER, "sort", None, "wall", "s", "lower")
     first, last = "a" * 40, "b" * 40
     switching = Switching(line, 3, first, last, (0.0121, 0.0137), (0.6, 0.4), 41)

@@ -388,7 +388,7 @@ def test_what_is_not_as_documented_does_not(expected, actual):
     assert not matches(expected, actual)
 
 
-def test_commands_and_outputs_are_told_apart():
+def test_commands_and_outputs_are_distinguished():
     text = "```console\n$ cat <<E\n> one\n> E\none\n$ true\n```\n\n<!-- not replayed: a reason -->\n```console\n$ rm -r /\n```\n"
     assert steps(text) == [("cat <<E\none\nE", "one\n"), ("true", "")]
 

@@ -169,12 +169,12 @@ def test_children_that_were_waited_for_are_counted(launch: Launch, build: Callab
     assert many.cpu > alone.cpu * 2
 
 
-def test_the_exit_status_is_told(launch: Launch) -> None:
+def test_the_exit_status_is_reported(launch: Launch) -> None:
     assert launch(*sh("exit 127")).status == 127
     assert launch(*sh("exit 255")).status == 255
 
 
-def test_the_signal_is_told(launch: Launch) -> None:
+def test_the_signal_is_reported(launch: Launch) -> None:
     took = launch(*sh("kill -SEGV $$"))
     assert (took.status, took.signal) == (None, signal.SIGSEGV)
 
@@ -421,7 +421,7 @@ def test_threads_may_launch_at_once(launch: Launch) -> None:
         assert list(pool.map(status, range(20))) == list(range(20))
 
 
-def test_a_command_that_kills_the_launcher_is_told_and_stopped(native: Launch) -> None:
+def test_a_command_that_kills_the_launcher_is_reported_and_stopped(native: Launch) -> None:
     with pytest.raises(LaunchError, match="the launcher ended with SIGKILL"):
         native(*sh("kill -9 $PPID; exec /bin/sleep 986.5"))
     assert gone("sleep 986.5")

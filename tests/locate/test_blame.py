@@ -351,7 +351,7 @@ def test_a_function_that_the_compiler_put_into_its_caller_is_named_before_that(p
     assert "proof: proved: " in said[4] + said[3] and sum(line.startswith("tried: ") for line in said) == 1
 
 
-def test_dependencies_and_inputs_are_told_before_functions(library, perf):
+def test_dependencies_and_inputs_are_reported_before_functions(library, perf):
     """Two versions of what is measured beside the source: files that are not source."""
     library.commit(
         "data", **{"data.txt": "x" * 40, "library.py": LIBRARY.replace("count % 40", "count % len(open('data.txt').read())")}

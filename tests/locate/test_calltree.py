@@ -37,7 +37,7 @@ def test_of_more_calls_the_caller_is_blamed():
     assert found["parse"].amount == pytest.approx(0)
 
 
-def test_both_at_once_are_told_apart():
+def test_both_at_once_are_distinguished():
     after = tree(("main", 5, 1), ("main/load", 10, 1), ("main/load/parse", 90, 6), ("main/store", 20, 4))
     found = amounts(BEFORE, after)
     assert found == {"load": pytest.approx(30), "parse": pytest.approx(30)}

@@ -14,13 +14,13 @@ def profile(*, fields=(), installed="", source=()):
     )  # fmt: skip
 
 
-def test_the_same_surroundings_are_not_told():
+def test_the_same_surroundings_are_not_reported():
     one = profile(fields=[("python", "CPython 3.11.7")], installed="numpy==1.26.0", source=[("data", "1")])
     assert surroundings(one, one) == []
     assert upgraded(one, one) == []
 
 
-def test_interpreter_packages_and_input_are_told():
+def test_interpreter_packages_and_input_are_reported():
     a = profile(
         fields=[("python", "CPython 3.11.7"), ("CFLAGS", "-O2")], installed="numpy==1.26.0 six==1.0", source=[("data", "1")]
     )

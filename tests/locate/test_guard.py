@@ -44,7 +44,7 @@ def test_the_score_is_the_share_that_was_noticed_and_what_is_unguarded_is_named(
 
 
 @pytest.mark.usefixtures("library")
-def test_it_is_told_in_lines_and_the_same_seed_plants_the_same(perf):
+def test_it_is_reported_in_lines_and_the_same_seed_plants_the_same(perf):
     first, second = (perf("mutate", "-n", "2", "-q", "--seed", "3").out for _ in range(2))
     assert first == second
     assert first.startswith("score ") and "of 2 planted slowdowns noticed at 1.0 % (bytecodes, " in first

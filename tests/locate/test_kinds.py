@@ -58,7 +58,7 @@ INSIDE = "    for one in data:\n        use(make(data))\n"
         ("    return 3 in set(data)\n", "    return 3 in list(data)\n", "container replaced"),
     ],
 )  # fmt: skip
-def test_what_moved_or_was_replaced_is_told(old, new, kind):
+def test_what_moved_or_was_replaced_is_reported(old, new, kind):
     assert named("def work(data):\n" + old, "def work(data):\n" + new)[0] == kind
 
 
@@ -68,7 +68,7 @@ def test_the_lines_are_those_of_the_new_side():
     assert next((kind.name, kind.lines) for kind in kinds(change, "work", change.hunks)) == ("loop added", [5])
 
 
-def test_a_dropped_cache_and_a_test_are_told():
+def test_a_dropped_cache_and_a_test_are_reported():
     assert named("@lru_cache\n" + BASE, BASE) == ["cache dropped"]
     assert named(BASE, BASE + "\n", path="tests/test_work.py") == ["test"]
 
@@ -103,7 +103,7 @@ def test_c_is_read_by_its_syntax_tree(old, new, kind):
 
 
 @native
-def test_a_call_of_c_that_moves_into_a_loop_is_told():
+def test_a_call_of_c_that_moves_into_a_loop_is_reported():
     old = C.replace("int sum = 0;", "int sum = 0, length = strlen(name);").replace("i < n", "i < length")
     new = C.replace("sum += data[i];", "sum += strlen(name);")
     assert named(old, new, path="work.c")[0] == "call moved into a loop"

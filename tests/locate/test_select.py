@@ -108,7 +108,7 @@ def test_a_change_touches_those_who_run_what_changed(measured, perf, changed, ke
     assert set(chosen(perf)) == kept
 
 
-def test_reasons_are_told_for_both(measured, perf):
+def test_reasons_are_reported_for_both(measured, perf):
     measured.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
     said = perf("select").out
     assert "1 function in 1 file changed\ncan be touched (3)\n" in said and "runs lib.py:square: square changed" in said
@@ -330,7 +330,7 @@ def test_a_benchmark_that_changed_although_it_was_left_out_is_a_miss(tmp_path):
     assert "of 2 settled 1 changed (50 %" in sampler.summary()
 
 
-def test_what_inherits_is_told_in_every_form():
+def test_what_inherits_is_reported_in_every_form():
     report = Report(baseline="0" * 10, target="1" * 10, method="auto", changes=[], untouched=["two", "three"], inherits="0" * 10)
     said = "not touched: inherits 0000000000: 2 benchmarks (perf select says why)"
     assert said in text(report) and said in markdown(report) and decode(encode(report)).untouched == ["two", "three"]

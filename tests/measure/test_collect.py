@@ -131,7 +131,7 @@ def test_a_build_that_fails_on_one_revision_lets_the_other_be_measured(project: 
     assert worktrees(project) == 1
 
 
-def test_repeated_builds_are_told_apart(project: Project, perf: Perf) -> None:
+def test_repeated_builds_are_distinguished(project: Project, perf: Perf) -> None:
     project.configure('cmd = "sh work.sh"\nbinaries = 2', top='build = ["true"]')
     project.commit("one", **{"work.sh": "true"})
     perf("collect")

@@ -272,7 +272,7 @@ def test_what_is_measured_but_not_stored_is_stored_later(
     assert sessions() == []
 
 
-def test_one_execution_is_told_as_one(order: Path) -> None:
+def test_one_execution_is_reported_as_one(order: Path) -> None:
     said = interrupt(order, 2 + 2 + 1, signal.SIGINT, *COLLECT, "--job", "one")
     assert "kept what was complete: 2 profiles of 1 execution\n" in said.err
 

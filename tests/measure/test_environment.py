@@ -128,7 +128,7 @@ def test_a_quiet_machine_gets_no_warning() -> None:
         ({}, {"users": 2}, "2 other users are logged in"),
     ],
 )
-def test_each_disturbance_is_told_with_its_cure(before: dict[str, float], after: dict[str, float], expected: str) -> None:
+def test_each_disturbance_is_reported_with_its_cure(before: dict[str, float], after: dict[str, float], expected: str) -> None:
     (told,) = warnings(replace(QUIET, **before), replace(LATER, **after))
     assert expected in told and ": " in told + ": " and "\n" not in told
 

@@ -241,7 +241,7 @@ def test_an_environment_that_several_want_at_once_is_made_once(
     assert len(set(made)) == 1 and (made[0].folder / "asked").read_text() == "0 .\n"
 
 
-def test_a_failed_installation_is_told_in_one_line_and_leaves_nothing(
+def test_a_failed_installation_is_reported_in_one_line_and_leaves_nothing(
     tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
 ) -> None:
     (work / "fail").write_text("Collecting tiny\nERROR: no \x1b[31mmatching\x1b[0m distribution\n")

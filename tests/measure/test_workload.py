@@ -167,7 +167,7 @@ def test_the_output_of_a_command_becomes_a_file(tmp_path: Path) -> None:
     assert prepared(single, tmp_path).read_text() == "one\n" and single.size is None
 
 
-def test_a_command_that_fails_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_command_that_fails_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "gen.sh").write_text("echo out; echo one >&2; echo two >&2; exit 3")
     (workload,) = parse({"command": "sh gen.sh"})
     with pytest.raises(WorkloadError, match=r"generated: `sh gen\.sh` exited with status 3: one \| two$") as caught:

@@ -265,7 +265,7 @@ def test_a_plan_keeps_its_promise_through_the_verdict(noise: str) -> None:
 # inside executions
 
 
-def test_the_levels_of_variance_are_told_apart() -> None:
+def test_the_levels_of_variance_are_distinguished() -> None:
     profile = nested(executions=200, measured=20, within=0.05, between=0.02)
     one = next(one for one in variations([profile]) if one.uid == "inner")
     assert one.inside is not None
@@ -473,7 +473,7 @@ def test_noise_inside_executions_asks_for_more_measurements(project: Project, pe
     assert "measurements per execution instead of 4 would find 2 %" in out
 
 
-def test_measurements_that_depend_on_each_other_are_told(project: Project, perf: Perf) -> None:
+def test_measurements_that_depend_on_each_other_are_reported(project: Project, perf: Perf) -> None:
     commit, random = project.commit(), Random(4)
     rows = Resources(names=["inner"], metrics={"wall": []})
     for execution in range(6):
@@ -513,7 +513,7 @@ def test_odd_data_are_a_plain_sentence(project: Project, perf: Perf, values: lis
     json.loads(perf("plan", "--json").out)
 
 
-def test_many_units_are_cut_and_many_comparisons_told(project: Project, perf: Perf) -> None:
+def test_many_units_are_cut_and_many_comparisons_reported(project: Project, perf: Perf) -> None:
     commit, random = project.commit(), Random(5)
     rows = Resources(names=[f"unit {number}" for number in range(9)], metrics={"wall": []})
     for execution in range(6):

@@ -168,14 +168,14 @@ def test_options_are_those_of_the_postprocessor(perf: Perf) -> None:
 
 
 @pytest.mark.usefixtures("commit")
-def test_ranges_are_told_where_a_unit_has_several(perf: Perf) -> None:
+def test_ranges_are_reported_where_a_unit_has_several(perf: Perf) -> None:
     said = perf("process", "HEAD", "regression", "--strategy", "interval", "--steps", "2").out
     assert "500: " in said or "499: " in said or "501: " in said
     assert max(map(len, said.splitlines())) <= 80
 
 
 @pytest.mark.usefixtures("commit")
-def test_columns_and_points_are_told(perf: Perf) -> None:
+def test_columns_and_points_are_reported(perf: Perf) -> None:
     assert "  column duration.normalized\n" in perf("process", "HEAD", "normalizer").out
     assert "  List.insert                duration         400 rows" not in perf("process", "HEAD", "regressogram").out
     assert "  List.insert                duration         200 rows  r² 0.9" in perf("process", "HEAD", "regressogram").out

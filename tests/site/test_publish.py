@@ -748,14 +748,14 @@ def test_the_folder_itself_may_be_a_link_and_is_made_with_its_parents(perf: Perf
 
 
 @pytest.mark.usefixtures("ready")
-def test_a_file_in_the_place_of_the_folder_is_told(perf: Perf) -> None:
+def test_a_file_in_the_place_of_the_folder_is_reported(perf: Perf) -> None:
     Path("file").write_text("mine")
     assert "file/site is not a folder" in perf("publish", "file/site", code=2).err
     assert Path("file").read_text() == "mine"
 
 
 @pytest.mark.usefixtures("ready")
-def test_a_folder_that_cannot_be_made_is_told_in_one_line(perf: Perf) -> None:
+def test_a_folder_that_cannot_be_made_is_reported_in_one_line(perf: Perf) -> None:
     Path("one").symlink_to("other")
     Path("other").symlink_to("one")
     for name in ("y" * 300, "one/site", "/proc/site"):
@@ -1020,7 +1020,7 @@ def test_commits_whose_short_ids_are_the_same_keep_their_full_ones() -> None:
     assert names.shorts([one, two, other]) == {one: one, two: two, other: "f" * 10}
 
 
-def test_environments_that_differ_in_nothing_are_told_apart_by_their_fingerprints() -> None:
+def test_environments_that_differ_in_nothing_are_distinguished_by_their_fingerprints() -> None:
     found = names.environments(
         [Environment({"cpu": "x"}, "aaaaaaaa"), Environment({"cpu": "x"}, "bbbbbbbb"), Environment({}, "")]
     )
@@ -1065,13 +1065,13 @@ def test_of_very_many_files_the_first_are_listed_and_the_others_counted(project:
 
 
 @pytest.mark.usefixtures("commits")
-def test_a_history_without_profiles_is_told_and_makes_no_folder(perf: Perf) -> None:
+def test_a_history_without_profiles_is_reported_and_makes_no_folder(perf: Perf) -> None:
     store()
     assert "no commit on the way to HEAD has profiles: measure some with `perf collect`" in perf("publish", "site", code=4).err
     assert not Path("site").exists()
 
 
-def test_a_history_of_zeros_has_no_logarithm_and_that_is_told(commits: list[str], perf: Perf) -> None:
+def test_a_history_of_zeros_has_no_logarithm_and_that_is_reported(commits: list[str], perf: Perf) -> None:
     store(*measured(commits[:3], [0.0] * 3))
     assert "no commit on the way to HEAD has values above 0, of which a history is drawn" in perf("publish", "site", code=4).err
     assert not Path("site").exists()
@@ -1083,13 +1083,13 @@ def test_profiles_of_uncommitted_changes_are_not_published(commits: list[str], p
 
 
 @pytest.mark.usefixtures("ready")
-def test_an_unknown_revision_is_told(perf: Perf) -> None:
+def test_an_unknown_revision_is_reported(perf: Perf) -> None:
     assert "`v9` is not a revision here" in perf("publish", "site", "v9", code=2).err
     assert "--newest" in perf("publish", "site", "--newest", "0", code=2).err
 
 
 @pytest.mark.usefixtures("ready")
-def test_a_folder_that_git_would_take_for_a_change_is_told(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_folder_that_git_would_take_for_a_change_is_reported(project: Project, perf: Perf, tmp_path: Path) -> None:
     out = perf("publish", "site", *QUICK).out
     assert "takes site for an uncommitted change: add it to .gitignore" in " ".join(out.split())
     assert all(len(line) <= 80 for line in out.splitlines())

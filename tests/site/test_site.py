@@ -786,7 +786,7 @@ def test_a_drift_is_slanted_what_is_in_doubt_is_shaded_and_a_new_beginning_is_na
     assert "begins anew: cpu differs" in titles and opened.problems() == []
 
 
-def test_enormous_intervals_are_cut_off_and_told(tab: Open, site: Path) -> None:
+def test_enormous_intervals_are_cut_off_and_reported(tab: Open, site: Path) -> None:
     opened = tab(site / "about.html")
     wild = track("a", [1.0, 1.1, 1.05, 1.02]) | {"low": [0.5, None, 1.0, 1.0], "high": [9.0, None, 1.1, 1.1]}
     drawn(opened, wild)

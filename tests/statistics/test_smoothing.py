@@ -301,7 +301,7 @@ def test_neither_the_order_of_rows_nor_that_of_units_matters(smoother: Any, data
     ],
     ids=["one row", "one size", "one value", "zeros", "negative", "huge", "tiny", "missing"],
 )
-def test_rows_that_make_no_curve_are_told_in_finite_numbers(smoother: Any, x: list[Any], y: list[Any]) -> None:
+def test_rows_that_make_no_curve_are_reported_in_finite_numbers(smoother: Any, x: list[Any], y: list[Any]) -> None:
     found = smoother.apply(timed(x, y))
     assert decode(found.encode()).models == found.models
     usable = np.isfinite(np.array(x, dtype=float)) & np.isfinite(np.array(y, dtype=float))

@@ -254,7 +254,7 @@ def test_the_target_has_the_smallest_p_of_scipys_test() -> None:
     assert target(old, new) == int(np.argmin(p))
 
 
-def test_equal_p_are_told_apart_by_the_standardised_shift() -> None:
+def test_equal_p_are_distinguished_by_the_standardised_shift() -> None:
     old = np.column_stack([np.arange(200.0), np.arange(200.0), np.arange(200.0), np.zeros(200)])
     shifts = [1e3, 1e4, 1e4, 0.0]
     assert target(old, old + shifts) == 1  # all three are apart, with p below the smallest float; the first of the two furthest

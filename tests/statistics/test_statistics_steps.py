@@ -141,7 +141,7 @@ def test_winsorising_clips_outliers_and_leaves_steps() -> None:
     assert abs(found[30] - values[30]) < 0.06
 
 
-def test_a_line_is_told_from_a_step() -> None:
+def test_a_line_is_distinguished_from_a_step() -> None:
     step, line = noisy(16, (50, 0.0), (50, 0.05)), noisy(17, (100, 0.0)) + np.linspace(0, 0.1, 100)
     found = trend(step, 50)
     residual = step - np.polyval(np.polyfit(np.arange(100), step, 1), np.arange(100))
@@ -160,7 +160,7 @@ def test_a_trend_looks_at_sixty_values_on_each_side_and_not_past_the_neighbours(
     assert trend(values, 300, 290, 310) != trend(values, 300)
 
 
-def test_what_sixty_values_leave_open_is_told_on_longer_sides() -> None:
+def test_steps_that_sixty_values_leave_open_are_decided_on_longer_sides() -> None:
     step = noisy(3, (200, 0.0), (200, 0.01))
     assert not trend(step, 200).step
     assert stepped(step, 200, 0, 400)

@@ -94,7 +94,7 @@ def test_files_are_imported_and_broken_ones_do_not_stop_the_others(project: Proj
     assert len(paths()) == 1
 
 
-def test_a_store_that_cannot_be_written_is_told_in_one_line(project: Project, perf: Perf) -> None:
+def test_a_store_that_cannot_be_written_is_reported_in_one_line(project: Project, perf: Perf) -> None:
     project.configure('cmd = "true"')
     project.commit()
     perf("init")

@@ -39,14 +39,14 @@ def order(seconds: NDArray[np.float64]) -> list[str]:
     return told(sample)
 
 
-def test_a_slow_first_measurement_is_told_with_its_size() -> None:
+def test_a_slow_first_measurement_is_reported_with_its_size() -> None:
     seconds = noisy()
     seconds[:, 0] *= 1.5
     (said,) = order(seconds)
     assert re.fullmatch(r"the first measurement of an execution is (49|50|51)\.\d % above the others", said)
 
 
-def test_values_that_rise_inside_executions_or_over_them_are_told() -> None:
+def test_values_that_rise_inside_executions_or_over_them_are_reported() -> None:
     inside = order(noisy() * np.linspace(1, 1.1, 20))
     over = order(noisy(30) * np.linspace(1, 1.1, 30)[:, None])
     assert len(inside) == len(over) == 1
@@ -54,7 +54,7 @@ def test_values_that_rise_inside_executions_or_over_them_are_told() -> None:
     assert re.fullmatch(r"values rise by [67]\.\d % over the executions", over[0])
 
 
-def test_order_by_chance_is_told_in_less_than_one_of_a_hundred_samples() -> None:
+def test_order_by_chance_is_reported_in_less_than_one_of_a_hundred_samples() -> None:
     random = np.random.default_rng(11)
     found = sum(bool(order(0.01 * np.exp(random.normal(0, 0.05, (12, 20))))) for _ in range(200))
     assert found <= 2

@@ -135,7 +135,7 @@ def test_more_benchmarks_than_rows_are_counted(monkeypatch: pytest.MonkeyPatch) 
     assert "2 more benchmarks are not listed" in page.render(replace(pictures.two(5), target=(), baseline=()))
 
 
-def test_several_environments_and_builds_are_told_apart() -> None:
+def test_several_environments_and_builds_are_distinguished() -> None:
     first = pictures.measured()
     design = Design(binaries=2, executions=10)
     second = pictures.measured(environment=sample_profile().environment, design=design, dirty="a" * 64)

@@ -54,7 +54,7 @@ def test_a_page_is_written_for_what_was_named(
 
 
 @pytest.mark.usefixtures("history")
-def test_a_page_goes_where_it_is_told(perf: Perf, tmp_path: Path) -> None:
+def test_a_page_goes_where_it_is_reported(perf: Perf, tmp_path: Path) -> None:
     perf("show", "-o", str(tmp_path / "page.html"))
     assert (tmp_path / "page.html").stat().st_size > 100_000
     assert list(tmp_path.glob(".*part")) == []

@@ -145,7 +145,7 @@ def test_without_a_browser_the_cure_is_named(perf: Perf, tmp_path: Path, monkeyp
     ],
 )
 @pytest.mark.usefixtures("measured")
-def test_a_browser_that_does_not_work_is_told_in_a_line(
+def test_a_browser_that_does_not_work_is_reported_in_a_line(
     perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
     pretend(monkeypatch, tmp_path, script)

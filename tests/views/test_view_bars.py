@@ -91,7 +91,7 @@ def test_whiskers_are_the_interval_over_executions_and_one_execution_has_none() 
     assert not [one for one in alone.select({"type": ColumnDataSource}) if "low" in one.data]
 
 
-def test_baseline_and_target_stand_side_by_side_and_are_told_in_numbers() -> None:
+def test_baseline_and_target_stand_side_by_side_and_are_reported_in_numbers() -> None:
     before = [made([("a", 0, 1.0), ("b", 0, 3.0)], commit=pictures.BASELINE)]
     after = [made([("a", 0, 1.5), ("c", 0, 2.0)])]
     (plot,) = drawn(Subject("x", after, before))

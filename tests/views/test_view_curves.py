@@ -225,5 +225,5 @@ def test_an_equation_has_the_sign_of_its_slope() -> None:
         ("sort", "sort", None, "sort"),
     ],
 )
-def test_a_size_that_the_label_ends_in_is_not_told_twice(job: str, uid: str, size: float | None, title: str) -> None:
+def test_a_size_at_the_end_of_the_label_is_not_repeated(job: str, uid: str, size: float | None, title: str) -> None:
     assert DrawnUnit(job, "time", uid, size).title == title

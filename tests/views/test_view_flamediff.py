@@ -77,7 +77,7 @@ def test_boxes_are_as_wide_as_in_the_target_and_the_baseline_stands_by() -> None
     assert plot.tags == ["samples", "target", "baseline"]
 
 
-def test_what_is_gone_is_told_with_its_outermost_function() -> None:
+def test_what_is_gone_is_reported_with_its_outermost_function() -> None:
     (plot,) = drawn(pair(BEFORE, AFTER))
     assert [line for line in plot.title.text.splitlines() if line.startswith("gone")] == ["gone: gone (20.00 %)"]
     many = {("main (a.py)", f"old{number} (a.py)"): 100.0 * (number + 1) for number in range(6)} | MAIN
@@ -163,7 +163,7 @@ def test_executions_of_several_profiles_count_together() -> None:
     assert boxes(plot)["f"]["change"].startswith("+20.00 points [+")
 
 
-def test_a_side_without_anything_is_told() -> None:
+def test_a_side_without_anything_is_reported() -> None:
     nothing = sampled({("f (a)",): 1.0}, metric="self", commit=BASELINE)
     nothing.resources.metrics["self"] = [0.0] * len(nothing.resources)
     (plot,) = drawn(Subject("x", [sampled(MAIN, metric="self")], [nothing]))

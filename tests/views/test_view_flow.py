@@ -80,7 +80,7 @@ def test_parts_are_piled_up_the_largest_below_and_add_up_to_all() -> None:
     assert len(set(patterns)) == 2, "not told apart by colour alone"
 
 
-def test_moments_are_told_in_seconds_and_samples_by_their_interval() -> None:
+def test_moments_are_reported_in_seconds_and_samples_by_their_interval() -> None:
     (plot,) = drawn(Subject("x", [heap(TWO, times=[0.0, 0.001, 0.002])]))
     assert plot.xaxis[0].axis_label == "time (ms)"
     profile = pictures.counted(only=("rss",), executions=2, moments=8)

@@ -111,7 +111,7 @@ def test_each_counter_is_coloured_by_its_own_range() -> None:
         assert words in title(plot)
 
 
-def test_executions_are_averaged_and_their_ends_told() -> None:
+def test_executions_are_averaged_and_their_ends_stated() -> None:
     (plot,) = drawn(Subject("x", [counters({"rss": [1e6, 5e6, 3e6, 6e6], "load": [1, 2, 3, 4]}, executions=2)]))
     assert [box["text"] for box in boxes(plot)][:2] == ["2 MB, 1 MB to 3 MB in 2", "5.5 MB, 5 MB to 6 MB in 2"]
     assert "means of 2 executions" in title(plot)
@@ -139,7 +139,7 @@ def test_a_missing_sample_is_hatched_and_not_zero() -> None:
     assert any(getattr(renderer.glyph, "hatch_pattern", None) == "/" for renderer in plot.renderers)
 
 
-def test_counters_that_never_change_are_told_and_not_drawn() -> None:
+def test_counters_that_never_change_are_reported_and_not_drawn() -> None:
     (plot,) = drawn(Subject("x", [counters({f"counter{number}": [1.0, 1.0] for number in range(6)})]))
     assert "6 constant, left out: counter0, counter1, counter2, counter3 and 2 more" in title(plot) and not plot.renderers
 
@@ -262,7 +262,7 @@ def test_only_the_first_benchmarks_are_drawn_by_execution() -> None:
         (pictures.one(), "size", "the measurements are not of several sizes"),
     ],
 )
-def test_what_has_nothing_to_draw_is_told_why(subject: Subject, by: Any, words: str) -> None:
+def test_a_subject_with_nothing_to_draw_gets_the_reason(subject: Subject, by: Any, words: str) -> None:
     assert words in (pictures.refusal(Heatmap(by=by), subject) or "")
 
 

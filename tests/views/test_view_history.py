@@ -205,7 +205,7 @@ def test_verdicts_that_need_all_rows_are_made_for_the_newest_commits_only(
     assert [bool(point.verdict) for point in found.points] == [False, False, False, True, True]
 
 
-def test_what_is_left_out_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_out_is_reported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "SERIES", 1)
     commits = grow(project, 3)
     profiles = interleaved(commits, [[0.01, 0.01], [0.01, 0.0], [0.01, 0.01]])

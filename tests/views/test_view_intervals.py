@@ -51,7 +51,7 @@ def test_executions_are_drawn_where_there_are_few() -> None:
     assert "executions" not in words(figures("intervals", Subject("x", history=[series()]), dots=20)[0])
 
 
-def test_one_execution_that_is_far_off_does_not_squeeze_the_others_and_is_told() -> None:
+def test_one_execution_that_is_far_off_does_not_squeeze_the_others_and_is_reported() -> None:
     one = series()
     far = replace(one.points[0], medians=[10.0])
     (plot,) = figures("intervals", Subject("x", history=[replace(one, points=[far, *one.points[1:]])]))

@@ -91,7 +91,7 @@ def test_one_execution_is_drawn_as_it_is() -> None:
     assert plot.xaxis[0].axis_label == "wall time (ms)" and all(9 < before < 11 for before, _ in pairs(plot))
 
 
-def test_the_coefficients_are_those_of_the_executions_and_their_bound_is_told() -> None:
+def test_the_coefficients_are_those_of_the_executions_and_their_bound_is_reported() -> None:
     values = dependent(0.6)
     plots = drawn(Lag(lags=3), profile(values))
     told = of(plots, "the next one").title.text
@@ -165,7 +165,7 @@ def test_a_page_draws_it_where_a_measurement_depends_on_the_one_before() -> None
     assert html.count('data-view="lag"') == 1 and "a measurement depends on those before it" in html
 
 
-def test_clusters_are_told_by_all_three_views_with_markers_of_their_own() -> None:
+def test_clusters_are_reported_by_all_three_views_with_markers_of_their_own() -> None:
     two = profile(twofold())
     lag = of(drawn(Lag(), two), "the next one")
     order, heap = (drawn(view, two)[0] for view in (Runsequence(), Distribution()))

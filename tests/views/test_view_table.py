@@ -82,7 +82,7 @@ def test_a_history_has_a_row_per_commit_the_newest_first() -> None:
     assert found[1]["low"] == "" and found[1]["executions"] == "1"
 
 
-def test_growth_and_environment_are_told_only_where_there_are_some() -> None:
+def test_growth_and_environment_are_reported_only_where_there_are_some() -> None:
     titles = [column.title for column in complete(Subject("x", [pictures.called()])).columns]
     assert "growth" in titles and "environment" not in titles
     several = Subject("x", [pictures.measured(), sample_profile()])
@@ -206,7 +206,7 @@ def test_nothing_measured_makes_no_table(project: Project, perf: Perf, tmp_path:
     assert "view `table` does not fit here" in perf("show", "-o", str(tmp_path / "x.md"), code=2).err
 
 
-def test_metrics_of_several_collectors_stand_together_and_are_told_apart() -> None:
+def test_metrics_of_several_collectors_stand_together_and_are_distinguished() -> None:
     twin = pictures.measured(job=Job(name="sort", collector="counters", cmd="./sort"))
     subject = Subject("one", [pictures.measured(), twin, pictures.measured("other")])
     table = listing(subject)

@@ -266,7 +266,7 @@ def test_a_title_with_line_ends_is_no_header(machine: MeasuringMachine, tmp_path
     assert message_from_bytes((tmp_path / "mail").read_bytes())["Bcc"] is None
 
 
-def test_mail_that_fails_waits_and_a_webhook_is_not_told_twice(
+def test_failed_mail_waits_and_a_webhook_is_not_called_twice(
     machine: MeasuringMachine, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{sendmail(tmp_path, 'echo no route >&2; exit 75')}:{os.environ['PATH']}")
