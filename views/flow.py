@@ -146,14 +146,14 @@ class _Picture:
         legend(plot, entries)
         return plot
 
-    def pile(self, place: int, above: figure | None = None, other: figure | None = None) -> figure:
+    def pile(self, number: int, above: figure | None = None, other: figure | None = None) -> figure:
         """The parts of one side on top of one another, over the times of the figure ``above``, as high as the ``other`` pile."""
         import numpy as np
         from bokeh.models import DataRange1d, Line, VArea
 
-        one, (across, up) = self.streams[place], self.scales
+        one, (across, up) = self.streams[number], self.scales
         alone = [*self.notes, self._counted(one)]
-        plot = self._canvas([f"{self.looks[place][0]}: its parts"] if above else alone, 330)
+        plot = self._canvas([f"{self.looks[number][0]}: its parts"] if above else alone, 330)
         plot.y_range = DataRange1d(start=0) if other is None else other.y_range
         if above is not None:
             plot.x_range = above.x_range

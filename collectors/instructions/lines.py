@@ -59,12 +59,12 @@ class TextLines:
             read[kind] = np.isnan(made.references(telling[kind]))
         return replace(made, words=telling[read])
 
-    def counts(self, place: int) -> NDArray[np.float64]:
-        """The number in field ``place`` (from 0) of each line of counts, 0 where it ends before, NaN where there is no number."""
+    def counts(self, number: int) -> NDArray[np.float64]:
+        """The number in field ``number`` (from 0) of each line of counts, 0 where it ends before, NaN where there is no number."""
         import numpy as np
 
         starts, ends, spaces = self.starts[self.counted], self.ends[self.counted], self._spaces
-        before = np.searchsorted(spaces, starts) + place - 1
+        before = np.searchsorted(spaces, starts) + number - 1
         begin = spaces[np.minimum(before, len(spaces) - 1)]
         end = spaces[np.minimum(before + 1, len(spaces) - 1)]
         return self._numbers(np.where(begin < ends, begin + 1, ends), np.minimum(end, ends))

@@ -76,14 +76,14 @@ def message_of(name: bytes, sample: bytes) -> bytes:
     return msgspec.json.encode(Message(COMPLETE, typed(name, BenchmarkName).full_id, found.iters, found.times)) + b"\n"
 
 
-def _message(line: str, place: int) -> Message:
+def _message(line: str, number: int) -> Message:
     try:
         return typed(line.encode(), Message)
     except Malformed as error:
-        raise Malformed(f"line {place}: {error}") from None
+        raise Malformed(f"line {number}: {error}") from None
 
 
-def _readings(message: Message, place: int, known: dict[str, Metric]) -> Iterator[Reading]:
+def _readings(message: Message, index: int, known: dict[str, Metric]) -> Iterator[Reading]:
     if message.reason != COMPLETE:
         return
     uid, _, last = message.id.rpartition("/")
@@ -91,14 +91,14 @@ def _readings(message: Message, place: int, known: dict[str, Metric]) -> Iterato
     uid = message.id if size is None else uid
     about = quantity(message.unit, "lower")
     if known.setdefault(about.metric, about.about) != about.about:
-        raise Malformed(f"line {place}: `{about.metric[:80]}` is in another unit before")
+        raise Malformed(f"line {index}: `{about.metric[:80]}` is in another unit before")
     if not message.measured_values:
         mean = message.mean.estimate if message.mean else None
         yield Reading(uid, summary(about.metric, about.moved(mean)), size)
         return
     if len(message.iteration_count) != len(message.measured_values):
         raise Malformed(
-            f"line {place}: it has {len(message.measured_values)} values and {len(message.iteration_count)} numbers of calls"
+            f"line {index}: it has {len(message.measured_values)} values and {len(message.iteration_count)} numbers of calls"
         )
     each = [
         value / count if value is not None and count > 0 else None

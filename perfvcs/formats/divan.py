@@ -50,28 +50,28 @@ def _readings(text: str) -> Iterator[Reading]:
                 yield _reading(above, columns, place)
 
 
-def _cut(first: str, place: int) -> tuple[str, str]:
+def _cut(first: str, column: int) -> tuple[str, str]:
     """The name and the cell behind it, which is empty for a group."""
     words = first.split()
     if not words:
-        raise Malformed(f"line {place}: a branch has no name")
+        raise Malformed(f"line {column}: a branch has no name")
     pair = written(" ".join(words[-2:])) if len(words) > 2 else None
     return (" ".join(words[:-2]), " ".join(words[-2:])) if pair is not None and pair.unit else (" ".join(words), "")
 
 
-def _reading(above: list[str], columns: list[str], place: int) -> Reading:
+def _reading(above: list[str], columns: list[str], column: int) -> Reading:
     *around, last = above
     size = number(last)
     uid = "::".join(around if size is not None else above)
     cells = {"least": FASTEST, "largest": SLOWEST, "median": MEDIAN}
-    more = {word: _seconds(columns[at], place) for word, at in cells.items()}
+    more = {word: _seconds(columns[at], column) for word, at in cells.items()}
     samples = number(columns[SAMPLES].replace(",", ""))
-    return Reading(uid, summary("wall", _seconds(columns[MEAN], place), **more, samples=samples), size)
+    return Reading(uid, summary("wall", _seconds(columns[MEAN], column), **more, samples=samples), size)
 
 
-def _seconds(cell: str, place: int) -> Value:
+def _seconds(cell: str, column: int) -> Value:
     found = written(cell)
     value = converted(found, "s") if found is not None and found.unit else None
     if cell and value is None:
-        raise Malformed(f"line {place}: {cell[:80]!r} is not a time")
+        raise Malformed(f"line {column}: {cell[:80]!r} is not a time")
     return value

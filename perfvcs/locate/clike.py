@@ -114,9 +114,9 @@ class _Reader:
         self._statement(chunk, scopes[-1])
         return Parts("c", self.functions, tuple(self.statements), tuple(self.uses)) if not depth else None
 
-    def _closing(self, place: int) -> int | None:
+    def _closing(self, start: int) -> int | None:
         depth = 0
-        for number in range(place, len(self.words)):
+        for number in range(start, len(self.words)):
             kind, text = self.words[number]
             if kind == "other" and text in "{}":
                 depth += 1 if text == "{" else -1

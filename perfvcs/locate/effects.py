@@ -20,18 +20,18 @@ class Effect(NamedTuple):
     pairs: int
 
 
-def own(found: Bisection, place: int) -> Effect:
+def own(found: Bisection, number: int) -> Effect:
     """What a commit changed against its parent."""
     assert found.outcome is not None
-    return effect(found.outcome.evidence.steps.get(place) or found.outcome.evidence.pairs, found)
+    return effect(found.outcome.evidence.steps.get(number) or found.outcome.evidence.pairs, found)
 
 
-def part(found: Bisection, place: int) -> float | None:
+def part(found: Bisection, number: int) -> float | None:
     """What share of the whole difference a commit made."""
     assert found.outcome is not None
     evidence = found.outcome.evidence
     whole = sum(evidence.pairs) / len(evidence.pairs)
-    steps = evidence.steps.get(place)
+    steps = evidence.steps.get(number)
     return sum(steps) / len(steps) / whole if steps and whole else None
 
 

@@ -71,22 +71,22 @@ def _head(found: Bisection) -> Iterator[str]:
     yield from wrapped(f"{shorten(name, 60)}{size} from {found.span.good[:10]} to {found.span.bad[:10]}")
 
 
-def _culprit(found: Bisection, about: dict[str, Commit], place: int) -> Iterator[str]:
+def _culprit(found: Bisection, about: dict[str, Commit], number: int) -> Iterator[str]:
     """A commit that is named, and why."""
     assert found.outcome is not None and found.outcome.decision.belief is not None
-    commit, step = found.span.commits[place], own(found, place)
+    commit, step = found.span.commits[number], own(found, number)
     yield title(about[commit])
-    against = "against its parent" if place in found.outcome.evidence.steps else "against the good end, its parent"
+    against = "against its parent" if number in found.outcome.evidence.steps else "against the good end, its parent"
     yield from wrapped(f"{effect_text(found, step)} {against}, {counted(step.pairs, 'pair')} in turns", indent=INDENT)
-    if found.target and (sides := found.outcome.sides.get(place)):
+    if found.target and (sides := found.outcome.sides.get(number)):
         yield from wrapped(levels(*sides, found.target.unit), indent=INDENT)
-    share = part(found, place)
-    probability = f"probability {_probability(float(found.outcome.decision.belief.change[place - 1]))}"
+    share = part(found, number)
+    probability = f"probability {_probability(float(found.outcome.decision.belief.change[number - 1]))}"
     yield from wrapped(
         probability + (f"; {100 * share:.0f} % of the whole difference" if share is not None else ""), indent=INDENT
     )
-    if found.suspects is not None and found.suspects[place - 1].touches:
-        yield from wrapped(f"changes {reasons(found.suspects[place - 1].reasons)}", indent=INDENT)
+    if found.suspects is not None and found.suspects[number - 1].touches:
+        yield from wrapped(f"changes {reasons(found.suspects[number - 1].reasons)}", indent=INDENT)
 
 
 def _undecided(found: Bisection) -> str:

@@ -68,14 +68,14 @@ def _commits(found: Bisection) -> list[dict[str, Any]]:
     return rows
 
 
-def _measured(found: Bisection, place: int) -> dict[str, Any]:
+def _measured(found: Bisection, number: int) -> dict[str, Any]:
     """What was measured of a commit: its mean value, the share of the difference that it has, and its probability."""
     assert found.outcome is not None and found.begun is not None
     belief = found.outcome.decision.belief
     return {
-        "probability": None if belief is None else float(belief.jump[place - 1]),
-        "value": found.outcome.values.get(place),
-        "level": belief.levels[place][0] if belief and place in belief.levels else None,
-        "blocks": len(found.outcome.evidence.candidates.get(place, ())),
-        "skipped": found.begun.skipped.get(found.span.commits[place]),
+        "probability": None if belief is None else float(belief.jump[number - 1]),
+        "value": found.outcome.values.get(number),
+        "level": belief.levels[number][0] if belief and number in belief.levels else None,
+        "blocks": len(found.outcome.evidence.candidates.get(number, ())),
+        "skipped": found.begun.skipped.get(found.span.commits[number]),
     }

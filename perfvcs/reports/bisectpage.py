@@ -64,8 +64,8 @@ def page(repository: Repository, found: Bisection) -> str:
     )
 
 
-def _place(found: Bisection, place: int) -> float:
-    return LEFT + (RIGHT - LEFT) * (place + 0.5) / (found.span.last + 1)
+def _place(found: Bisection, number: int) -> float:
+    return LEFT + (RIGHT - LEFT) * (number + 0.5) / (found.span.last + 1)
 
 
 def _height(level: float) -> float:
@@ -120,19 +120,19 @@ def _rows(repository: Repository, found: Bisection) -> tuple[list[dict[str, Any]
     return rows, f"{counted(rest, 'less likely commit')} left out" if rest else ""
 
 
-def _row(found: Bisection, place: int, title: str, share: float) -> dict[str, Any]:
-    commit, outcome = found.span.commits[place], found.outcome
+def _row(found: Bisection, number: int, title: str, share: float) -> dict[str, Any]:
+    commit, outcome = found.span.commits[number], found.outcome
     belief = outcome.decision.belief if outcome else None
     skipped = found.begun.skipped.get(commit, "") if found.begun else ""
-    level = belief.levels.get(place) if belief else None
+    level = belief.levels.get(number) if belief else None
     return {
         "commit": commit[:10],
         "title": shorten(title, SUBJECT),
         "prior": f"{100 * share:.1f} %",
-        "probability": "" if belief is None else f"{100 * float(belief.jump[place - 1]):.1f} %",
+        "probability": "" if belief is None else f"{100 * float(belief.jump[number - 1]):.1f} %",
         "level": "" if level is None else f"{100 * level[0]:.0f} %",
-        "blocks": len(outcome.evidence.candidates.get(place, ())) or "" if outcome else "",
-        "step": effect_text(found, own(found, place)) if outcome and place in outcome.evidence.steps else "",
-        "why": f"skipped: {skipped}" if skipped else reasons(found.suspects[place - 1].reasons) if found.suspects else "",
-        "named": bool(outcome and place in outcome.decision.named),
+        "blocks": len(outcome.evidence.candidates.get(number, ())) or "" if outcome else "",
+        "step": effect_text(found, own(found, number)) if outcome and number in outcome.evidence.steps else "",
+        "why": f"skipped: {skipped}" if skipped else reasons(found.suspects[number - 1].reasons) if found.suspects else "",
+        "named": bool(outcome and number in outcome.decision.named),
     }

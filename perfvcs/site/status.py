@@ -50,10 +50,10 @@ def retired(record: HistoryRecord) -> dict[str, str]:
     return found
 
 
-def _day(record: HistoryRecord, place: int) -> date | None:
+def _day(record: HistoryRecord, number: int) -> date | None:
     """The day of a commit, None where its date is not one."""
     try:
-        return date.fromisoformat(record.details[record.commits[place]].when[:10])
+        return date.fromisoformat(record.details[record.commits[number]].when[:10])
     except ValueError:
         return None
 

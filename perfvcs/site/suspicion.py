@@ -51,8 +51,8 @@ class Suspicions:
     def _reached(self) -> dict[BenchmarkUnit, Reach]:
         return recorded(self._repository, reversed(self._commits))
 
-    def _change(self, place: int) -> Changes:
-        commit = self._commits[place]
+    def _change(self, number: int) -> Changes:
+        commit = self._commits[number]
         if commit not in self._changes:
-            self._changes[commit] = changes(self._repository.project, self._commits[place - 1], commit)
+            self._changes[commit] = changes(self._repository.project, self._commits[number - 1], commit)
         return self._changes[commit]

@@ -74,12 +74,12 @@ def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]
     """Whether a name begins with the words, and whether it contains them; where a shortened one has an ellipsis anything may be."""
     parts = wanted.split(LEFT_OUT)
 
-    def contains(name: str, place: int = 0) -> bool:
+    def contains(name: str, start: int = 0) -> bool:
         for part in parts:
-            found = name.find(part, place)
+            found = name.find(part, start)
             if found < 0:
                 return False
-            place = found + len(part)
+            start = found + len(part)
         return True
 
     def begins(name: str) -> bool:
@@ -120,10 +120,10 @@ def _shared(one: str, other: str) -> int:
     )
 
 
-def _around(name: str, place: int, width: int) -> str:
+def _around(name: str, position: int, width: int) -> str:
     """The beginning of a name, and its part around a place from which on it differs from another name."""
     head = width // 3
     room = width - head - 2  # two ellipses
-    start = max(head, min(place - min(4, room // 4), len(name) - room - 1))
+    start = max(head, min(position - min(4, room // 4), len(name) - room - 1))
     end = len(name) if start + room + 1 >= len(name) else start + room
     return shorten(f"{name[:head]}{LEFT_OUT}{name[start:end]}{LEFT_OUT if end < len(name) else ''}", width)

@@ -60,22 +60,22 @@ class Contrast:
     def part(self, bar: float) -> int:
         """Where the curve changed: 1 at the largest sizes, else 0 at the smallest, else 2 over all; if unclear, the likeliest."""
 
-        def likely(place: int) -> tuple[bool, bool, float]:
-            theta, half = abs(self.theta[place]), self._half(place)
-            return self.tells(bar, place), theta >= bar, 0.0 if theta > half else theta / half if half > 0 else 0.0
+        def likely(number: int) -> tuple[bool, bool, float]:
+            theta, half = abs(self.theta[number]), self._half(number)
+            return self.tells(bar, number), theta >= bar, 0.0 if theta > half else theta / half if half > 0 else 0.0
 
         return max((1, 0, 2), key=likely)
 
-    def tells(self, bar: float, place: int) -> bool:
+    def tells(self, bar: float, number: int) -> bool:
         """Whether it is large enough there, and its interval on one side of 0."""
-        return abs(self.theta[place]) >= bar and abs(self.theta[place]) > self._half(place)
+        return abs(self.theta[number]) >= bar and abs(self.theta[number]) > self._half(number)
 
-    def beyond(self, bar: float, place: int) -> bool:
+    def beyond(self, bar: float, number: int) -> bool:
         """Whether the whole interval there is."""
-        return max(self.low[place], -self.high[place]) > bar
+        return max(self.low[number], -self.high[number]) > bar
 
-    def _half(self, place: int) -> float:
-        return (self.high[place] - self.low[place]) / 2
+    def _half(self, number: int) -> float:
+        return (self.high[number] - self.low[number]) / 2
 
 
 def contrasts(

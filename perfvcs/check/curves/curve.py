@@ -115,64 +115,64 @@ class FittedCurves:
         """The kind of error of each case, by the values and not by the models."""
         return kinds(self.sides, self.family, level=self.level)
 
-    def models(self, place: int) -> tuple[str, str]:
+    def models(self, number: int) -> tuple[str, str]:
         """The best model of either side."""
-        return self.baseline.model(place) or "constant", self.target.model(place) or "constant"
+        return self.baseline.model(number) or "constant", self.target.model(number) or "constant"
 
-    def shapes(self, place: int) -> tuple[float, float]:
+    def shapes(self, number: int) -> tuple[float, float]:
         """The second coefficients: the exponent of a power, the base of an exponential."""
-        return float(self.baseline.coefficients[place, 1]), float(self.target.coefficients[place, 1])
+        return float(self.baseline.coefficients[number, 1]), float(self.target.coefficients[number, 1])
 
-    def r2(self, place: int) -> tuple[float, float]:
+    def r2(self, number: int) -> tuple[float, float]:
         """The share of the variance that either model explains; 0 where that is unknown."""
-        return finite(float(self.baseline.r2[place])) or 0.0, finite(float(self.target.r2[place])) or 0.0
+        return finite(float(self.baseline.r2[number])) or 0.0, finite(float(self.target.r2[number])) or 0.0
 
-    def good(self, place: int) -> bool:
+    def good(self, number: int) -> bool:
         """Whether the models of both sides may stand for the values (Stupinsky 2018, 5.1)."""
-        return min(self.r2(place)) >= GOOD
+        return min(self.r2(number)) >= GOOD
 
-    def sizes(self, place: int) -> NDArray[np.float64]:
+    def sizes(self, number: int) -> NDArray[np.float64]:
         """The sizes, or the middles of narrow ranges of sizes, at which both sides have values."""
-        return self.pairs.x[self._rows(place)]
+        return self.pairs.x[self._rows(number)]
 
-    def values(self, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def values(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Both sides' values at ``sizes``: of the models where both are good, else the means of what was measured."""
-        if self.good(place):
-            return self.predicted(place, self.sizes(place))
-        return self.measured(place)
+        if self.good(number):
+            return self.predicted(number, self.sizes(number))
+        return self.measured(number)
 
-    def measured(self, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def measured(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The means of what was measured at ``sizes``."""
-        rows = self._rows(place)
+        rows = self._rows(number)
         before = self.pairs.baseline[rows]
         return before, before + self.pairs.difference[rows]
 
-    def deviations(self, place: int) -> NDArray[np.float64]:
+    def deviations(self, number: int) -> NDArray[np.float64]:
         """What the noise of the difference is in proportion to, at ``sizes``."""
         import numpy as np
 
-        return np.asarray(1 / np.sqrt(self._scatter.weights[self._rows(place)]))
+        return np.asarray(1 / np.sqrt(self._scatter.weights[self._rows(number)]))
 
-    def predicted(self, place: int, sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predicted(self, number: int, sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Both models' values at these sizes."""
-        return self.baseline.predict(sizes, place), self.target.predict(sizes, place)
+        return self.baseline.predict(sizes, number), self.target.predict(sizes, number)
 
-    def curve(self, place: int) -> Curve:
+    def curve(self, number: int) -> Curve:
         """What a change says of its curves."""
-        sides, kind = self.sides[place], self.kinds
-        models = self.models(place)
-        scaled = (finite(float(column[place]) * sides.unit) for column in (kind.coefficient, kind.low, kind.high))
+        sides, kind = self.sides[number], self.kinds
+        models = self.models(number)
+        scaled = (finite(float(column[number]) * sides.unit) for column in (kind.coefficient, kind.low, kind.high))
         coefficient, low, high = scaled
-        before, after = (side.order(place, shape=True) or order("constant") for side in (self.baseline, self.target))
+        before, after = (side.order(number, shape=True) or order("constant") for side in (self.baseline, self.target))
         return Curve(
-            models=models, orders=(before, after), r2=self.r2(place),
-            sizes=(sides.low, sides.high), kind=kind.name(place) or "none", coefficient=coefficient, low=low, high=high,
+            models=models, orders=(before, after), r2=self.r2(number),
+            sizes=(sides.low, sides.high), kind=kind.name(number) or "none", coefficient=coefficient, low=low, high=high,
         )  # fmt: skip
 
-    def _rows(self, place: int) -> slice:
+    def _rows(self, number: int) -> slice:
         import numpy as np
 
-        start, end = np.searchsorted(self.pairs.group, [place, place + 1]).tolist()
+        start, end = np.searchsorted(self.pairs.group, [number, number + 1]).tolist()
         return slice(start, end)
 
 

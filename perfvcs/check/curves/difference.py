@@ -26,44 +26,44 @@ class DifferenceMethod(CurveMethod):
 
     name: ClassVar[str]
 
-    def judge(self, fits: FittedCurves, place: int) -> Change:
+    def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
-        sides = fits.sides[place]
-        found = effect(*fits.predicted(place, self._grid(fits, place)))
-        curve = fits.curve(place) if sides.sized else None
-        if _agree(fits, place) or sides.equal:
+        sides = fits.sides[number]
+        found = effect(*fits.predicted(number, self._grid(fits, number)))
+        curve = fits.curve(number) if sides.sized else None
+        if _agree(fits, number) or sides.equal:
             return judged(sides, self.name, "same", effect=found, curve=curve)
         word, reason = graded(sides, found, 0.0, CHANGED)
         reason = f"the models differ by at most {100 * CHANGED:g} %" if word == "suspected" else reason
         return judged(
-            sides, self.name, word, reason, effect=found, delta=self.delta, finding=self.finding(fits, place), curve=curve
+            sides, self.name, word, reason, effect=found, delta=self.delta, finding=self.finding(fits, number), curve=curve
         )
 
     @abstractmethod
-    def finding(self, fits: FittedCurves, place: int) -> str:
+    def finding(self, fits: FittedCurves, number: int) -> str:
         """The kind of difference, in words."""
 
-    def error(self, fits: FittedCurves, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def error(self, fits: FittedCurves, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sizes spread over the common range, and the difference of the best models there, if known."""
         import numpy as np
 
-        grid = self._grid(fits, place)
-        before, after = fits.predicted(place, grid)
+        grid = self._grid(fits, number)
+        before, after = fits.predicted(number, grid)
         known = np.isfinite(before) & np.isfinite(after)
         return grid[known], (after - before)[known]
 
-    def _grid(self, fits: FittedCurves, place: int) -> NDArray[np.float64]:
+    def _grid(self, fits: FittedCurves, number: int) -> NDArray[np.float64]:
         import numpy as np
 
-        sides = fits.sides[place]
+        sides = fits.sides[number]
         return np.linspace(sides.low, sides.high, POINTS if sides.high > sides.low else 1)
 
 
-def _agree(fits: FittedCurves, place: int) -> bool:
+def _agree(fits: FittedCurves, number: int) -> bool:
     """Whether both best models are the same one with nearly the same coefficients."""
-    if fits.models(place)[0] != fits.models(place)[1]:
+    if fits.models(number)[0] != fits.models(number)[1]:
         return False
     import numpy as np
 
-    old, new = fits.baseline.coefficients[place], fits.target.coefficients[place]
+    old, new = fits.baseline.coefficients[number], fits.target.coefficients[number]
     return bool(np.isclose(new, old, rtol=AGREE, atol=0.0, equal_nan=True).all())

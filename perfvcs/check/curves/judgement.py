@@ -40,7 +40,7 @@ class CurveMethod(Method):
         return [*(self.judge(fits, place) for place in range(len(sides))), *decided]
 
     @abstractmethod
-    def judge(self, fits: FittedCurves, place: int) -> Change:
+    def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
 
 

@@ -15,7 +15,7 @@ FARTHER = 1.25  # times as far from the values as its own model must be what an 
 FAR = 0.001  # and by this share of the values, or it is rounding
 
 
-def replaced(fits: FittedCurves, place: int, curve: Curve) -> bool:
+def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:
     """Whether the side that is above by the error outgrows the other by its own model, which explains it better than that error does.
 
     Compared are the mean distances from its means at all sizes, in shares of these: of its own model, and of the other side's with the
@@ -26,9 +26,9 @@ def replaced(fits: FittedCurves, place: int, curve: Curve) -> bool:
 
     if curve.coefficient is None or not outgrows(curve, side := int(curve.coefficient > 0)) or curve.r2[side] < GOOD:
         return False
-    sizes = fits.sizes(place)
-    models, measured = fits.predicted(place, sizes), fits.measured(place)
-    error = fits.kinds.predict(sizes, place) * (1 if side else -1)
+    sizes = fits.sizes(number)
+    models, measured = fits.predicted(number, sizes), fits.measured(number)
+    error = fits.kinds.predict(sizes, number) * (1 if side else -1)
     with np.errstate(all="ignore"):
         curves = np.stack([models[side], models[1 - side] + error, measured[1 - side] + error])
         away = np.abs(curves / measured[side] - 1)

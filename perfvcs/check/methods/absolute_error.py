@@ -35,27 +35,27 @@ class AbsoluteError(CurveMethod):
     Source: Stupinsky 2018, 5.1 and formulas 5.1 and 5.3, chapter 6.
     """
 
-    def judge(self, fits: FittedCurves, place: int) -> Change:
+    def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
-        sides, values = fits.sides[place], fits.values(place)
-        kind, found = fits.kinds.name(place), effect(*values)
+        sides, values = fits.sides[number], fits.values(number)
+        kind, found = fits.kinds.name(number), effect(*values)
         if kind is None or sides.equal:
             return judged(sides, "absolute-error", *unknown(sides, TOO_FEW_SIZES), effect=found)
         if kind == "none":
             word, reason = undirected(found, self.delta, SHAPELESS)
             return judged(
-                sides, "absolute-error", word, reason, effect=found, curve=fits.curve(place), p=float(fits.kinds.p[place])
+                sides, "absolute-error", word, reason, effect=found, curve=fits.curve(number), p=float(fits.kinds.p[number])
             )
-        p = max(float(fits.kinds.p[place]), borne_out(sides, lambda sizes: fits.kinds.predict(sizes, place)))
+        p = max(float(fits.kinds.p[number]), borne_out(sides, lambda sizes: fits.kinds.predict(sizes, number)))
         if p >= ALPHA:
             return judged(
-                sides, "absolute-error", "inconclusive", STARTED.format(kind), effect=found, curve=fits.curve(place), p=p
+                sides, "absolute-error", "inconclusive", STARTED.format(kind), effect=found, curve=fits.curve(number), p=p
             )
-        mean = float(fits.kinds.predict(fits.sizes(place), place).mean())
+        mean = float(fits.kinds.predict(fits.sizes(number), number).mean())
         squared = float(errors.mean_squared(values[1], values[0]))
         size = quantity(sqrt(max(squared, 0.0)) * sides.unit, sides.case.about.unit)
-        said = sentence(kind, float(fits.kinds.coefficient[place]) * sides.unit, sides.case.about.unit)
+        said = sentence(kind, float(fits.kinds.coefficient[number]) * sides.unit, sides.case.about.unit)
         return judged(
             sides, "absolute-error", direction(sides.case.about, mean), effect=found, delta=self.delta,
-            curve=fits.curve(place), p=p, finding=f"{said}; root mean square error {size}",
+            curve=fits.curve(number), p=p, finding=f"{said}; root mean square error {size}",
         )  # fmt: skip

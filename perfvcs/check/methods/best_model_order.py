@@ -32,18 +32,18 @@ class BestModelOrder(CurveMethod):
     rule's own false alarm. Source: Perun, best model order equality.
     """
 
-    def judge(self, fits: FittedCurves, place: int) -> Change:
+    def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
-        sides, (old, new) = fits.sides[place], fits.models(place)
-        step, confidence = _step((old, new), fits.shapes(place)), min(fits.r2(place))
+        sides, (old, new) = fits.sides[number], fits.models(number)
+        step, confidence = _step((old, new), fits.shapes(number)), min(fits.r2(number))
         word: Word = "same"
         reason = ""
         if step:
             word = direction(sides.case.about, step) if confidence >= GOOD else "suspected"
             reason = "" if confidence >= GOOD else UNSURE.format(confidence)
-        curve = fits.curve(place) if sides.sized else None
+        curve = fits.curve(number) if sides.sized else None
         return judged(
-            sides, "best-model-order", word, reason, effect=effect(*fits.values(place)), curve=curve,
+            sides, "best-model-order", word, reason, effect=effect(*fits.values(number)), curve=curve,
             finding=f"{old} -> {new}, {curve.orders[0]} -> {curve.orders[1]}" if curve and step else "",
         )  # fmt: skip
 

@@ -91,11 +91,11 @@ class ClusteredSample:
         unit = self.base * self.sample.unit
         return gap.theta * unit, gap.low * unit, gap.high * unit
 
-    def centres(self, place: int) -> tuple[float, float]:
+    def centres(self, number: int) -> tuple[float, float]:
         """A cluster's means on both sides, in the metric's unit."""
         import numpy as np
 
-        found = [float(np.nanmean(means[place])) for means in self.matched.means]
+        found = [float(np.nanmean(means[number])) for means in self.matched.means]
         raw = [float(np.exp(each)) if self.logarithmic else each * self.base for each in found]
         return raw[0] * self.sample.unit, raw[1] * self.sample.unit
 

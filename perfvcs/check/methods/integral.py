@@ -28,18 +28,18 @@ class Integral(CurveMethod):
     does not enter, nor whether the models fit. Source: Perun, integral comparison (Stupinsky 2019).
     """
 
-    def judge(self, fits: FittedCurves, place: int) -> Change:
+    def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
         import numpy as np
 
-        sides = fits.sides[place]
+        sides = fits.sides[number]
         grid = np.linspace(sides.low, sides.high, POINTS if sides.high > sides.low else 1)
-        areas = [_area(values) for values in fits.predicted(place, grid)]
+        areas = [_area(values) for values in fits.predicted(number, grid)]
         found = finite(areas[1] / areas[0] - 1) if areas[0] > 0 else 0.0 if sides.equal else None
         word, reason = graded(sides, found, SAME, CHANGED)
         return judged(
             sides, "integral", word, reason, effect=found, delta=self.delta,
-            curve=fits.curve(place) if sides.sized else None,
+            curve=fits.curve(number) if sides.sized else None,
         )  # fmt: skip
 
 

@@ -23,14 +23,14 @@ class LinearDifference(DifferenceMethod):
 
     name = "linear-difference"
 
-    def finding(self, fits: FittedCurves, place: int) -> str:
+    def finding(self, fits: FittedCurves, number: int) -> str:
         """The kind of difference."""
         import numpy as np
 
         from perfvcs.statistics.regression.choice import choose
         from perfvcs.statistics.regression.fitting import fit
 
-        sides, (sizes, error) = fits.sides[place], self.error(fits, place)
+        sides, (sizes, error) = fits.sides[number], self.error(fits, number)
         unit = sides.case.about.unit
         if len(sizes) < 2:
             return sentence("constant", float(error.mean()) * sides.unit, unit)

@@ -38,16 +38,16 @@ class LocalStatistics(CurveMethod):
     (Stupinsky 2019), whose windows are reported one by one; the word for all of them follows the same two shares.
     """
 
-    def judge(self, fits: FittedCurves, place: int) -> Change:
+    def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
         import numpy as np
 
-        sides = fits.sides[place]
-        distinct = fits.sizes(place)
+        sides = fits.sides[number]
+        distinct = fits.sizes(number)
         count = max(1, min(WINDOWS, len(distinct) // FEWEST_SIZES))
         edges = [part[0] for part in np.array_split(distinct, count)][1:] if len(distinct) else []
         scores = np.array(_scores(sides, edges))
-        found = effect(*fits.measured(place))
+        found = effect(*fits.measured(number))
         total = float(scores.mean())
         word: Word = "same"
         reason = ""
@@ -59,7 +59,7 @@ class LocalStatistics(CurveMethod):
         return judged(
             sides, "local-statistics", word, reason, effect=found, delta=self.delta,
             finding=_windows(scores, [sides.low, *edges, sides.high]) if word != "same" and sides.sized else "",
-            curve=fits.curve(place) if sides.sized else None,
+            curve=fits.curve(number) if sides.sized else None,
         )  # fmt: skip
 
 

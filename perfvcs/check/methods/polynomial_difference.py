@@ -23,11 +23,11 @@ class PolynomialDifference(DifferenceMethod):
 
     name = "polynomial-difference"
 
-    def finding(self, fits: FittedCurves, place: int) -> str:
+    def finding(self, fits: FittedCurves, number: int) -> str:
         """The kind of difference."""
         import numpy as np
 
-        sides, (sizes, error) = fits.sides[place], self.error(fits, place)
+        sides, (sizes, error) = fits.sides[number], self.error(fits, number)
         scale = float(np.abs(sizes).max()) or 1.0
         x, total = sizes / scale, float(np.sqrt((error**2).mean()))
         degree = 0

@@ -24,11 +24,11 @@ class RelativeError(CurveMethod):
     those of Perun, the tool in which the thesis was built.
     """
 
-    def judge(self, fits: FittedCurves, place: int) -> Change:
+    def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
-        sides, found = fits.sides[place], effect(*fits.values(place))
+        sides, found = fits.sides[number], effect(*fits.values(number))
         word, reason = graded(sides, found, SAME, CHANGED)
         return judged(
             sides, "relative-error", word, reason, effect=found, delta=self.delta,
-            curve=fits.curve(place) if sides.sized else None,
+            curve=fits.curve(number) if sides.sized else None,
         )  # fmt: skip

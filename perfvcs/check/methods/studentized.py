@@ -41,23 +41,23 @@ class Studentized(CurveMethod):
     5.6; the thesis names no limit, the test and the 3 are the usual ones.
     """
 
-    def judge(self, fits: FittedCurves, place: int) -> Change:
+    def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
         import numpy as np
 
         from perfvcs.statistics.difference import paired
 
-        sides, (before, after), sizes = fits.sides[place], fits.measured(place), fits.sizes(place)
+        sides, (before, after), sizes = fits.sides[number], fits.measured(number), fits.sizes(number)
         found = effect(before, after)
         if len(sizes) < FEWEST_SIZES or sides.equal:
             return judged(sides, "studentized", *unknown(sides, TOO_FEW_SIZES), effect=found)
-        noise = fits.deviations(place)
+        noise = fits.deviations(number)
         residuals = errors.studentized(after / noise, before / noise)
         test = paired((before / noise)[None], (after / noise)[None])
         mean, p = float(test.estimate[0]), float(test.p[0])
         if p <= LEVEL:
             p = max(p, borne_out(sides, lambda at: np.interp(at, sizes, noise)))
-        curve = fits.curve(place)
+        curve = fits.curve(number)
         named = _outstanding(sizes, residuals)
         if p > LEVEL:
             word, reason = undirected(found, self.delta, NOISE)

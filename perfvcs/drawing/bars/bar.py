@@ -100,12 +100,12 @@ class Picture:
         return text(key, self.by, self.job, self.found.rest[0])
 
     def _plain(
-        self, plot: figure, place: int, look: tuple[str, str, str], y: list[float], factor: float
+        self, plot: figure, number: int, look: tuple[str, str, str], y: list[float], factor: float
     ) -> list[tuple[str, list[Any]]]:
         name, colour, pattern = look
-        rows = [row for row, one in enumerate(self.found.centres[place]) if one]
-        data = self._data(place, rows, [y[row] for row in rows])
-        data |= {"left": [0.0] * len(rows), "right": [self._centre(place, row).value * factor for row in rows]}
+        rows = [row for row, one in enumerate(self.found.centres[number]) if one]
+        data = self._data(number, rows, [y[row] for row in rows])
+        data |= {"left": [0.0] * len(rows), "right": [self._centre(number, row).value * factor for row in rows]}
         glyph = plot.hbar(
             "y", 0.44 if len(self.looks) == 1 else 0.27, "right", "left", source=source(**data), fill_color=colour, fill_alpha=0.55,
             line_color=colour, hatch_pattern=pattern, hatch_color=colour, hatch_alpha=0.6, hatch_weight=0.8,
@@ -117,17 +117,17 @@ class Picture:
         )
         return [(name, [glyph])]
 
-    def _divided(self, plot: figure, place: int, y: list[float], factor: float) -> list[tuple[str, list[Any]]]:
+    def _divided(self, plot: figure, number: int, y: list[float], factor: float) -> list[tuple[str, list[Any]]]:
         """Parts beside one another, those above zero to the right, those below to the left."""
         import numpy as np
 
-        means = self.found.means[place]
+        means = self.found.means[number]
         entries: list[tuple[str, list[Any]]] = []
         for part, key in enumerate(self.found.parts):
             mine, sign = means[:, part], np.sign(means[:, part])
             before = np.where(np.sign(means[:, :part]) == sign[:, None], means[:, :part], 0.0).sum(axis=1)
             rows = np.flatnonzero(mine).tolist()
-            data = self._data(place, rows, [y[row] for row in rows])
+            data = self._data(number, rows, [y[row] for row in rows])
             name = text(key, self.parts, self.job, self.found.rest[1])
             whole = np.abs(means).sum(axis=1)
             data |= {
@@ -139,28 +139,28 @@ class Picture:
                 "y", 0.44 if len(self.looks) == 1 else 0.27, "right", "left", source=source(**data), fill_color=colour, fill_alpha=0.55,
                 line_color=colour, hatch_pattern=PATTERNS[part % len(PATTERNS)], hatch_color=colour, hatch_alpha=0.7, hatch_weight=0.8,
             )  # fmt: skip
-            side = self.looks[place][0] if len(self.looks) > 1 else ""
+            side = self.looks[number][0] if len(self.looks) > 1 else ""
             hover(plot, [glyph], [("", "@part"), ("mean", "@amount"), (side or "all", "@text"), ("of", "@name")])
             entries.append((name, [glyph]))
         return entries
 
-    def _centre(self, place: int, row: int) -> Centre:
-        found = self.found.centres[place][row]
+    def _centre(self, number: int, row: int) -> Centre:
+        found = self.found.centres[number][row]
         assert found is not None
         return found
 
-    def _data(self, place: int, rows: list[int], y: list[float]) -> dict[str, Any]:
-        centres = [self._centre(place, row) for row in rows]
+    def _data(self, number: int, rows: list[int], y: list[float]) -> dict[str, Any]:
+        centres = [self._centre(number, row) for row in rows]
         return {
             "y": y, "name": [shorten(self._name(self.found.keys[row]), HOVER) for row in rows],
             "text": [one.text(self.unit) for one in centres], "count": [one.executions for one in centres],
-            "rows": [f"{self.found.rows[place][row]:,}" for row in rows],
+            "rows": [f"{self.found.rows[number][row]:,}" for row in rows],
         }  # fmt: skip
 
-    def _whiskers(self, plot: figure, place: int, y: list[float], factor: float) -> list[Any]:
+    def _whiskers(self, plot: figure, number: int, y: list[float], factor: float) -> list[Any]:
         there = [
             (at, one)
-            for at, one in zip(y, self.found.centres[place], strict=True)
+            for at, one in zip(y, self.found.centres[number], strict=True)
             if one and one.low is not None and one.high is not None
         ]
         if not there:

@@ -70,19 +70,19 @@ def means(plot: figure, side: CurveSide, axis: Axis, factor: float, points: int)
     return [bars, marks]
 
 
-def model_line(plot: figure, side: CurveSide, model: str, place: int, axis: Axis, factor: float) -> GlyphRenderer[Any]:
-    """A model's line. Those behind the best one, which has ``place`` 0, are shown by a click on the legend."""
+def model_line(plot: figure, side: CurveSide, model: str, number: int, axis: Axis, factor: float) -> GlyphRenderer[Any]:
+    """A model's line. Those behind the best one, which has ``number`` 0, are shown by a click on the legend."""
     import numpy as np
     from bokeh.models import Line
 
     x = over(side, axis)
     y = side.course.choice.fits[model].predict(x) * factor
     fine = np.isfinite(y) & ((y > 0) | (axis == "linear"))
-    colour = side.colour if not side.alone else INK if not place else CYCLE[place % len(CYCLE)]
-    dash = side.dash if not side.alone else DASHES[place % len(DASHES)]
-    glyph = Line(x="x", y="y", line_color=colour, line_dash=dash, line_width=1.5 if place else 2.5)
+    colour = side.colour if not side.alone else INK if not number else CYCLE[number % len(CYCLE)]
+    dash = side.dash if not side.alone else DASHES[number % len(DASHES)]
+    glyph = Line(x="x", y="y", line_color=colour, line_dash=dash, line_width=1.5 if number else 2.5)
     line = plot.add_glyph(source(x=x[fine], y=y[fine]), glyph)
-    line.visible = not place
+    line.visible = not number
     return line
 
 

@@ -95,10 +95,10 @@ def _left(
     ]  # fmt: skip
 
 
-def _jump(values: NDArray[np.float64], inner: Sequence[int], place: int, low: int, high: int) -> float:
-    before = max([low, *(one for one in inner if one < place)])
-    after = min([high, *(one for one in inner if one > place)])
-    return abs(float(values[place:after].mean() - values[before:place].mean()))
+def _jump(values: NDArray[np.float64], inner: Sequence[int], index: int, low: int, high: int) -> float:
+    before = max([low, *(one for one in inner if one < index)])
+    after = min([high, *(one for one in inner if one > index)])
+    return abs(float(values[index:after].mean() - values[before:index].mean()))
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,12 @@ def _cuts(ordered: NDArray[np.float64]) -> list[float]:
     return sorted(cuts)
 
 
-def _common(mixture: _Mixture, low: int, place: int) -> float:
+def _common(mixture: _Mixture, low: int, index: int) -> float:
     """The share of values whose levels are the same before and behind a place."""
     import numpy as np
 
     count = len(mixture.levels)
-    sides = [np.bincount(side, minlength=count) / len(side) for side in np.split(mixture.labels, [place - low])]
+    sides = [np.bincount(side, minlength=count) / len(side) for side in np.split(mixture.labels, [index - low])]
     return float(np.minimum(*sides).sum())
 
 

@@ -27,8 +27,8 @@ class TrendTest:
     slope: float
 
 
-def trend(values: ArrayLike, place: int, low: int = 0, high: int | None = None, side: int = SIDE) -> TrendTest:
-    """Compare a step at index ``place`` with a straight line, on the values from ``low`` up to ``high``, at most ``side`` on each side.
+def trend(values: ArrayLike, index: int, low: int = 0, high: int | None = None, side: int = SIDE) -> TrendTest:
+    """Compare a step at index ``index`` with a straight line, on the values from ``low`` up to ``high``, at most ``side`` on each side.
 
     ``low`` and ``high`` are the neighbouring steps. The logarithm of n stands for the place of the step, which the line does not have
     (BIC). Where both fit perfectly, as with two values, it is a step. The values are finite; ``ValueError`` unless low < place < high.
@@ -37,15 +37,15 @@ def trend(values: ArrayLike, place: int, low: int = 0, high: int | None = None, 
 
     y = np.asarray(values, dtype=np.float64)
     end = len(y) if high is None else high
-    if not low < place < end:
+    if not low < index < end:
         raise ValueError("a step lies between its neighbours")
-    start, stop = max(low, place - side), min(end, place + side)
+    start, stop = max(low, index - side), min(end, index + side)
     part = y[start:stop] - y[start:stop].mean()
     n = len(part)
     time = np.arange(n) - (n - 1) / 2
     slope = float(time @ part / (time @ time)) if n > 1 else 0.0
     line = _squares(part - slope * time)
-    step = sum(_squares(side_ - side_.mean()) for side_ in (part[: place - start], part[place - start :]))
+    step = sum(_squares(side_ - side_.mean()) for side_ in (part[: index - start], part[index - start :]))
     rounding = _squares(part) * 1e-20
     if step <= rounding:
         evidence = inf
@@ -97,22 +97,22 @@ def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
     return Ramp(int(first[best]), int(last[best]), before, before + float(height[best]), max(0.0, float(squares[best])))
 
 
-def stepped(values: ArrayLike, place: int, low: int, high: int) -> bool:
-    """Whether the change at ``place`` is a step, and not a drift: by ``trend``; where that leaves it open, by a ramp on longer sides.
+def stepped(values: ArrayLike, index: int, low: int, high: int) -> bool:
+    """Whether the change at ``index`` is a step, and not a drift: by ``trend``; where that leaves it open, by a ramp on longer sides.
 
     For a step of one standard deviation, 60 values on each side cannot decide. Then it is a step unless the best ramp on at most 240 values
     on each side fits better by more than its additional corner costs (BIC: ln n).
     """
     import numpy as np
 
-    near = trend(values, place, low, high)
+    near = trend(values, index, low, high)
     if near.step or near.evidence < -EVIDENCE:
         return near.step
-    start, stop = max(low, place - WIDE), min(high, place + WIDE)
-    if place - start <= SIDE and stop - place <= SIDE:  # nothing more to see
+    start, stop = max(low, index - WIDE), min(high, index + WIDE)
+    if index - start <= SIDE and stop - index <= SIDE:  # nothing more to see
         return near.step
     y = np.asarray(values, dtype=np.float64)[start:stop]
-    step = sum(_squares(side - side.mean()) for side in (y[: place - start], y[place - start :]))
+    step = sum(_squares(side - side.mean()) for side in (y[: index - start], y[index - start :]))
     return step <= 0 or len(y) * log(max(ramp(y).squares, step * 1e-9) / step) > -log(len(y))
 
 
