@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perfvcs.profile import Profile
@@ -56,7 +56,8 @@ class Step:
     ``word`` is degradation or improvement, ``direction`` the same for a ``drift``, whose ``word`` that is. It may be in any of the
     ``commits`` from ``first`` to ``last`` (a drift goes over them), most likely in ``commit``. ``effect`` is after/before - 1 with its
     99 % interval, None if unknown; ``accepted`` the reason for which the project has accepted it. ``contradiction`` says what the series
-    and the verdicts measured in turns disagree about, ``p`` is None where the change is exact.
+    and the verdicts measured in turns disagree about, ``p`` is None where the change is exact. ``levels`` are those in words that are
+    to be shown, where they are not ``before`` and ``after``.
     """
 
     commit: str
@@ -74,6 +75,7 @@ class Step:
     detectors: Sequence[str]
     accepted: str | None = None
     contradiction: str = ""
+    levels: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ class Subject:
     """What a page is about; a view takes what it needs of it.
 
     ``baseline`` is empty for a page about one revision; ``report`` is there when two were compared; ``history`` for series. ``verdict``
-    is that on the one benchmark and metric which a page has cut out. ``notes`` say what was left out.
+    is that on the one benchmark and metric which a page has cut out. ``notes`` say what was left out. ``causes`` is what is known of the
+    reasons why a unit of a job moved, ``following`` what else is to be said of two revisions and what to do next.
     """
 
     title: str
@@ -114,3 +117,5 @@ class Subject:
     history: Sequence[Series] = ()
     verdict: Change | None = None
     notes: Sequence[str] = ()
+    causes: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    following: Sequence[str] = ()

@@ -23,12 +23,23 @@ from perfvcs.drawing.canvas import (
     stack,
 )
 from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
-from perfvcs.drawing.commits.steps import LOUD, UNJUDGED, centred, drift_start, extent, look_of, named, support, told, where
+from perfvcs.drawing.commits.steps import (
+    LOUD,
+    UNJUDGED,
+    centred,
+    drift_start,
+    extent,
+    look_of,
+    moved,
+    named,
+    support,
+    told,
+    where,
+)
 from perfvcs.plugins import Count, Natural
 from perfvcs.subject import Point, Series, Step, Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change
-from perfvcs.text.quantity import step as levels
 from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
@@ -224,7 +235,7 @@ class _Drawing:
             "size": change(step.effect, None, None), "word": named(step), "change": change(step.effect, step.low, step.high),
             "reason": shorten(step.accepted or "", HOVER), "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
             "author": shorten(about.author, HOVER // 3), "when": shorten(about.when, 40), "where": where(step),
-            "levels": levels(step.before, step.after, series.unit).replace("->", "→"),
+            "levels": moved(step, series.unit),
             "by": support(step),
         }  # fmt: skip
 

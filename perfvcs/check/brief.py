@@ -14,7 +14,7 @@ from perfvcs.check.importance import MOVED, MovedBenchmark, Unit, entries
 from perfvcs.check.sentence import NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
 from perfvcs.check.text import LONGEST_NAME, benchmark, contested, ids, is_whole, measure, remarks
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import percent, step
+from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.words import counted, metric_rank, named, plural
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[st
     elif first.word in ("inconclusive", "not comparable") and first.reason:
         details.append(shorten(first.reason, LONGEST_NAME))
     if levels := step(first.baseline, first.target, first.unit):
-        numbers += f", {levels}"
+        numbers += f", {levels}{f' {at_sizes(first.at)}' if first.at else ''}"
     if also := [one for one in others if one.word in MOVED or (one.unit == "s" and one.units > 1)]:
         details.insert(0, "also " + ", ".join(f"{metric_of(one)} {effect_of(one)}".rstrip() for one in also))
     accepted = first.word == "degradation" and tally["accepted"] and not tally["degradation"]

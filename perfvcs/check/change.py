@@ -26,7 +26,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
 
     ``models`` and ``orders`` name the best model of baseline and target ("logarithmic", "O(log n)"), ``r2`` its share of the variance.
     ``kind`` is the model of target minus baseline ("none", "constant", "linear", ...), ``coefficient`` its size per unit of the model's
-    function (per element where that is linear) in the metric's unit, ``low``..``high`` its interval. ``sizes`` is the common range.
+    function (per element where that is linear) in the metric's unit, ``low``..``high`` its interval. ``sizes`` is the common range,
+    ``at`` the part of it that the effect and both levels are of.
     """
 
     models: tuple[str, str]
@@ -37,6 +38,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     coefficient: float | None = None
     low: float | None = None
     high: float | None = None
+    at: tuple[float, float] | None = None
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +119,7 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
     """What a metric of a job did as a whole: its ``units`` (each at each size) as one, ``combined`` of them in the effect.
 
     ``series`` has the keys of the job's cells. ``word``, ``effect`` and the others are as in a ``Change``: of what all units take
-    together; None and empty if that is not known.
+    together; None and empty if that is not known. ``at`` are the sizes of the levels if all of it is one curve.
     """
 
     job: str
@@ -140,6 +142,7 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
     executions: tuple[int, int] = (0, 0)
     paired: bool = False
     reason: str = ""
+    at: tuple[float, float] | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

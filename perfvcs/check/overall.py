@@ -63,7 +63,8 @@ def _overall(name: Group, cases: Sequence[Case], own: dict[tuple[str, str], list
 def _of(overall: Overall, change: Change, combined: int) -> Overall:
     """The overall effect as a change says it."""
     names = ("word", "effect", "low", "high", "baseline", "target", "p", "bound", "confidence", "executions", "paired", "reason")
-    return replace(overall, combined=combined, **{name: getattr(change, name) for name in names})
+    at = change.curve.at if change.curve else None
+    return replace(overall, combined=combined, at=at, **{name: getattr(change, name) for name in names})
 
 
 def _alike(pairs: Iterable[Pair]) -> list[Pair]:

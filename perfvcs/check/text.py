@@ -12,8 +12,8 @@ from perfvcs.check.change import WORDS
 from perfvcs.text.characters import printable, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import Named
+from perfvcs.text.quantity import at_sizes, difference, number, step
 from perfvcs.text.quantity import change as effect
-from perfvcs.text.quantity import difference, number, step
 from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tallied
 
 if TYPE_CHECKING:
@@ -134,7 +134,13 @@ def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[st
     by = f"by {change.method}" if change.method and (benchmark(change), change.metric) in several else ""
     clusters = [found_in(cluster) for cluster in change.clusters or () if cluster.regressed]
     why = change.reason if change.accepted is None else change.accepted
-    return [remark for remark in (by, change.finding, *clusters, why) if remark]
+    return [remark for remark in (by, finding(change), *clusters, why) if remark]
+
+
+def finding(change: Change) -> str:
+    """What a method found beyond the numbers; of a curve at least the sizes that these are of."""
+    curve = change.curve
+    return change.finding or (f"effect {at_sizes(curve.at)}" if curve and curve.at and change.baseline is not None else "")
 
 
 def untouched(report: Report) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from perfvcs.check.text import LONGEST_NAME, called, labelled
 from perfvcs.statistics.changepoints.judgement import TURNS
 from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import at_sizes, step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +26,23 @@ Word = Literal["degradation", "improvement", "drift"]
 
 
 @dataclass(frozen=True)
+class CurveLevels:
+    """What a verdict on a curve says of it before and after, over ``sizes``, in the metric's unit."""
+
+    sizes: tuple[float, float]
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class Finding:
     """A step or drift of one line.
 
     ``commit`` is the likeliest one, of a drift the last; it may be any of the ``commits`` from ``first`` to ``last``, those that were not
     measured among them. ``effect`` is after/before - 1 with its 99 % interval ``low``..``high`` (None: unknown), ``before`` and ``after``
     are levels in the metric's unit, ``around`` those of the single commits nearby. ``turn`` is the likeliest commit's place in the history.
-    A step that a verdict measured in turns has settled has ``turns`` among its ``detectors``, and that verdict's numbers.
+    A step that a verdict measured in turns has settled has ``turns`` among its ``detectors``, and that verdict's numbers; its levels are
+    in ``curve`` where it is on a curve, of which the series knows one value per commit.
     ``contradiction`` says in words what the series and the verdicts measured in turns disagree about; empty where they do not.
     """
 
@@ -51,6 +62,14 @@ class Finding:
     detectors: tuple[str, ...]
     around: tuple[float, ...]
     contradiction: str = ""
+    curve: CurveLevels | None = None
+
+    @property
+    def levels(self) -> str:
+        """``5.9 -> 13.5 us at sizes 1,900 to 2,000``: the levels in words, at which sizes where it is a curve's."""
+        if self.curve is None:
+            return step(self.before, self.after, self.line.unit)
+        return f"{step(self.curve.before, self.curve.after, self.line.unit)} {at_sizes(self.curve.sizes)}"
 
     @property
     def direction(self) -> Direction:
@@ -121,18 +140,18 @@ def direction(line: Line, effect: float) -> Direction:
     return "degradation" if (effect > 0) == (line.better == "lower") else "improvement"
 
 
-def described(line: Line, course: Course, step: ChangePoint, low: float, high: float, commits: Sequence[str]) -> Finding:
+def described(line: Line, course: Course, point: ChangePoint, low: float, high: float, commits: Sequence[str]) -> Finding:
     """A step of a line's course along ``commits``, with the ends of its interval."""
     places = course.places
-    drift = step.word == "drift"
-    turn = places[step.last if drift else step.place]
+    drift = point.word == "drift"
+    turn = places[point.last if drift else point.place]
     # What came after the last measured commit at the old level is under suspicion, measured or not.
-    first = places[step.first - 1] + 1 if step.first else places[0]
-    last = places[step.last]
-    around = course.levels[max(0, step.place - AROUND) : step.place + AROUND]
+    first = places[point.first - 1] + 1 if point.first else places[0]
+    last = places[point.last]
+    around = course.levels[max(0, point.place - AROUND) : point.place + AROUND]
     return Finding(
-        line, turn, commits[turn], commits[first], commits[last], last - first + 1, drift, relative(step.effect) or 0.0,
-        relative(low), relative(high), level(step.before), level(step.after), step.p if isfinite(step.p) else None, step.detectors,
+        line, turn, commits[turn], commits[first], commits[last], last - first + 1, drift, relative(point.effect) or 0.0,
+        relative(low), relative(high), level(point.before), level(point.after), point.p if isfinite(point.p) else None, point.detectors,
         tuple(map(level, around)),
     )  # fmt: skip
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, log1p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from perfvcs.history.finding import Finding, Newest, Noisier, Switching, described, direction, level, relative
+from perfvcs.history.finding import CurveLevels, Finding, Newest, Noisier, Switching, described, direction, level, relative
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.index.findings import Found, Given
 from perfvcs.statistics.changepoints.judgement import TURNS
@@ -88,7 +88,7 @@ def _in_turns(
     reports = verdicts.of(asked.values())
     verdicts_found: dict[int, dict[int, Verdict]] = {}
     for (number, element), pair in asked.items():
-        verdict = of_line(reports.get(pair, {}), lines[number])
+        verdict = of_line(reports.get(pair, {}), lines[number], courses[number].moved(element))
         if verdict and verdict.settled:
             verdicts_found.setdefault(number, {})[element] = verdict
     return verdicts_found
@@ -129,11 +129,14 @@ def _described(
 def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Finding:
     """A step with the numbers of the verdict that settled it."""
     series = change(finding.effect, finding.low, finding.high)
+    before = finding.before if verdict.baseline is None else verdict.baseline
+    after = finding.after if verdict.target is None else verdict.target
+    levels: dict[str, Any] = {"before": before, "after": after}
+    if verdict.at is not None:
+        levels = {"curve": CurveLevels(verdict.at, before, after)}
     return replace(
         finding, effect=finding.effect if verdict.effect is None else verdict.effect, low=verdict.low, high=verdict.high, p=verdict.p,
-        before=finding.before if verdict.baseline is None else verdict.baseline,
-        after=finding.after if verdict.target is None else verdict.target,
-        contradiction=f"measured in turns it changed; the series as a whole says {series}" if contradicted else "",
+        **levels, contradiction=f"measured in turns it changed; the series as a whole says {series}" if contradicted else "",
     )  # fmt: skip
 
 

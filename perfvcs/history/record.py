@@ -119,7 +119,7 @@ def _neighbours(
     found: dict[int, dict[int, Verdict]] = {}
     for pair, rows in verdicts.of(asked).items():
         for number, turn in asked[pair]:
-            if verdict := of_line(rows, lines[number]):
+            if verdict := of_line(rows, lines[number], courses[number].moved(turn)):
                 found.setdefault(number, {})[turn] = verdict
     return found
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.history import levels
@@ -140,6 +141,7 @@ def _step(finding: Finding, accepted: Allowance) -> Step:
         finding.commit, finding.word, finding.direction, finding.first, finding.last, finding.commits, finding.before, finding.after,
         finding.effect, finding.low, finding.high, finding.p, finding.detectors,
         accepted.reason(finding) if finding.direction == "degradation" else None, finding.contradiction,
+        finding.levels if finding.curve else "",
     )  # fmt: skip
 
 
@@ -228,11 +230,13 @@ def _verdicts(
         for centre in found[-JUDGED:]:
             if before := trail.nearest(centre.commit, here):
                 asked[CommitPair(before, centre.commit, lines[number].environment.fingerprint)].append((number, centre.commit))
+    logarithms = {(number, one.commit): log(one.centre) for number, found in centres.items() for one in found}
     told: dict[int, dict[str, Verdict]] = defaultdict(dict)
     newest = sorted(asked, key=lambda pair: -trail.places[pair.after])
     for pair, rows in verdicts.of(newest).items():
         for number, commit in asked[pair]:
-            if verdict := of_line(rows, lines[number]):
+            moved = logarithms[number, commit] - logarithms[number, pair.before]
+            if verdict := of_line(rows, lines[number], moved):
                 told[number][commit] = verdict
     return told
 

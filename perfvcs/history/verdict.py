@@ -8,14 +8,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
 from perfvcs.fork import shared
+from perfvcs.history.finding import relative
 from perfvcs.index.findings import keyed
 from perfvcs.repository import HISTORY, Repository
 from perfvcs.state import State
+from perfvcs.text.quantity import at_sizes
 
 if TYPE_CHECKING:
     from perfvcs.check.sessions import Centres, EarlierSessions, Unit
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
 
-VERSION = 2  # of what is kept
+VERSION = 3  # of what is kept
 TOGETHER = 64  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read if a verdict needs them
 
@@ -37,7 +40,7 @@ class CommitPair(NamedTuple):
 
 
 class Verdict(msgspec.Struct, frozen=True, array_like=True):
-    """A row of a report of `perf check`; see ``Change``. ``size`` is None for a curve, too, which has all sizes."""
+    """A row of a report of `perf check`; see ``Change``. ``size`` is None for a curve, too, whose numbers are those ``at`` some sizes."""
 
     series: str
     uid: str
@@ -58,11 +61,13 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
     reason: str
     job: str
     accepted: str | None = None
+    at: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, change: Change) -> Verdict:
         """The part of a change that is kept."""
-        return cls(*(getattr(change, name) for name in cls.__struct_fields__))
+        at = change.curve.at if change.curve else None
+        return cls(**{name: getattr(change, name) for name in cls.__struct_fields__ if name != "at"}, at=at)
 
     @property
     def shift(self) -> None:
@@ -84,10 +89,23 @@ Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
 Rows = dict[What, Verdict]
 
 
-def of_line(rows: Rows, line: Line) -> Verdict | None:
-    """The verdict on a line among those of a pair; of a curve all sizes have one."""
+def of_line(rows: Rows, line: Line, moved: float) -> Verdict | None:
+    """The verdict on a line among those of a pair; ``moved`` is the difference of its own levels, as logarithms.
+
+    The numbers of a curve's verdict are those of some sizes. Others have changed with the curve only where their own levels did.
+    """
     about = (line.metric, line.unit, line.better)
-    return rows.get((line.job.key, line.uid, line.size, *about)) or rows.get((line.job.key, line.uid, None, *about))
+    own = rows.get((line.job.key, line.uid, line.size, *about))
+    curve = None if own or line.size is None else rows.get((line.job.key, line.uid, None, *about))
+    if curve is None or curve.at is None or line.size is None or not curve.changed or curve.at[0] <= line.size <= curve.at[1]:
+        return own or curve
+    own_effect, curve_effect = relative(moved) or 0.0, curve.effect or 0.0
+    unknown = replace(curve, effect=None, low=None, high=None, baseline=None, target=None, at=None)
+    if own_effect * curve_effect > 0 and abs(own_effect) >= (curve.delta or 0.0):
+        return replace(unknown, effect=own_effect)
+    return replace(
+        unknown, word="inconclusive", p=None, reason=f"the curve {'fell' if curve_effect < 0 else 'rose'} {at_sizes(curve.at)}"
+    )
 
 
 class Verdicts:

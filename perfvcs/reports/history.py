@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from perfvcs.history.judging import SHORTEST
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import apart
-from perfvcs.text.quantity import change, step
+from perfvcs.text.quantity import at_sizes, change, percent, step
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted, metric_name
 
@@ -38,14 +39,44 @@ WORDS: tuple[Word, ...] = ("degradation", "improvement", "drift")
 LEAST_P = 1e-99  # a p below is not told apart
 
 
+@dataclass(frozen=True)
+class Together:
+    """A finding, and those on other sizes of the same unit and metric at the same commit."""
+
+    finding: Finding
+    others: list[Finding]
+
+    @property
+    def title(self) -> str:
+        """The benchmark's name, without a size where a whole curve was judged."""
+        line = self.finding.line
+        return title(line if self.finding.curve is None else line._replace(size=None))
+
+
+def together(findings: Iterable[Finding]) -> list[Together]:
+    """The findings, each with those on other sizes that it stands for: first what a curve's verdict says, else the largest effect."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for one in findings:
+        line = one.line
+        alone = one.denied or line.size is None
+        series = (line.job.key, line.uid, line.size if alone else None, line.metric, line.unit, line.environment.fingerprint)
+        groups.setdefault((series, one.commit, one.word), []).append(one)
+    found = []
+    for members in groups.values():
+        first, *others = sorted(members, key=lambda one: (one.curve is None, -abs(one.effect)))
+        found.append(Together(first, others))
+    return found
+
+
 def lines(overview: Overview, most: int | None = None, *, hosts: Mapping[int, Sequence[str]] = EMPTY) -> Iterator[str]:
     """The listing: remarks on series, the findings of one commit together, then what was looked at, and what could not be.
 
     ``hosts`` has what changed meanwhile on the host of a finding, see ``history.meanwhile``.
     """
     remarked = list(_remarks(overview))
-    shown = overview.findings[:most]
-    called = _called(overview, [*(line for _, line, _ in remarked[:most]), *(finding.line for finding in shown)])
+    everything = together(overview.findings)
+    shown = everything[:most]
+    called = _called([*(title(line) for _, line, _ in remarked[:most]), *(one.title for one in shown), *_short(overview)])
     for word, line, text in remarked[:most]:
         yield f"  {word:{WORD}}  {called[title(line)]}, {shorten(metric_name(line.metric), METRIC)}"
         yield from _indented(": ".join(filter(None, [_place(overview, line), text])))
@@ -53,20 +84,25 @@ def lines(overview: Overview, most: int | None = None, *, hosts: Mapping[int, Se
     if most is not None and len(remarked) > most:
         yield f"and {len(remarked) - most} more such series: perf history --all"
         yield ""
-    for commit, findings in groupby(shown, key=lambda one: one.commit):
+    for commit, members in groupby(shown, key=lambda one: one.finding.commit):
         yield _commit(overview, commit)
-        for finding in findings:
-            yield from _finding(finding, called[title(finding.line)], _place(overview, finding.line))
-            if changed := hosts.get(id(finding)):
+        for one in members:
+            yield from _finding(one, called[one.title], _place(overview, one.finding.line))
+            if changed := hosts.get(id(one.finding)):
                 yield from _indented(f"the host changed meanwhile: {'; '.join(changed)}")
         yield ""
-    yield from _ending(overview, len(overview.findings) - len(shown))
+    yield from _ending(overview, everything, len(shown))
 
 
-def _called(overview: Overview, lines: Sequence[Line]) -> dict[str, str]:
-    """By title the name of each benchmark in its column, of which no two look alike; also of those too short to be looked at."""
-    titles = list(dict.fromkeys([*map(title, lines), *(name for name, _ in overview.short)]))
-    return dict(zip(titles, apart(titles, BENCHMARK), strict=True))
+def _called(titles: Iterable[str]) -> dict[str, str]:
+    """By title the name of each benchmark in its column, of which no two look alike."""
+    unique = list(dict.fromkeys(titles))
+    return dict(zip(unique, apart(unique, BENCHMARK), strict=True))
+
+
+def _short(overview: Overview) -> list[str]:
+    """The benchmarks that are too short to be looked at."""
+    return [name for name, _ in overview.short]
 
 
 def _place(overview: Overview, line: Line) -> str:
@@ -88,21 +124,45 @@ def _commit(overview: Overview, commit: str) -> str:
     return head + shorten(about.title, COLUMNS - len(head))
 
 
-def _finding(finding: Finding, called: str, place: str) -> Iterator[str]:
-    line = finding.line
+def _finding(one: Together, called: str, place: str) -> Iterator[str]:
+    finding, line = one.finding, one.finding.line
     yield f"  {finding.word:{WORD}}  {called:{BENCHMARK}}  {sparkline(finding.around)}".rstrip()
     if place:
         yield from _indented(place)
     size = change(finding.effect, finding.low, finding.high)
-    metric = f"{shorten(metric_name(line.metric), METRIC):{METRIC}} {size:<23} {step(finding.before, finding.after, line.unit)}"
+    metric = f"{shorten(metric_name(line.metric), METRIC):{METRIC}} {size:<23} {step(*_levels(finding), line.unit)}"
     yield from _indented(metric)
+    yield from _indented("; ".join(filter(None, (_at(finding), _others(one)))))
     yield from _indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
     if finding.contradiction:
         yield from _indented(f"contradicted: {finding.contradiction}")
 
 
+def _levels(finding: Finding) -> tuple[float, float]:
+    """Before and after, of a curve as its verdict says."""
+    found = finding.curve or finding
+    return found.before, found.after
+
+
+def _at(finding: Finding) -> str:
+    """At which sizes a curve has these levels."""
+    return at_sizes(finding.curve.sizes) if finding.curve else ""
+
+
+def _others(one: Together) -> str:
+    """How many other sizes moved, and by how much at least and at most, where that is not said already."""
+    sizes = one.finding.curve.sizes if one.finding.curve else None
+    apart = [each for each in one.others if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]]
+    if not apart:
+        return ""
+    low, high = (percent(end([each.effect for each in apart])) for end in (min, max))
+    return f"{counted(len(apart), 'other size')} {low if low == high else f'{low} to {high}'}"
+
+
 def _indented(text: str) -> list[str]:
     """Behind the word's column, on as many lines as it takes; inner spaces of what fits stay."""
+    if not text:
+        return []
     margin = " " * MARGIN
     if len(text) + MARGIN <= COLUMNS:
         return [margin + text]
@@ -127,13 +187,13 @@ def _by(detectors: Sequence[str]) -> str:
     return "; ".join(filter(None, (TURNS if "turns" in detectors else "", by and f"by {by}")))
 
 
-def _ending(overview: Overview, hidden: int) -> Iterator[str]:
+def _ending(overview: Overview, everything: Sequence[Together], shown: int) -> Iterator[str]:
     if not overview.lines:
         yield "no commit here has profiles: measure some with `perf collect`"
         return
-    if hidden:
-        yield f"and {hidden} more: perf history --all"
-    words = Counter(finding.word for finding in overview.findings)
+    if len(everything) > shown:
+        yield f"and {len(everything) - shown} more: perf history --all"
+    words = Counter(one.finding.word for one in everything)
     others = ((len(overview.switching), "switching"), (len(overview.noisier), "with another spread"))
     parts = [counted(words[word], word) for word in WORDS if words[word]] or ["no step"]
     found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
@@ -147,7 +207,7 @@ def _ending(overview: Overview, hidden: int) -> Iterator[str]:
             f"{counted(cut.lines, 'series', 'series')} {'begins' if cut.lines == 1 else 'begin'} anew at {cut.commit[:10]}: {cut.reason}"
         )
     if overview.short:
-        called = _called(overview, ())
+        called = _called(_short(overview))
         named = ", ".join(f"{called[name]} {metric_name(metric)}" for name, metric in overview.short[:NAMES])
         more = f" and {len(overview.short) - NAMES} more" if len(overview.short) > NAMES else ""
         yield from _note(f"too short, fewer than {SHORTEST} measured commits: {named}{more}")
@@ -215,8 +275,9 @@ def _fields(overview: Overview, finding: Finding) -> dict[str, Any]:
     return {
         "word": finding.word, "direction": finding.direction, **_about(line), "commit": finding.commit, "author": about.author,
         "when": about.when, "title": about.title, "first": finding.first, "last": finding.last, "commits": finding.commits,
-        "effect": finding.effect, "low": finding.low, "high": finding.high, "confidence": 0.99, "before": finding.before,
-        "after": finding.after, "p": finding.p, "detectors": finding.detectors, "contradiction": finding.contradiction,
+        "effect": finding.effect, "low": finding.low, "high": finding.high, "confidence": 0.99, "before": _levels(finding)[0],
+        "after": _levels(finding)[1], "sizes": finding.curve.sizes if finding.curve else None, "p": finding.p,
+        "detectors": finding.detectors, "contradiction": finding.contradiction,
     }  # fmt: skip
 
 

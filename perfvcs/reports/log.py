@@ -210,7 +210,13 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
 
 
 def leading(measured: Measured) -> list[tuple[str, Summary]]:
-    """The summaries that stand for a profile, with their names: those of the whole process, or of every unit where there are none."""
+    """The summaries that stand for a profile, with their names: those of the whole process, or of every unit where there are none.
+
+    Of several sizes the largest stands for a unit.
+    """
+    from perfvcs.check.text import labelled
+
     job = measured.header.job
-    own = [(job.label, summary) for summary in measured.summaries if summary.uid == job.name]
-    return own or [(f"{job.label}: {summary.uid}", summary) for summary in measured.summaries]
+    own = [summary for summary in measured.summaries if summary.uid == job.name] or measured.summaries
+    largest = {(one.uid, one.metric): one for one in sorted(own, key=lambda one: -1.0 if one.size is None else one.size)}
+    return [(labelled(job.label, one.uid, one.size), one) for one in own if largest[one.uid, one.metric] is one]

@@ -206,7 +206,7 @@ class Contents:
             first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
             effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after, p=told.p,
             change=change(told.effect, told.low, told.high), detectors=list(finding.detectors), contradiction=finding.contradiction,
-            levels=levels_text(told.before, told.after, trail.line.unit).replace("->", "→"),
+            levels=(finding.levels if finding.curve else levels_text(told.before, told.after, trail.line.unit)).replace("->", "→"),
         )  # fmt: skip
 
     def with_suspects(self, number: int, turn: int) -> model.StepData:

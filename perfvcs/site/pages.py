@@ -91,7 +91,8 @@ class ChangesData(msgspec.Struct, frozen=True):
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """A step as a figure draws it: the same as ``StepData``, with numbers of the page's list of commits.
 
-    A ``drift`` takes its commits from ``first`` to ``last``; a step is at ``place``, and may be at any of them.
+    A ``drift`` takes its commits from ``first`` to ``last``; a step is at ``place``, and may be at any of them. ``levels`` are those in
+    words that are to be shown, where they are not ``before`` and ``after``.
     """
 
     place: int
@@ -106,6 +107,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     before: float
     after: float
+    levels: str = ""
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True):

@@ -135,6 +135,7 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     return Mark(
         place=place, first=first, last=last, word=finding.direction, drift=finding.drift, state=status.state, reason=status.reason,
         effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after,
+        levels=finding.levels.replace("->", "→") if finding.curve else "",
     )  # fmt: skip
 
 

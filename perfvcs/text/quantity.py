@@ -128,6 +128,16 @@ def step(before: float | None, after: float | None, unit: str) -> str:
     return f"{old:{form}}{both} -> {new:{form}} {_short(chosen.unit)}".rstrip()
 
 
+def at_sizes(sizes: tuple[float, float]) -> str:
+    """At which sizes something is, from the smallest to the largest.
+
+    >>> at_sizes((4510, 5000)), at_sizes((10, 10))
+    ('at sizes 4,510 to 5,000', 'at size 10')
+    """
+    low, high = map(number, sizes)
+    return f"at size {low}" if low == high else f"at sizes {low} to {high}"
+
+
 @lru_cache(maxsize=1024)
 def _short(unit: str) -> str:
     return shorten(unit, UNIT)

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from conftest import Project, Said
 from histories import OTHER, SORT, grow, measured, stepped, store, told
+from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs.history import remarks
 from perfvcs.history.finding import Newest, Noisier, Switching
 from perfvcs.index.lines import Line
-from perfvcs.profile import Collected, Metric, Profile
+from perfvcs.profile import Collected, Metric, Profile, Resources
 
 Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
@@ -49,18 +50,41 @@ def apart(commits: Sequence[str], factors: Sequence[float], seed: int = 1, count
     ]  # fmt: skip
 
 
+CURVE = (100.0, 200.0, 500.0, 1000.0, 1500.0, 2000.0)
+
+
+def curves(commits: Sequence[str], slopes: Sequence[float], **overrides: Any) -> list[Profile]:
+    """One session of these commits: ten executions, in which a call takes 2 us and so many nanoseconds per element at each size."""
+    random = Random(3)
+    sizes = [size for size in CURVE for _ in range(10)]
+    found = []
+    for one, slope in zip(in_turns(commits, [1.0] * len(commits)), slopes, strict=True):
+        values = [(2e-6 + slope * 1e-9 * size) * random.lognormvariate(0, 0.001) for size in sizes]
+        rows = Resources(
+            names=["insert"],
+            uid=[0] * len(values),
+            execution=list(range(10)) * len(CURVE),
+            size=list(sizes),
+            metrics={"wall": values},
+        )
+        found.append(structs.replace(one, resources=rows, metrics={"wall": Metric("s")}, **overrides))
+    return found
+
+
 def walls(perf: Perf, *args: str) -> list[dict[str, Any]]:
     return [finding for finding in told(perf, *args)["findings"] if finding["metric"] == "wall"]
 
 
 def site() -> dict[str, Any]:
     """The page of the wall time."""
-    (page,) = [
-        page for path in Path("site/series").glob("*.json")
-        if (page := json.loads(path.read_text())["page"])["metric"] == "wall time"
-    ]  # fmt: skip
-    found: dict[str, Any] = page
+    (found,) = pages()
     return found
+
+
+def pages() -> list[dict[str, Any]]:
+    """The pages of the wall times."""
+    found = [json.loads(path.read_text())["page"] for path in Path("site/series").glob("*.json")]
+    return [page for page in found if page["metric"] == "wall time"]
 
 
 # -- steps that were measured in turns ---------------------------------------------------------------------------------------------------
@@ -106,6 +130,35 @@ def test_the_step_has_the_numbers_of_perf_check(commits: list[str], perf: Perf) 
             change[name] for name in ("effect", "low", "high", "p")
         ]
         assert (step["before"], step["after"]) == (change["baseline"], change["target"])
+
+
+def test_a_step_of_a_curve_has_the_levels_of_perf_check_and_their_sizes(commits: list[str], perf: Perf) -> None:
+    store(*curves(commits[:3], [1.0, 3.0, 3.0]))
+    (change,) = json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"]
+    assert change["curve"]["at"] == [2000.0, 2000.0]
+    steps = {step["size"]: step for step in walls(perf)}
+    assert (steps[2000]["before"], steps[2000]["after"]) == (change["baseline"], change["target"])
+    assert steps[2000]["sizes"] == change["curve"]["at"]
+    for size in (500.0, 1000.0, 1500.0):  # by its own levels
+        truth = (2000 + 3 * size) / (2000 + size) - 1
+        assert steps[size]["effect"] == pytest.approx(truth, abs=0.01) and steps[size]["sizes"] is None
+    out = " ".join(perf("history").out.split())
+    assert "degradation sort: insert" in out and out.count("degradation") == 2  # its line, and the count
+    assert "4.000 -> 8.006 us at size 2,000; 5 other sizes +9.5 % to +85.6 %" in out
+    assert "4.000 -> 8.006 us" in " ".join(perf("check", commits[0], commits[1], code=3).out.split())
+    perf("publish", "site", *QUICK)
+    levels = {page["benchmark"]: [mark["levels"] for track in page["tracks"] for mark in track["steps"]] for page in pages()}
+    assert levels["sort: insert [2000]"] == ["4.000 → 8.006 µs at size 2,000"] and levels["sort: insert [500]"] == [""]
+
+
+def test_sizes_at_which_a_curve_did_not_move_have_no_step(commits: list[str], perf: Perf) -> None:
+    found = curves(commits[:2], [1.0, 1.0])
+    rows = found[1].resources
+    assert rows.size is not None
+    slower = [value * (1.5 if size >= 1500 else 1.0) for value, size in zip(rows.metrics["wall"], rows.size, strict=True)]
+    store(found[0], structs.replace(found[1], resources=replace(rows, metrics={"wall": slower})))
+    assert json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"][0]["word"] == "degradation"
+    assert sorted(step["size"] for step in walls(perf)) == [1500.0, 2000.0]
 
 
 def test_a_commit_that_was_not_measured_may_be_the_step(commits: list[str], perf: Perf) -> None:

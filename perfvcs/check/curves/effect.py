@@ -77,6 +77,11 @@ class EffectCase:
         reach = max(-expm1(min(low, 0.0)), expm1(min(high, LARGEST_EXPONENT))) if self.lines.logarithmic else max(-low, high)
         return max(reach, STEPS * self.step / self.value if self.value else inf)
 
+    def range(self, part: int) -> tuple[float, float]:
+        """The smallest and the largest size of a part, numbered as for ``effect``."""
+        sides, ends = self.sides, self.lines.ends
+        return ((sides.low, ends[0]), (ends[1], sides.high), (sides.low, sides.high))[part]
+
     def effect(self, part: int) -> CurveEffect:
         """The effect at the smallest (0), at the largest (1) or over all sizes (2), in the metric's unit.
 

@@ -29,11 +29,12 @@ from perfvcs.check.statement import direction, finite
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.sessions import aa_floor
-from perfvcs.text.quantity import number, percent
+from perfvcs.text.quantity import at_sizes, percent
 
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
+LARGEST = 1  # part of a contrast: the largest sizes
 LEVEL = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
 UNSURE = "measured apart, and not enough is known of how much sessions differ"
 NOWHERE = "the curve moved, but neither its ends nor its middle for sure"
@@ -98,9 +99,11 @@ class Curves(Method):
         if (word == "same" or reason is Undecided.WIDE) and is_coarse(one.step, one.value, one.delta):
             word, reason = "inconclusive", too_coarse(one.sides.case.about, one.step * one.sides.unit, one.delta)
         reason = stated(word, explained(reason, one.delta), bound)
-        sides, contrast, part = one.sides, one.contrast, one.contrast.part(one.bar)
+        sides, contrast = one.sides, one.contrast
+        part = LARGEST if word == "same" else contrast.part(one.bar)
         moved = word in ("degradation", "improvement", "suspected")
         curve = self._curve(fits, one) if moved else _without_kind(fits.curve(one.place))
+        curve = msgspec.structs.replace(curve, at=one.range(part)) if sides.sized else curve
         effect, case = one.effect(part), sides.case
         beyond = contrast.low[part] > one.bar or contrast.high[part] < -one.bar or multiple(one.lines) != 0
         return Change(
@@ -220,18 +223,11 @@ def _finding(fits: FittedCurves, one: EffectCase, curve: Curve, part: int) -> st
     said = sentence(curve.kind, curve.coefficient, one.sides.case.about.unit) if curve.coefficient is not None else ""
     if new and ORDERS.get(curve.kind) != curve.orders[0 if outgrows(curve, 0) else 1]:
         said = ""  # the difference of two orders of growth is of no kind
-    where = f"effect {_sizes(one, part)}"
+    where = f"effect {at_sizes(one.range(part))}"
     if part < 2:
         contrast, away = one.contrast, 1 - part
         other = contrast.theta[away]
         sure = max(abs(other) - (contrast.high[away] - contrast.low[away]) / 2, 0.0) > 0
         if sure and abs(other) >= one.bar and (other > 0) != (contrast.theta[part] > 0):
-            where += f", {_sizes(one, 1 - part)} {percent(one.relative(other))}"
+            where += f", {at_sizes(one.range(1 - part))} {percent(one.relative(other))}"
     return "; ".join(each for each in (", ".join(each for each in (said, steps) if each), where) if each)
-
-
-def _sizes(one: EffectCase, part: int) -> str:
-    """``at sizes 4,510 to 5,000``."""
-    sides, ends = one.sides, one.lines.ends
-    low, high = ((sides.low, ends[0]), (ends[1], sides.high), (sides.low, sides.high))[part]
-    return f"at size {number(low)}" if low == high else f"at sizes {number(low)} to {number(high)}"

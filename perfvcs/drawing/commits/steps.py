@@ -6,6 +6,7 @@ from perfvcs.drawing.canvas import ACCEPTED, BLUE, SEEN, Look
 from perfvcs.drawing.commits.chart import Chart
 from perfvcs.subject import Level, Series, Step
 from perfvcs.text.quantity import quantity
+from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted
 
 LOUD = ("degradation", "improvement", "suspected", "accepted")  # large, in their own colour; the others in their environment's
@@ -33,6 +34,11 @@ def look_of(step: Step) -> Look:
     if step.accepted is not None:
         return ACCEPTED
     return Look(look.colour, "diamond", "◆") if step.word == "drift" else look
+
+
+def moved(step: Step, unit: str) -> str:
+    """The levels before and after."""
+    return (step.levels or levels(step.before, step.after, unit)).replace("->", "→")
 
 
 def where(step: Step) -> str:

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from perfvcs.drawing.canvas import SEEN
 from perfvcs.drawing.commits.chart import Chart, environments, folded
-from perfvcs.drawing.commits.steps import UNJUDGED, drift_start, extent, look_of, named, told, where
+from perfvcs.drawing.commits.steps import UNJUDGED, drift_start, extent, look_of, moved, named, told, where
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.terminal import Axis, Plot
 from perfvcs.subject import Series, Step
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import columns, cut, fitted, padded, wrapped
 from perfvcs.text.quantity import change, quantity
-from perfvcs.text.quantity import step as levels_text
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import metric_name
 
@@ -84,8 +83,8 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
 def _step(series: Series, step: Step, width: int) -> list[str]:
     """``▲ lasting degradation +12 % [+11, +13]: 12.9 ms → 14.5 ms at 0000001e, 2026-03-12, Ada: Tidy up``, and why it is accepted."""
     about = next((point for point in series.points if point.commit == step.commit), None)
-    levels = levels_text(step.before, step.after, series.unit).replace("->", "→")
-    found = f"{look_of(step).sign} {named(step)} {change(step.effect, step.low, step.high)}: {levels}, at {step.commit[:10]}"
+    effect = change(step.effect, step.low, step.high)
+    found = f"{look_of(step).sign} {named(step)} {effect}: {moved(step, series.unit)}, at {step.commit[:10]}"
     found += f", {where(step)}" if step.commits > 1 else ""
     if about is not None:
         found += f"; {shorten(about.when[:10], 10)} {shorten(about.author, 24)}: {shorten(about.title, TITLE)}"

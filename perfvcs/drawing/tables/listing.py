@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from perfvcs.check import Change, Report
 from perfvcs.check.change import WORDS
-from perfvcs.check.text import found_in
+from perfvcs.check.text import finding, found_in
 from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.curves.sides import growth, sized
 from perfvcs.drawing.parts import DrawnUnit, Key
@@ -158,7 +158,7 @@ def _changes(report: Report) -> Listing:
 def _change(change: Change) -> TableRow:
     word, look = seen(change)
     found = (found_in(cluster) for cluster in change.clusters or () if cluster.regressed)
-    remarks = [change.finding, *found, change.reason if change.accepted is None else change.accepted]
+    remarks = [finding(change), *found, change.reason if change.accepted is None else change.accepted]
     before, after = change.executions
     both = TableCell(f"{before:,} and {after:,}" if before != after else f"{before:,}", value=before)
     chances = (None if one is None else TableCell(f"{one:.2g}", value=one) for one in (change.p, change.q))

@@ -9,7 +9,7 @@ perf.words = (() => {
     const commits = step.last - step.first + 1, where = step.range && `; ${step.drift ? "over" : "one of"} ${commits} commits ${step.range}`;
     const effect = [percent(step.effect), interval(step.low, step.high)].filter(Boolean).join(" ");
     return `${SIGNS[step.kind]} ${step.drift ? "drift" : `lasting ${step.word}`} ${effect}: `
-      + `${quantity(step.before, series.unit)} → ${quantity(step.after, series.unit)}${where}${step.reason && `; ${step.state}: ${step.reason}`}`;
+      + `${step.levels || `${quantity(step.before, series.unit)} → ${quantity(step.after, series.unit)}`}${where}${step.reason && `; ${step.state}: ${step.reason}`}`;
   }
 
   // A commit's numbers, an element a line.
