@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import expm1, floor, log, log1p, log10
 from typing import TYPE_CHECKING, Any, Self
 
 from perfvcs.check import Change
@@ -13,8 +14,8 @@ from perfvcs.plugins import Count
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import beside, columns, cut, padded, wrapped
+from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.quantity import change as change_text
-from perfvcs.text.quantity import percent, step
 from perfvcs.text.words import metric_name, metric_rank
 from perfvcs.view import Unfit, View
 
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
 ROW = 40  # pixels
 DELTA = 0.01
-ALL = 1.0  # nothing falls by more
+LEAST = -0.99  # a fall by more is drawn like this one
 FAR = 5.0  # times the largest change, beyond which intervals are cut
-NEAR = 0.5  # a share up to which they are not cut
+NEAR = 0.5  # a logarithm of a ratio up to which they are not cut
+STRAIGHT = 0.3  # a logarithm up to which ticks stand at equal distances in percent
+TICKS = 3  # to each side
 FEW = 24  # rows on a page with many other figures
 POINTS = 150  # of these weigh as much as one row
 WIDE = 72  # columns from which name, interval and numbers have room beside one another
@@ -64,7 +67,7 @@ class Effects(View[list[list[Change]]]):
 
     def _draw(self, changes: Sequence[Change]) -> figure:
         from bokeh.core.properties import value
-        from bokeh.models import ColumnDataSource, Range1d
+        from bokeh.models import ColumnDataSource, FixedTicker, Range1d
         from bokeh.models.annotations import Span
 
         better = changes[0].better
@@ -74,10 +77,9 @@ class Effects(View[list[list[Change]]]):
         title = "\n".join(_told(changes, drawn, edge))
         plot = canvas(title, _direction(better), "", height=ROW * len(drawn) + 130, tools="")
         plot.toolbar_location = None
-        plot.x_range, plot.y_range = (
-            Range1d(start=-104 * min(edge, ALL), end=104 * edge),
-            Range1d(start=-0.5, end=len(drawn) - 0.4),
-        )
+        plot.x_range, plot.y_range = Range1d(start=-1.04 * edge, end=1.04 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
+        ticks: dict[float | str, Any] = dict(_ticks(edge).items())
+        plot.xaxis.ticker, plot.xaxis.major_label_overrides = FixedTicker(ticks=list(ticks)), ticks
         plot.extra_x_ranges = {"width": Range1d(start=0, end=1)}
         plot.yaxis.visible = plot.ygrid.visible = False
         rows = [_row(change, len(drawn) - 1 - place, edge) for place, change in enumerate(drawn)]
@@ -151,10 +153,10 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     single = width >= WIDE
     left = min(max(map(columns, names)), max(6, (width - room - 6) // 2)) if single else width - room - 4
     inner = max(1, width - left - room - 6) if single else width - 2
-    axis = Axis(-100 * min(edge, ALL), 100 * edge, _direction(changes[0].better))
+    axis = Axis(-edge, edge, _direction(changes[0].better), names=_ticks(edge))
     for change, name, number in zip(drawn, names, numbers, strict=True):
-        at, low, high = (None if end is None else 100 * end for end in (change.effect, change.low, change.high))
-        sign, band = seen(change)[1].sign, 100 * (change.delta or DELTA)
+        at, low, high = (None if end is None else _ratio(end) for end in (change.effect, change.low, change.high))
+        sign, band = seen(change)[1].sign, log1p(change.delta or DELTA)
         row = rail(axis, inner, at, low, high, sign, zero=0.0, band=band)
         if single:
             yield cut(f"{sign} {padded(name, left)}  {row}  {number}", width)
@@ -173,34 +175,56 @@ def _within(changes: Sequence[Change]) -> str:
     return f"within ±{percent(max(deltas))[1:]}" if len(deltas) == 1 else "too small to matter"
 
 
+def _ratio(share: float) -> float:
+    """A share of the baseline as a place on the axis: the logarithm of target/baseline, for which half and double are equally far."""
+    return log1p(max(LEAST, share))
+
+
+def _ticks(edge: float) -> dict[float, str]:
+    """Places on the axis with their texts: round shares, or where these would crowd on one side powers of a ratio."""
+    if edge <= STRAIGHT:
+        rough = expm1(edge) / TICKS
+        power = 10.0 ** floor(log10(rough))
+        step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough * 0.99)
+        shares = [turn * step for turn in range(-TICKS, TICKS + 1) if abs(_ratio(turn * step)) <= edge]
+        return {_ratio(share): f"{100 * share:+.4g}" if share else "0" for share in shares}
+    base = next((one for one in (1.25, 2, 4, 10, 100) if log(one) * TICKS >= edge), 1000.0)
+    turns = floor(edge / log(base) + 1e-9)
+    places = [turn * log(base) for turn in range(-turns, turns + 1)]
+    return {
+        place: f"{100 * expm1(place):{form}}" if place else "0" for place in places for form in ["+,.0f" if place > 0 else ".3g"]
+    }
+
+
 def _reach(change: Change) -> float:
     ends = (change.effect, change.low, change.high)
-    return max(abs(end) for end in ends if end is not None)
+    return max(abs(_ratio(end)) for end in ends if end is not None)
 
 
 def _edge(changes: Sequence[Change]) -> float:
     """How far the axis reaches to both sides: all intervals, unless a few, or such as rule nothing out, would squeeze the others."""
     reaches = sorted(_reach(change) for change in changes)
     usual = reaches[(3 * len(reaches)) // 4] if len(reaches) > 3 else reaches[-1]
-    largest = max(abs(change.effect or 0.0) for change in changes)
-    return max(
-        1.1 * min(reaches[-1], 4 * usual, max(FAR * largest, NEAR)), 2.5 * max(change.delta or DELTA for change in changes), 0.02
-    )
+    largest = max(abs(_ratio(change.effect or 0.0)) for change in changes)
+    delta = max(change.delta or DELTA for change in changes)
+    return max(1.1 * min(reaches[-1], 4 * usual, max(FAR * largest, NEAR)), 2.5 * log1p(delta), 0.02)
 
 
 def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
-    """The columns of one change; positions in percent, cut at the edge of the axis."""
+    """The columns of one change; positions cut at the edge of the axis."""
 
     def place(value: float | None) -> float:
-        return 100 * max(-edge, min(edge, value if value is not None else (change.effect or 0.0)))
+        return max(-edge, min(edge, _ratio(value if value is not None else (change.effect or 0.0))))
 
     why = change.reason if change.accepted is None else change.accepted
     levels = step(change.baseline, change.target, change.unit).replace("->", "→")
+    sizes = at_sizes(change.curve.at) if change.curve and change.curve.at else ""
     delta, name = change.delta or DELTA, DrawnUnit(change.job, "", change.uid, change.size).title
     return {
-        "word": seen(change)[0], "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -100 * delta,
-        "more": 100 * delta, "at": place(change.effect), "low": place(change.low), "high": place(change.high), "name": plain(name, 30),
+        "word": seen(change)[0], "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -log1p(delta),
+        "more": log1p(delta), "at": place(change.effect), "low": place(change.low), "high": place(change.high), "name": plain(name, 30),
         "numbers": change_text(change.effect or 0.0, change.low, change.high),
-        "full": shorten(name, HOVER), "centres": levels or "?", "count": f"{change.executions[0]} and {change.executions[1]}",
+        "full": shorten(name, HOVER), "centres": f"{levels or '?'} {sizes}".rstrip(),
+        "count": f"{change.executions[0]} and {change.executions[1]}",
         "why": f"({shorten(why, HOVER)})" if why else "",
     }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pictures
 import pytest
@@ -31,7 +33,7 @@ def test_every_change_has_a_row_with_its_sign_interval_and_number() -> None:
     worse, better = lines[1:3]
     assert worse.startswith("▲ sort ") and worse.endswith("  +10.0 % [+8.0, +12.0]") and "├" in worse and "┤" in worse
     assert better.startswith("▼ parse") and better.index("▼", 1) < better.index("│") == worse.index("│") < worse.index("▲", 1)
-    assert lines[3].strip("─┬ ") == "" and "0" in lines[4]
+    assert lines[3].strip("─┬ ") == "" and lines[4].split() == ["-20", "0", "+20"]
     assert "better ←  change, %  → worse" in lines[5] and "▲ degradation   ▼ improvement" in lines[5]
     assert "within ±1.0 %" in "\n".join(lines[5:])
 
@@ -98,8 +100,20 @@ def test_nothing_with_an_effect_is_no_figure_and_says_so() -> None:
     assert msgspec.structs.asdict(change(None))["low"] is None
 
 
-def test_no_axis_goes_below_minus_a_hundred_percent() -> None:
-    plot, *_ = figures("effects", subject(change(7.0), change(-0.5, "parse", word="improvement")))
-    assert plot.x_range.start == pytest.approx(-104) and plot.x_range.end > 700
+def test_half_and_double_are_equally_far_from_nothing_and_no_axis_goes_below_minus_a_hundred_percent() -> None:
+    both = subject(change(1.0, reach=None), change(-0.5, "parse", reach=None, word="improvement"))
+    plot, *_ = figures("effects", both)
+    drawn = [one.data_source.data["at"][0] for one in plot.renderers if one.glyph.__class__.__name__ == "Scatter"]
+    assert sorted(drawn) == pytest.approx([-math.log(2), math.log(2)])
+    assert plot.x_range.start == -plot.x_range.end
+    assert list(plot.xaxis[0].major_label_overrides.values()) == ["-50", "0", "+100"]
     lines = pictures.written(Effects(), subject(change(7.0), change(-0.5, "parse", word="improvement")), 80)
-    assert "-200" not in lines and "600" in lines
+    assert "-75" in lines and "+300" in lines and "-100" not in lines
+
+
+@pytest.mark.parametrize("effect", [1e-4, 0.02, 0.2, 0.5, 3.0, 40.0, 5e3, -0.3, -0.999, -2.0])
+def test_an_axis_has_at_least_two_ticks_beside_nothing(effect: float) -> None:
+    (plot,) = figures("effects", subject(change(effect, reach=None)))
+    ticks, labels = plot.xaxis[0].ticker.ticks, plot.xaxis[0].major_label_overrides
+    assert 3 <= len(ticks) <= 7 and max(ticks) <= plot.x_range.end
+    assert labels[0.0] == "0" and len(set(labels.values())) == len(ticks)
