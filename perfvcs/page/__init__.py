@@ -9,8 +9,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.page.answer import answer
 from perfvcs.page.choice import choose, nothing
 from perfvcs.page.facts import facts, warnings
+from perfvcs.page.further import Further, on_demand
 from perfvcs.page.packing import LETTERS, Backend, compressed
 from perfvcs.page.sections import draw
 from perfvcs.page.table import overview
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-ROOM = 178_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
+ROOM = 150_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
 ROW, FOLDED = 900, 130  # characters of a row, and of one that is compressed
 PLAIN = 20  # rows of a table that stand in the page as they are; more are compressed
 
@@ -50,18 +52,28 @@ def render(
     drawn = [one for one, own in zip(chosen, listed, strict=True) if own is None]
     table = next((own for own in listed if own is not None), told.table() if told else None)
     drawing = draw(subject, drawn, told, backend, asked=view is not None, room=_room(len(table.rows) if table else 0))
+    more = on_demand(drawing.left_out, told)
     words = [] if drawing.sections or chosen else [nothing(subject)]
     bokeh, template = _bokeh() if drawing.sections else "", _template()
     macros: Any = template.module
-    script = str(macros.loader(Markup(LETTERS.decode()))) + _file("listing.js")
+    script = str(macros.loader(Markup(LETTERS.decode()))) + _file("listing.js") + (_file("further.js") if more.count else "")
     folded = compressed(str(macros.rows(table, table.rows[PLAIN:], drawing.anchors))) if table and table.rows[PLAIN:] else ""
     return template.render(
         title=shorten(subject.title, 160) or "perfvcs", full_title=shorten(subject.title, 10_000) or "perfvcs", facts=facts(subject),
-        warnings=warnings(subject), table=table, plain=PLAIN, folded=folded,
+        warnings=warnings(subject), answer=answer(subject), table=table, plain=PLAIN, folded=folded,
         sections=list(drawing.sections.values()), anchors=drawing.anchors,
-        notes=[*subject.notes, *drawing.notes], words=words, links=links, policy=_policy(bokeh, script),
+        notes=[*subject.notes, *_missing(more)], further=more, words=words, links=links, policy=_policy(bokeh, script),
         bokeh=_packed(bokeh) if bokeh else "", figures=drawing.archive.text(), script=_verbatim(script),
     )  # fmt: skip
+
+
+def _missing(more: Further) -> list[str]:
+    """In words, how many pairs of benchmark and metric have neither a figure nor the numbers for one."""
+    if not more.missing:
+        return []
+    return [
+        f"{more.missing:,} more pairs of benchmark and metric are not drawn, to keep this page small; `--view NAME` draws those of a view."
+    ]
 
 
 def _room(rows: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -64,7 +63,7 @@ class Section:
 
 @dataclass
 class PageFigures:
-    """All figures of a page, the anchor of every benchmark that has one, and what was left out in words.
+    """All figures of a page, the anchor of every benchmark that has one, and the pieces that were left out.
 
     ``told`` is what the page's table says of each benchmark, which the figures' alternative texts repeat; ``asked`` is as in ``draw``.
     """
@@ -74,7 +73,7 @@ class PageFigures:
     asked: bool = False
     sections: dict[str, Section] = field(default_factory=dict)
     anchors: dict[Key, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    left_out: list[PagePiece] = field(default_factory=list)
     figures: int = 0
     plots: int = 0
 
@@ -135,16 +134,15 @@ def draw(
     for one in chosen:
         by_scope.setdefault(one.view.scope, []).append(one)
     cut = [piece for piece in pieces(subject, curves="sizes" in by_scope) if piece.scope in by_scope] if chosen else []
-    found, left_out, points = PageFigures(FigureArchive(backend), told, asked), Counter[bool](), _points(len(cut) * len(chosen))
+    found, points = PageFigures(FigureArchive(backend), told, asked), _points(len(cut) * len(chosen))
     for piece in cut:
-        if found.plots < FIGURES and left_out[False] < MISSES:
+        drawn = False
+        if found.plots < FIGURES and len(found.left_out) < MISSES:
             narrowed = piece.narrow()
             suited = (fitted(narrowed, {one.name: one.view}) for one in by_scope[piece.scope])
-            left_out[found.block(piece, chain.from_iterable(suited), points, room)] += 1
-        else:
-            left_out[False] += 1
-    if left_out[False]:
-        found.notes.append(f"{left_out[False]:,} more pairs of benchmark and metric are not drawn, to keep this page small.")
+            drawn = found.block(piece, chain.from_iterable(suited), points, room)
+        if not drawn:
+            found.left_out.append(piece)
     if not found.sections:
         for scope in sorted(by_scope, key=get_args(Scope).index):
             whole = PagePiece(subject.title, None, "", partial(replace, subject), scope)

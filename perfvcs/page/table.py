@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from perfvcs.check import Change, Report
-from perfvcs.check.sentence import sentence
-from perfvcs.check.text import found_in
+from perfvcs.check.text import finding, found_in
 from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.commits.chart import environments
 from perfvcs.drawing.commits.steps import latest
@@ -22,7 +21,7 @@ from perfvcs.subject import Series, Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.naming import apart
 from perfvcs.text.quantity import change as change_text
-from perfvcs.text.quantity import quantity
+from perfvcs.text.quantity import quantity, step
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted, metric_name, metric_rank, tallied
 
@@ -97,21 +96,20 @@ def _verdicts(report: Report, names: Naming) -> PageTable:
     )
     confidence = report.changes[0].confidence if report.changes else 0.99
     notes = [f"Change of the target against the baseline with its {100 * confidence:g} % interval; every execution counts once."]
-    said = sentence(report)
-    return PageTable("Verdicts", f"{said[:1].upper()}{said[1:]}. {counted_words}".rstrip(), cells, notes)
+    return PageTable("Verdicts", counted_words, cells, notes)
 
 
 def _verdict(change: Change) -> TableCell:
     text = "" if change.effect is None else change_text(change.effect, change.low, change.high).replace(", ", ",\u00a0")
     centres = [quantity(value, change.unit) for value in (change.baseline, change.target) if value is not None]
-    detail = " → ".join(centres) or change.reason
+    detail = step(change.baseline, change.target, change.unit).replace("->", "→") or "".join(centres) or change.reason
     design = f"{change.executions[0]} and {change.executions[1]} executions, method {change.method}"
     reason = change.reason or design if change.accepted is None else change.accepted
     word, look = seen(change)
-    found = [change.finding, *(found_in(cluster) for cluster in change.clusters or () if cluster.regressed)]
-    finding = shorten("; ".join(filter(None, found)), 300)
-    small = "\n".join(filter(None, [shorten(detail, 120), finding]))
-    return TableCell(text, small, word, look.sign, shorten(reason, 300), finding, change.effect)
+    found = [finding(change), *(found_in(cluster) for cluster in change.clusters or () if cluster.regressed)]
+    said = shorten("; ".join(filter(None, found)), 300)
+    small = "\n".join(filter(None, [shorten(detail, 120), said]))
+    return TableCell(text, small, word, look.sign, shorten(reason, 300), said, change.effect)
 
 
 def _newest(history: Sequence[Series]) -> PageTable:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 
 from perfvcs import plugins
-from perfvcs.check.sentence import sentence
+from perfvcs.check.screen import screen
 from perfvcs.errors import UsageError
 from perfvcs.page.choice import Drawable, choose, configured, fitting, nothing
 from perfvcs.subject import Subject
@@ -31,9 +31,15 @@ def text(subject: Subject, view: str | None = None, options: Mapping[str, str] |
         every = fitting(subject, plugins.names("views"))
         able = [one.name for one in every if one.view.text(one.data, width) is not None]
         raise UsageError(f"view `{view}` cannot be drawn with characters; these can: {', '.join(able) or 'none'}")
-    answer = [] if subject.report is None else [sentence(subject.report)]
-    head = "\n".join(wrapped([shorten(subject.title, LONGEST_TITLE), *answer, *subject.notes], width))
-    return "\n\n".join([head, *(drawn or [nothing(subject)])])
+    head = "\n".join(wrapped([shorten(subject.title, LONGEST_TITLE), *subject.notes], width))
+    return "\n\n".join([head, *_answer(subject, width), *(drawn or [nothing(subject)])])
+
+
+def _answer(subject: Subject, width: int) -> list[str]:
+    """The report of two revisions, as `perf check` prints it."""
+    if subject.report is None:
+        return []
+    return [screen(subject.report, causes=subject.causes, following=subject.following, width=width)]
 
 
 def _telling(subject: Subject) -> Iterator[Drawable]:

@@ -47,6 +47,13 @@ class Background:
     blamed: str = ""
     following: str = ""
 
+    @property
+    def sentences(self) -> list[str]:
+        """What stands below the changes: the files that differ, the function that was blamed, the next step."""
+        from perfvcs.reports.causes import changed_files
+
+        return list(filter(None, [changed_files(self.files), self.blamed, self.following]))
+
 
 @dataclass(frozen=True)
 class Check:
@@ -79,8 +86,8 @@ class Check:
             pairs[profile.job.label, profile.job.collector, profile.design.version] += profile.design.executions
         return max(pairs.values(), default=0)
 
-    def background(self) -> Background:
-        """What is known of the causes, and the files that differ, where something moved; and the next step."""
+    def background(self, *, shown: bool = False) -> Background:
+        """What is known of the causes, and the files that differ, where something moved; and the next step of who was ``shown`` both."""
         from perfvcs.reports.blame import known
         from perfvcs.reports.causes import causes, files
         from perfvcs.reports.following import following
@@ -95,7 +102,7 @@ class Check:
             inside, names = causes(before, after, repository.profiles, self.report), files(repository, *pair)
         return Background(
             inside, names, known(repository, self.baseline.commit, self.target.commit),
-            following(repository, *pair, self.report, self._pairs),
+            following(repository, *pair, self.report, self._pairs, shown=shown),
         )  # fmt: skip
 
     @property
@@ -134,10 +141,8 @@ def rendered(report: Report, form: Form, background: Callable[[], Background], *
 
     if form == "line":
         return f"{summary(report)}; {settlement(report.comparisons)}"
-    from perfvcs.reports.causes import changed_files
-
     known = background()
-    after = list(filter(None, [changed_files(known.files), known.blamed, known.following]))
+    after = known.sentences
     if form == "text" and verbose:
         from perfvcs.check.screen import lead
 

@@ -21,15 +21,22 @@ MOVED = ("degradation", "improvement")
 WARNING = 240  # characters of a warning
 
 
-def following(repository: Repository, baseline: State, target: State, report: Report, pairs: int = 0) -> str:
-    """The next step, a sentence; empty where there is nothing to do. ``pairs`` is how many were just measured in turns."""
+def following(
+    repository: Repository, baseline: State, target: State, report: Report, pairs: int = 0, *, shown: bool = False
+) -> str:
+    """The next step, a sentence; empty where there is nothing to do.
+
+    ``pairs`` is how many were just measured in turns; ``shown``: the reader looks at both already.
+    """
     moved = [change for change in report.changes if change.word in MOVED and change.accepted is None]
     if moved:
-        return _located(repository, baseline, target, report, moved) if is_committed(report) else ""
+        return _located(repository, baseline, target, report, moved, shown=shown) if is_committed(report) else ""
     return settling(report, pairs, lambda job: _noise(repository, target, job))
 
 
-def _located(repository: Repository, baseline: State, target: State, report: Report, moved: Sequence[Change]) -> str:
+def _located(
+    repository: Repository, baseline: State, target: State, report: Report, moved: Sequence[Change], *, shown: bool
+) -> str:
     """Which commit did it, where there are several; else how to look at it, and how to accept it."""
     old, new = revision(report.baseline), revision(report.target)
     between, measured = between_them(repository, baseline, target)
@@ -38,8 +45,10 @@ def _located(repository: Repository, baseline: State, target: State, report: Rep
         return f"Next: perf bisect {old} {new} finds the commit: {are}."
     if measured:
         return f"Next: perf check {old}..{new} judges the {counted(measured, 'commit')} between, one by one."
-    wanted = "; if wanted: perf accept ID --reason TEXT" if any(map(is_open, moved)) else ""
-    return f"Next: perf show {old} {new}{wanted}"
+    look = "" if shown else f"perf show {old} {new}"
+    wanted = "if wanted: perf accept ID --reason TEXT" if any(map(is_open, moved)) else ""
+    steps = "; ".join(filter(None, [look, wanted]))
+    return f"Next: {steps}" if steps else ""
 
 
 def between_them(repository: Repository, baseline: State, target: State) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import line_called, title
 from perfvcs.history.series import gather
+from perfvcs.reports.check import Check
 from perfvcs.repository import Repository
 from perfvcs.state import State
 from perfvcs.subject import Subject
@@ -65,7 +66,11 @@ def subject_of(repository: Repository, names: Sequence[str], *, delta: float | N
     if baseline == target:  # an A/A measurement: the versions that took turns
         whole = profiles[0]
         profiles = [[one for one in whole if not one.design.version], [one for one in whole if one.design.version]]
-    return Subject(f"{_title(repository, baseline)} → {_title(repository, target)}", profiles[1], profiles[0], report)
+    known = Check(repository, baseline, target, report).background(shown=True)
+    return Subject(
+        f"{_title(repository, baseline)} → {_title(repository, target)}", profiles[1], profiles[0], report,
+        causes=known.causes, following=known.sentences,
+    )  # fmt: skip
 
 
 def _one(repository: Repository, state: State) -> Subject:

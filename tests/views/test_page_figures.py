@@ -131,5 +131,5 @@ def test_a_figure_that_has_no_room_is_counted_and_smaller_ones_are_drawn(monkeyp
     subject = pictures.two(3)
     monkeypatch.setattr("perfvcs.page.ROOM", 1)
     html = render(subject)
-    assert len(views(html)) == 1 and re.search(r"\d+ more pairs of benchmark and metric are not drawn", html)
+    assert len(views(html)) == 1 and re.search(r"\d+ more pairs of benchmark and metric are drawn on demand", html)
     assert len(choose(subject)) > 1

@@ -116,7 +116,7 @@ def test_other_metrics_are_folded_away_and_their_changes_listed() -> None:
 def test_a_hundred_benchmarks_stay_below_the_limit_and_say_what_is_not_drawn() -> None:
     html = page.render(pictures.two(100))
     assert len(html.encode()) < LIMIT
-    assert re.search(r"\d+ more pairs of benchmark and metric are not drawn", html)
+    assert re.search(r"\d+ more pairs of benchmark and metric are drawn on demand", html)
     rows = re.search(r'class="folded">([^<]*)<', html)
     assert rows is not None
     assert all(f"benchmark {number} --with" in html + unpacked(rows[1]) for number in range(100))

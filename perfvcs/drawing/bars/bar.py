@@ -39,7 +39,7 @@ class Picture:
         found, count, sides = self.found, len(self.found.keys), len(self.looks)
         low, high, beyond = self._reach()
         chosen = scale(max(-low, high), self.unit)
-        title = lines([f"{metric} of {self._counted()}", *notes, *self._stacked_note(), *beyond])
+        title = lines([f"{metric} of {self._counted()}", "; ".join([*notes, *self._stacked_note(), *beyond])])
         plot = canvas(
             title,
             f"{metric} ({chosen.unit})".replace(" ()", ""),
@@ -81,7 +81,11 @@ class Picture:
         ends = [end for side in self.found.centres for one in side if one for end in (one.low, one.high) if end is not None]
         low, high = max(min([*values, *ends]), min(values) - room), min(max([*values, *ends]), max(values) + room)
         beyond = sum(1 for end in ends if end < low or end > high)
-        return low, high, [f"{counted(beyond, 'interval')} reach beyond this axis"] if beyond else []
+        return (
+            low,
+            high,
+            [f"{counted(beyond, 'interval')} {plural(beyond, 'reaches', 'reach')} beyond this axis"] if beyond else [],
+        )
 
     def _counted(self) -> str:
         count = len(self.found.keys)
