@@ -78,8 +78,9 @@ class Effects(View[list[list[Change]]]):
         plot = canvas(title, _direction(better), "", height=ROW * len(drawn) + 130, tools="")
         plot.toolbar_location = None
         plot.x_range, plot.y_range = Range1d(start=-1.04 * edge, end=1.04 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
-        ticks: dict[float | str, Any] = dict(_ticks(edge).items())
-        plot.xaxis.ticker, plot.xaxis.major_label_overrides = FixedTicker(ticks=list(ticks)), ticks
+        ticks = _ticks(edge)
+        labels: dict[float | str, Any] = dict(ticks.items())
+        plot.xaxis.ticker, plot.xaxis.major_label_overrides = FixedTicker(ticks=list(ticks)), labels
         plot.extra_x_ranges = {"width": Range1d(start=0, end=1)}
         plot.yaxis.visible = plot.ygrid.visible = False
         rows = [_row(change, len(drawn) - 1 - place, edge) for place, change in enumerate(drawn)]

@@ -20,6 +20,8 @@ REPEATS = 5
 PYTEST = f'{{ name = "pytest", repeat = {REPEATS} }}'
 EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
 MOST_FILES = 2_000  # files that are looked at
+MOST_ARGUMENTS = 20  # files in one command
+USES_BENCHMARK = re.compile(r"^\s*(?:async )?def test\w*\([^)]*\bbenchmark\b", re.MULTILINE)  # the fixture of pytest-benchmark
 SWITCHES_OFF = re.compile(
     r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
 )  # options of CMake
@@ -106,6 +108,15 @@ def _python(root: Path) -> Iterator[Proposal]:
                     name=path.name,
                     requires=requires,
                 )
+    files = [path.relative_to(root).as_posix() for path in _files(root, "**/*test*.py") if USES_BENCHMARK.search(_text(path))]
+    files = [name for name in files if name.partition("/")[0] not in FOLDERS]
+    if files:
+        for one in variants:
+            requires = tuple(dict.fromkeys((*one.requires, "pytest-benchmark")))
+            cmd = f"python -m pytest {shlex.join(files[:MOST_ARGUMENTS])}"
+            yield replace(
+                one, found="a Python project with tests of pytest-benchmark", cmd=cmd, name="benchmarks", requires=requires
+            )
     tests = next((name for name in ("tests", "test") if any((root / name).rglob("test*.py"))), "")
     if not tests:
         tests = next((str(path.parent.relative_to(root)) for path in _files(root, "**/test_*.py")), "")

@@ -10,7 +10,7 @@ from conftest import Project, Said
 from perfvcs.collector import Observations
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
-from perfvcs.jobs.proposals import PYTEST
+from perfvcs.jobs.proposals import PYTEST, proposals
 from perfvcs.jobs.starter import Proposal
 from perfvcs.measure import trial
 
@@ -119,3 +119,13 @@ def test_long_executions_are_proposed_less_often_and_get_time() -> None:
     assert 'timeout = "60s"' in one.toml(0.1)
     assert "executions = 5 " in one.toml(30)
     assert 'timeout = "180s"' in one.toml(30)
+
+
+def test_tests_of_pytest_benchmark_are_proposed_by_their_own_files(project: Project) -> None:
+    project.write("pyproject.toml", "[project]\nname = 'demo'\n")
+    project.write("tests/test_speed.py", "def test_sort(tmp_path, benchmark):\n    benchmark(sorted, [2, 1])\n")
+    project.write("tests/test_plain.py", "def test_names():\n    benchmark = 1\n    assert benchmark\n")
+    first, second = proposals(project.root)[:2]
+    assert (first.cmd, first.collector) == ("python -m pytest tests/test_speed.py", PYTEST)
+    assert first.requires == ("pytest", "pytest-benchmark")
+    assert second.cmd == "python -m pytest tests"  # where the first one does not run

@@ -236,7 +236,7 @@ def test_every_figure_says_in_words_whose_it_is_what_its_numbers_are_and_how_to_
     assert len(labels(html)) == len(views(html))
     assert labels(html)[0] == "All changes, wall time: 1 degradation, 1 inconclusive. " + str(effects.__doc__).partition("\n")[0]
     assert labels(html)[3].startswith(
-        "benchmark 1 --with data/1k.txt, wall time: degradation +26.6 % [+22.5,\u00a0+30.8], 13.27 ms → 16.8 ms. "
+        "benchmark 1 --with data/1k.txt, wall time: degradation +26.6 % [+22.5,\u00a0+30.8], 13.27 → 16.80 ms. "
     )
     (history, *_) = labels(page.render(pictures.history(9)))
     assert history.startswith("sort, wall time: 12.92 ms, last improvement at 00000004. ") and "▁" not in history

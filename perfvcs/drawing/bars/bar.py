@@ -39,7 +39,7 @@ class Picture:
         found, count, sides = self.found, len(self.found.keys), len(self.looks)
         low, high, beyond = self._reach()
         chosen = scale(max(-low, high), self.unit)
-        title = lines([f"{metric} of {self._counted()}", "; ".join([*notes, *self._stacked_note(), *beyond])])
+        title = lines([f"{metric} of {self._counted()}", *notes, *self._stacked_note(), *beyond])
         plot = canvas(
             title,
             f"{metric} ({chosen.unit})".replace(" ()", ""),
