@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfvcs.check.brief import Line, brief
+from perfvcs.check.brief import BriefLine, brief
 from perfvcs.check.change import WORDS
 from perfvcs.drawing.canvas import SEEN
 from perfvcs.subject import Subject
@@ -48,6 +48,6 @@ def answer(subject: Subject) -> Answer | None:
     )  # fmt: skip
 
 
-def _line(one: Line) -> AnswerLine:
+def _line(one: BriefLine) -> AnswerLine:
     sign = SEEN[one.word].sign if one.word in (*WORDS, "accepted") and one.word in SEEN else ""
     return AnswerLine(one.word, sign, one.name, one.numbers.replace("->", "→"), [text.replace("->", "→") for text in one.details])

@@ -28,7 +28,7 @@ NAME = 160  # characters
 DIGITS = 4
 
 
-class Numbers(msgspec.Struct, omit_defaults=True):
+class FigureNumbers(msgspec.Struct, omit_defaults=True):
     """What one figure is drawn from: the values of each side (of its executions, or with ``sizes`` the means there), in ``unit``."""
 
     name: str
@@ -60,7 +60,7 @@ def on_demand(pieces: Iterable[PagePiece], told: PageTable | None) -> Further:
     return Further(missing=len(asked))
 
 
-def _numbers(piece: PagePiece, told: PageTable | None) -> Numbers | None:
+def _numbers(piece: PagePiece, told: PageTable | None) -> FigureNumbers | None:
     """The numbers of a piece; None where it is not of one benchmark and metric."""
     if piece.scope not in ("sample", "sizes"):
         return None
@@ -71,7 +71,7 @@ def _numbers(piece: PagePiece, told: PageTable | None) -> Numbers | None:
         return None
     unit = next(one.meaning.unit for side in sides for one in samples(side, whole=True))
     chosen = scale(max(float(abs(values).max()) for _, values in columns), unit)
-    return Numbers(
+    return FigureNumbers(
         shorten(piece.section, NAME), metric_name(piece.metric), chosen.unit,
         "" if told is None else shorten(told.sentence(piece.key, piece.metric), NAME),
         [_rounded(values * chosen.factor) for _, values in columns],

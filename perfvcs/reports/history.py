@@ -40,7 +40,7 @@ LEAST_P = 1e-99  # a p below is not told apart
 
 
 @dataclass(frozen=True)
-class Together:
+class StepOverSizes:
     """A finding, and those on other sizes of the same unit and metric at the same commit."""
 
     finding: Finding
@@ -53,7 +53,7 @@ class Together:
         return title(line if self.finding.curve is None else line._replace(size=None))
 
 
-def together(findings: Iterable[Finding]) -> list[Together]:
+def together(findings: Iterable[Finding]) -> list[StepOverSizes]:
     """The findings, each with those on other sizes that it stands for: first what a curve's verdict says, else the largest effect."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
@@ -64,7 +64,7 @@ def together(findings: Iterable[Finding]) -> list[Together]:
     found = []
     for members in groups.values():
         first, *others = sorted(members, key=lambda one: (one.curve is None, -abs(one.effect)))
-        found.append(Together(first, others))
+        found.append(StepOverSizes(first, others))
     return found
 
 
@@ -124,7 +124,7 @@ def _commit(overview: Overview, commit: str) -> str:
     return head + shorten(about.title, COLUMNS - len(head))
 
 
-def _finding(one: Together, called: str, place: str) -> Iterator[str]:
+def _finding(one: StepOverSizes, called: str, place: str) -> Iterator[str]:
     finding, line = one.finding, one.finding.line
     yield f"  {finding.word:{WORD}}  {called:{BENCHMARK}}  {sparkline(finding.around)}".rstrip()
     if place:
@@ -149,7 +149,7 @@ def _at(finding: Finding) -> str:
     return at_sizes(finding.curve.sizes) if finding.curve else ""
 
 
-def _others(one: Together) -> str:
+def _others(one: StepOverSizes) -> str:
     """How many other sizes moved, and by how much at least and at most, where that is not said already."""
     sizes = one.finding.curve.sizes if one.finding.curve else None
     apart = [each for each in one.others if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]]
@@ -187,7 +187,7 @@ def _by(detectors: Sequence[str]) -> str:
     return "; ".join(filter(None, (TURNS if "turns" in detectors else "", by and f"by {by}")))
 
 
-def _ending(overview: Overview, everything: Sequence[Together], shown: int) -> Iterator[str]:
+def _ending(overview: Overview, everything: Sequence[StepOverSizes], shown: int) -> Iterator[str]:
     if not overview.lines:
         yield "no commit here has profiles: measure some with `perf collect`"
         return
