@@ -190,10 +190,8 @@ def _client(address: Any, scheduler: str, security: Security | None) -> Client:
     """A client of a scheduler; raises Unusable where that does not answer, or not as it should."""
     import ssl
 
-    from distributed import Client
-
     try:
-        return Client(address, timeout=ANSWER, security=security, set_as_default=False)
+        return _within(address, security)
     except (OSError, ValueError, TimeoutError, RuntimeError, ssl.SSLError) as error:
         causes = _causes(error)
         if security is not None and any(isinstance(one, ssl.SSLError) or "ssl" in str(one).lower() for one in causes):
@@ -206,6 +204,29 @@ def _client(address: Any, scheduler: str, security: Security | None) -> Client:
         raise Unusable(
             f"no scheduler answers at {scheduler} within {ANSWER:g} s: check the address, and that `dask scheduler` runs"
         ) from None
+
+
+def _within(address: Any, security: Security | None) -> Client:
+    """A client; raises TimeoutError also where somebody takes the connection and says nothing, for which Dask waits forever."""
+    from distributed import Client
+
+    found: list[Client] = []
+    errors: list[Exception] = []
+
+    def connect() -> None:
+        try:
+            found.append(Client(address, timeout=ANSWER, security=security, set_as_default=False))
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=connect, daemon=True, name="connect")
+    thread.start()
+    thread.join(ANSWER + POLL)
+    if errors:
+        raise errors[0]
+    if not found:
+        raise TimeoutError
+    return found[0]
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:

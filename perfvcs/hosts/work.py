@@ -37,8 +37,14 @@ class _State:
 
 
 def about() -> tuple[str, str, bytes]:
-    """The version of perfvcs on this worker, what its host is called, and the host's facts, encoded."""
-    host = slot().host
+    """The version of perfvcs on this worker, what its host is called, and the host's facts, encoded.
+
+    That it has no room is said when it shall measure.
+    """
+    try:
+        host = slot().host
+    except OSError:
+        host = f"{os.uname().nodename}/{os.getpid()}"
     return perfvcs.__version__, host, messages.encode(msgspec.structs.replace(facts(), host=host))
 
 

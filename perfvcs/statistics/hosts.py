@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+EVIDENT = (
+    0.05  # p from which hosts differ for sure: with less, one in twenty comparisons over two hosts that agree would be left open
+)
+
 
 @dataclass(frozen=True)
 class OverHosts:
@@ -31,8 +35,9 @@ def over(difference: Difference, gaps: NDArray[np.float64], hosts: Sequence[int]
 
     gap = effect + host + block. The variance of hosts is that of their means beyond what blocks explain, never below 0 (analysis of
     variance of a random effect). Where it is 0 the difference stays as it is: one host with the same blocks would have said no more.
-    Elsewhere both variances add up, that of k hosts with k - 1 degrees of freedom (Satterthwaite). Source: Kalibera, Jones 2013;
-    Searle, Casella, McCulloch 1992, section 3.6.
+    Elsewhere both variances add up, that of k hosts with k - 1 degrees of freedom (Satterthwaite); where hosts evidently differ (p <=
+    ``EVIDENT``), their means are all that counts, with k - 1 degrees of freedom. Source: Kalibera, Jones 2013; Searle, Casella,
+    McCulloch 1992, section 3.6.
     """
     import numpy as np
     from scipy.special import fdtrc
@@ -54,4 +59,6 @@ def over(difference: Difference, gaps: NDArray[np.float64], hosts: Sequence[int]
     wide = combine(difference.estimate, [variance, inside / n], degrees, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = fdtrc(k - 1, df, np.where(inside > 0, outside / inside, np.where(outside > 0, np.inf, np.nan)))
-    return OverHosts(chosen((variance > 0) & (wide.error > difference.error), wide, difference), effects, p)
+    alone = combine(difference.estimate, [outside * (counts**2).sum() / (n**2 * per_host)], degrees[:1], confidence)
+    found = chosen((variance > 0) & (wide.error > difference.error), wide, difference)
+    return OverHosts(chosen(p <= EVIDENT, alone, found), effects, p)

@@ -1,0 +1,192 @@
+"""What hosts do not survive: the session does, and never stores half a block."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from clusters import DaskCluster, cluster
+from conftest import Project, Said
+
+from perfvcs.hosts.stall import watching
+from perfvcs.keeper import MARKER
+from perfvcs.profile import Profile
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+CONFIGURATION = """
+overlay = ["bench.py"]
+[hosts]
+patience = "20s"
+[[job]]
+name = "work"
+cmd = "python3 -S -E bench.py"
+executions = 4
+warmup = 0
+retries = 0
+"""
+# ends processes by what a file says, once per file; `worker` is the one that this process descends from
+BENCH = """
+import os, signal
+def parent(pid):
+    return int(open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[1])
+def worker():
+    pid = os.getpid()
+    while b"dask_worker" not in open(f"/proc/{{pid}}/cmdline", "rb").read():
+        pid = parent(pid)
+    return pid
+place = {place!r}
+with open(place + "/log", "a") as log:
+    log.write(open("version").read())
+if os.path.exists("killer"):
+    os.kill(worker(), signal.SIGKILL)
+try:
+    os.rename(place + "/kill", place + "/killed")
+except OSError:
+    pass
+else:
+    who = open(place + "/killed").read()
+    os.kill(worker() if who == "worker" else int(who), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    """A scheduler; tests add workers, and end some."""
+    with cluster(tmp_path_factory.mktemp("faults"), 0) as found:
+        yield found
+
+
+@pytest.fixture
+def versions(project: Project, tmp_path: Path) -> list[str]:
+    """Two commits; each execution notes the version that it ran."""
+    project.write("perf.toml", CONFIGURATION)
+    project.write("bench.py", BENCH.format(place=str(tmp_path)))
+    return [project.commit("first", version="1"), project.commit("second", version="2")]
+
+
+def blocks(project: Project) -> Counter[tuple[str, int]]:
+    """How often each block of each commit is stored."""
+    repository = Repository.find(project.root)
+    found: list[Profile] = repository.profiles(
+        header for commit in repository.index.commits() for header in repository.index.headers([commit])
+    )
+    return Counter((one.commit, block) for one in found for block in set(one.resources.execution))
+
+
+def test_the_block_of_a_lost_worker_is_repeated_elsewhere(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
+) -> None:
+    workers = [hosts.add(), hosts.add()]
+    (tmp_path / "kill").write_text("worker")
+    said = perf("collect", *versions, "--scheduler", hosts.address)
+    assert "repeated: block" in said.err
+    assert [worker.poll() is None for worker in workers].count(False) == 1
+    assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
+
+
+def test_a_version_that_loses_two_workers_is_given_up_by_name(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
+) -> None:
+    killer = project.commit("third", killer="x", version="3")
+    hosts.add()
+    hosts.add()
+    said = perf("collect", versions[0], killer, "--scheduler", hosts.address, code=5)
+    assert f"failed: work on {killer[:10]}: 2 workers were lost while it ran (on " in said.err
+    assert blocks(project) == Counter((versions[0], block) for block in range(4))
+
+
+def test_a_host_without_room_gets_no_more_blocks(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    bad = hosts.add(env={"XDG_CACHE_HOME": str(tmp_path / "file")})
+    try:
+        said = perf("collect", *versions, "-n", "8", "--scheduler", hosts.address)
+    finally:
+        bad.kill()
+        bad.wait()
+    assert "gets no more blocks: NotADirectoryError" in said.err
+    assert blocks(project) == Counter((version, block) for version in versions for block in range(8))
+
+
+def test_a_session_goes_on_after_its_client_was_killed(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "log").touch()
+    command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", hosts.address]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as client:
+        while (tmp_path / "log").stat().st_size < 4:  # the first block is over
+            assert client.poll() is None
+        (tmp_path / "kill").write_text(str(client.pid))
+        client.communicate()
+    assert client.returncode == -signal.SIGKILL
+    perf("collect", "--continue")
+    assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
+
+
+def test_a_session_goes_on_after_its_scheduler_was_lost(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
+) -> None:
+    with cluster(tmp_path / "short", 1) as short:
+        (tmp_path / "log").touch()
+        command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", short.address]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
+            while (tmp_path / "log").stat().st_size < 4:
+                assert client.poll() is None
+            (tmp_path / "kill").write_text(str(short.scheduler.pid))
+            _, said = client.communicate()
+    assert client.returncode == 5
+    assert f"the scheduler at {short.address} is gone" in said
+    assert "to measure the rest: perf collect --continue" in said
+    before = blocks(project)
+    assert 2 <= len(before) < 8
+    assert all(before[versions[0], block] == before[versions[1], block] for block in range(4)), "no half"
+    perf("collect", "--continue", "--scheduler", hosts.address)
+    assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
+
+
+def test_a_program_that_waits_for_itself_is_ended_and_named() -> None:
+    dead = "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"
+    with watching(0.3) as stall:
+        done = subprocess.run([sys.executable, "-S", "-c", dead], env={**os.environ, MARKER: "x"}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert stall.said.startswith("stalled for 0.3 s, ended: ")
+    assert "waits in futex" in stall.said
+
+
+@pytest.mark.parametrize(
+    "code", ["import time; time.sleep(1)", "import threading; threading.Event().wait(1)", "import os; os.read(0, 1)"],
+    ids=["a timer", "a lock with a time-out", "input"],
+)  # fmt: skip
+def test_a_program_that_waits_for_something_else_is_left_alone(code: str) -> None:
+    with watching(0.2) as stall:
+        done = subprocess.run(
+            ["sh", "-c", 'sleep 1 | "$0" -S -c "$1"', sys.executable, code], env={**os.environ, MARKER: "x"}, check=False
+        )
+    assert (done.returncode, stall.said) == (0, "")
+
+
+def test_two_clients_take_turns_on_a_host(tmp_path: Path) -> None:
+    """Executions of two projects never overlap: the resource decides whose block is next."""
+    with cluster(tmp_path / "one", 1) as one:
+        clients = []
+        for name in ("left", "right"):
+            project = Project(tmp_path / name)
+            project.write(
+                "perf.toml", CONFIGURATION.replace("python3 -S -E bench.py", "sh bench.sh").replace("bench.py", "bench.sh")
+            )
+            project.write("bench.sh", f"echo begin >> {tmp_path}/turns\nsleep 0.05\necho end >> {tmp_path}/turns\n")
+            version = project.commit(name)
+            command = [sys.executable, "-m", "perfvcs", "collect", version, "-n", "2", "--json", "--scheduler", one.address]
+            clients.append(subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE))
+        answers = [json.loads(client.communicate()[0]) for client in clients]
+    assert [answer["stored"][0]["executions"] for answer in answers] == [2, 2]
+    assert (tmp_path / "turns").read_text() == "begin\nend\n" * 4
