@@ -53,17 +53,15 @@ def present(scheduler: str, root: Path, tls: tuple[str, str, str]) -> list[Facts
 @contextmanager
 def executing(scheduler: str, config: Config, progress: Progress, tls: tuple[str, str, str]) -> Iterator[Make]:
     """What runs the blocks: this machine, or the hosts of a scheduler; Dask is imported only for these."""
-    if not scheduler:
-        if any(tls):
-            raise click.UsageError(TOGETHER)
-        from perfvcs.measure.executor import LocalExecutor
+    from perfvcs.hosts.choice import chosen
 
-        yield LocalExecutor
+    if any(tls) and not scheduler:
+        raise click.UsageError(TOGETHER)
+    if not any(tls):
+        with chosen(scheduler, config, progress) as executor:
+            yield executor
         return
-    from functools import partial
+    from perfvcs.hosts.cluster import Tls
 
-    from perfvcs.hosts.client import HostsExecutor
-    from perfvcs.hosts.cluster import Tls, connected
-
-    with connected(scheduler, config.hosts, Tls(*tls), progress) as cluster:
-        yield partial(HostsExecutor, cluster)
+    with chosen(scheduler, config, progress, Tls(*tls)) as executor:
+        yield executor

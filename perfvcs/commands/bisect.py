@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands import _completion as complete
+from perfvcs.commands._hosts import executing, host_options
 from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Measure nothing: list the commits by what they change.")
 @click.option("--fresh", is_flag=True, help="Start over, ignoring earlier measurements of the same ends.")
 @click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
+@host_options
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the commits found.")
 @click.option(
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 def command(
     good: str, bad: str, *, jobs: tuple[str, ...], unit: str, metric: str, improvement: bool, delta: float | None, budget: str,
     merged: bool, blames: bool, dry_run: bool, fresh: bool, seed: int | None, wait: bool, quiet: bool,
-    output: str | None, as_json: bool,
+    output: str | None, as_json: bool, scheduler: str, tls_ca: str, tls_cert: str, tls_key: str,
 ) -> None:  # fmt: skip
     """Find the commit after GOOD that made BAD (HEAD) slower.
 
@@ -77,8 +79,12 @@ def command(
         _write(repository, found, output)
         echo(json(found) if as_json else "\n".join(suspected(repository, found)))
         return
-    with shown(quiet=quiet or as_json, doing="bisecting") as progress:
-        found = bisect(repository, config, asked, Request(jobs=jobs, seed=seed, wait=wait), progress)
+    request, tls = Request(jobs=jobs, seed=seed, wait=wait, scheduler=scheduler), (tls_ca, tls_cert, tls_key)
+    with (
+        shown(quiet=quiet or as_json, doing="bisecting") as progress,
+        executing(scheduler, config, progress, tls) as executor,
+    ):
+        found = bisect(repository, config, asked, request, progress, executor)
     _write(repository, found, output)
     if as_json:
         echo(json(found))

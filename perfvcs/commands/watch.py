@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from perfvcs.commands._hosts import host_options
 from perfvcs.commands._output import echo
 
 
@@ -17,6 +18,7 @@ from perfvcs.commands._output import echo
 @click.option("--last", metavar="N", type=click.IntRange(1), default=100, show_default=True,
               help="Measure only commits among the N newest.")  # fmt: skip
 @click.option("--budget", metavar="TIME", default="", help="Measure for at most this long in one cycle, such as 30min.")
+@host_options
 @click.option("--publish", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Keep a site in DIR.")
 @click.option("--base-url", default="", metavar="URL", help="Address of the site, for links in notices and in its feed.")
 @click.option("--webhook", metavar="URL", envvar="PERFVCS_WEBHOOK",
@@ -26,6 +28,7 @@ from perfvcs.commands._output import echo
 def command(
     remote: str | None, branch: str | None, *, interval: str, once: bool, last: int, budget: str, folder: Path | None,
     base_url: str, webhook: str | None, mail: str | None, quiet: bool,
+    scheduler: str, tls_ca: str, tls_cert: str, tls_key: str,
 ) -> None:  # fmt: skip
     """Measure new commits on BRANCH of REMOTE, push the profiles, and publish.
 
@@ -35,6 +38,7 @@ def command(
     import os
 
     from perfvcs.errors import PerfError
+    from perfvcs.hosts.cluster import Tls
     from perfvcs.jobs.config import seconds
     from perfvcs.measure.progress import shown
     from perfvcs.repository import Repository
@@ -50,6 +54,7 @@ def command(
     wishes = Wishes(
         last, seconds(budget, "--budget") if budget else None, folder and folder.absolute(),
         verified(base_url) if base_url else "", Webhook.of(webhook, secret) if webhook else None, Mail.to(mail) if mail else None,
+        scheduler, Tls(tls_ca, tls_cert, tls_key) if scheduler else None,
     )  # fmt: skip
     wait = seconds(interval, "--interval")
     repository = Repository.find(create=True)

@@ -216,11 +216,11 @@ def main(root: str, host: str, descriptor: str) -> None:
                 answer = measurer.answer(messages.task(message))
                 busy.clear()
                 measurer.say(answer)
-        except (Empty, BrokenPipeError):
-            pass
+        except (Empty, BrokenPipeError, interruption.Stopped):
+            pass  # nobody asks any more
         finally:
             measurer.close()
-    interruption.end()
+    os._exit(0)  # without a last word: nobody reads it
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from perfvcs.locate.search import Outcome
     from perfvcs.locate.span import Span
     from perfvcs.locate.suspicion import SuspectCommit
+    from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
@@ -99,13 +100,18 @@ def prepare(repository: Repository, config: Config, asked: Asked) -> tuple[Bisec
     ), saved
 
 
-def bisect(repository: Repository, config: Config, asked: Asked, request: Request, progress: Progress) -> Bisection:
+def bisect(
+    repository: Repository, config: Config, asked: Asked, request: Request, progress: Progress, executor: Make | None = None
+) -> Bisection:
     """Measure until it is known which commit made the difference; raises UsageError, UnmeasurableEnd and what measuring raises."""
     from perfvcs.locate.search import Search, measuring
+    from perfvcs.measure.executor import LocalExecutor
+
+    executor = executor or LocalExecutor
 
     cells, config = request.apply(config)
     found, saved = prepare(repository, config, asked)
-    chosen = _chosen(repository, config, found, cells, asked, request, progress)
+    chosen = _chosen(repository, config, found, cells, asked, request, progress, executor)
     if chosen is None:
         return found
     cell, found.target = chosen
@@ -118,12 +124,13 @@ def bisect(repository: Repository, config: Config, asked: Asked, request: Reques
     search = Search(
         repository, config, cell, found.span, found.begun, saved, progress, found.suspects,
         least=0.01 if asked.delta is None else asked.delta, seed=request.seed,
+        executor=executor,
     )  # fmt: skip
     with measuring(repository, progress, wait=request.wait) as seen:
         search.progress = seen
         found.outcome = search.run(asked.budget)
     if asked.merged:
-        found.within = _within(repository, config, found, asked, request, progress)
+        found.within = _within(repository, config, found, asked, request, progress, executor)
     return found
 
 
@@ -185,6 +192,7 @@ def _chosen(
     asked: Asked,
     request: Request,
     progress: Progress,
+    executor: Make,
 ) -> tuple[Cell, Target] | None:
     """The cell and the target: those that were followed before, that stored profiles name, or else that measuring both ends shows."""
     if found.begun is not None:
@@ -198,7 +206,7 @@ def _chosen(
     chosen = worst(_fitting(found.report, wanted, labels), improvement=improvement) if found.report else None
     if chosen is None or not chosen.paired:
         few = bool(wanted.metric) and len(cells) == 1
-        found.report = _settled(repository, config, found.span, asked, request, progress, few=few)
+        found.report = _settled(repository, config, found.span, asked, request, progress, executor, few=few)
         require_metric(found.report.comparisons, wanted)
         fitting = _fitting(found.report, wanted, labels)
         found.judged = fitting
@@ -211,7 +219,8 @@ def _chosen(
 
 
 def _settled(
-    repository: Repository, config: Config, between: Span, asked: Asked, request: Request, progress: Progress, *, few: bool
+    repository: Repository, config: Config, between: Span, asked: Asked, request: Request, progress: Progress, executor: Make,
+    *, few: bool,
 ) -> Report:  # fmt: skip
     """The verdict on the ends, measured in turns for that; a ``few`` pairs do where what to follow is known."""
     from dataclasses import replace
@@ -223,7 +232,7 @@ def _settled(
     ends = State(between.good), State(between.bad)
     progress.say(f"measuring {between.good[:10]} and {between.bad[:10]} in turns: is there a difference?")
     request = replace(request, executions=FIRST_PAIRS) if few else request
-    outcome, session = settle(repository, config, ends, request, progress, asked.delta)
+    outcome, session = settle(repository, config, ends, request, progress, asked.delta, executor=executor)
     try:
         return repository.compare(*ends, delta=asked.delta, session=session)
     except NothingToCompare:
@@ -246,7 +255,7 @@ def _session(repository: Repository, found: Bisection) -> Measuring | None:
 
 
 def _within(
-    repository: Repository, config: Config, found: Bisection, asked: Asked, request: Request, progress: Progress
+    repository: Repository, config: Config, found: Bisection, asked: Asked, request: Request, progress: Progress, executor: Make
 ) -> Bisection | None:
     """The bisection of what a merge brought, where a single merge is named."""
     from dataclasses import replace
@@ -258,7 +267,7 @@ def _within(
     progress.say(f"{named[0][:10]} is a merge: bisecting what it brought")
     wanted = replace(asked.wanted, jobs=(found.target.job,), unit=found.target.uid, metric=found.target.metric)
     again = replace(asked, good=ends[0], bad=ends[1], wanted=wanted)
-    return bisect(repository, config, again, replace(request, jobs=(found.target.job,)), progress)
+    return bisect(repository, config, again, replace(request, jobs=(found.target.job,)), progress, executor)
 
 
 def describe_target(target: Target) -> str:

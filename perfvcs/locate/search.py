@@ -18,6 +18,7 @@ from perfvcs.locate.seen import Seen, SeenBlock
 from perfvcs.locate.suspicion import stored_levels
 from perfvcs.measure.campaign import CampaignOutcome, kept, sites_of
 from perfvcs.measure.campaign import versions as versions_of
+from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.request import Request
 from perfvcs.measure.session import Session
@@ -71,10 +72,11 @@ class Search:
     def __init__(
         self, repository: Repository, config: Config, cell: Cell, span: Span, begun: Begun, saved: SavedBisections,
         progress: Progress, suspects: Sequence[SuspectCommit] | None, *, least: float = 0.01, seed: int | None = None,
+        executor: Make = LocalExecutor,
     ) -> None:  # fmt: skip
         self.repository, self.config, self.span, self.begun, self.saved = repository, config, span, begun, saved
         self.cell = replace(cell, executions=1, binaries=1, auto=None)
-        self.progress, self.seed, self.least = progress, seed, least
+        self.progress, self.seed, self.least, self.executor = progress, seed, least, executor
         self.touched = None if suspects is None else [one.touches for one in suspects]
         self.seen = Seen(span, begun, exact=self.cell.exact)
         self.levels: dict[int, float] | None = None
@@ -208,7 +210,7 @@ class Search:
         states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
         ready = all(self.kept.has(state.commit) for state in states)
-        cell = replace(self.cell, warmup=0) if ready else self.cell
+        cell = replace(self.cell, warmup=0) if ready and self.executor is LocalExecutor else self.cell
         sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)
         identity = Identity.new(self.seed)
         outcome = CampaignOutcome()
@@ -216,7 +218,10 @@ class Search:
         self.saved.write()
         begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen.blocks)
         try:
-            with Session(sites, self.progress, identity) as session, kept(self.repository, session, outcome):
+            with (
+                Session(sites, self.progress, identity, executor=self.executor) as session,
+                kept(self.repository, session, outcome),
+            ):
                 self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
                 self._run(session, step, numbers, earlier, deadline)
         finally:
@@ -228,10 +233,11 @@ class Search:
         self, session: Session, step: NextStep, numbers: list[int], earlier: list[SeenBlock], deadline: float | None
     ) -> None:
         """Blocks until the decision asks for other ones; a commit that fails is skipped."""
-        session.begin({0: 1})
-        session.warm_up({0: 1})
+        width = session.executor.width  # as many blocks as hosts take the time of one
+        session.begin({0: width})
+        session.warm_up({0: width})
         while True:
-            session.run({0: 1})
+            session.run({0: width})
             profiles = session.so_far(0)
             if profiles is None:
                 self.seen.blocks = earlier
@@ -247,7 +253,7 @@ class Search:
             following = self._decide().step
             if (following.what, following.commit) != (step.what, step.commit) or _is_over(deadline):
                 return
-            session.begin({0: 1})
+            session.begin({0: width})
 
     def _skip(self, session: Session, numbers: Sequence[int]) -> None:
         """Take commits that failed out of the search; raises UnmeasurableEnd for an end."""

@@ -48,7 +48,7 @@ class Seen:
         for session, about in wanted.items():
             members = sorted(by_session.get(session, ()), key=lambda one: one.header.design.version)
             commit = self.numbers.get(about.commit, 0)
-            if len(members) == len(self.commits(about.what, commit)):
+            if len({one.header.design.version for one in members}) == len(self.commits(about.what, commit)):
                 self.blocks += self.read(members, about.what, commit)
 
     def _is_target(self, one: Measured) -> bool:
@@ -56,9 +56,17 @@ class Seen:
         return (job.label, job.collector) == (target.job, target.collector) and one.header.dirty is None
 
     def read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
-        """The blocks that all of a session's versions have."""
-        target = self.begun.target
+        """The blocks that all of a session's versions have; each was measured on one host."""
+        versions = {one.header.design.version for one in members}
+        by_host: dict[str, list[Measured]] = {}
+        for one in members:
+            by_host.setdefault(one.header.worker, []).append(one)
         self.series = members[0].header.job.key, members[0].header.environment.fingerprint
+        return [block for own in by_host.values() if len(own) == len(versions) for block in self._read(own, what, commit)]
+
+    def _read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
+        """The blocks of one host."""
+        target = self.begun.target
         columns = []
         for member in members:
             summary = next(

@@ -14,6 +14,7 @@ import msgspec
 from perfvcs.errors import PerfError
 from perfvcs.exchange.sharing import pull_from, push_to
 from perfvcs.git.remote import NoBranch
+from perfvcs.hosts.choice import chosen
 from perfvcs.jobs.config import Config, load
 from perfvcs.measure.campaign import CampaignOutcome, collect, resume
 from perfvcs.measure.progress import Progress
@@ -33,6 +34,7 @@ from perfvcs.watch.memory import Waiting, WatchMemory
 from perfvcs.watch.webhook import NotDelivered, Webhook
 
 if TYPE_CHECKING:
+    from perfvcs.hosts.cluster import Tls
     from perfvcs.site.contents import Contents
 
 MOST_FAILURES = 20  # cycles in which a notice fails before it is given up
@@ -40,7 +42,10 @@ MOST_FAILURES = 20  # cycles in which a notice fails before it is given up
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a watch does besides measuring: the newest commits that it cares for, seconds of a session, a site, and who gets notices."""
+    """What a watch does besides measuring: the newest commits that it cares for, seconds of a session, a site, and who gets notices.
+
+    ``scheduler``: whose hosts measure, with the certificates of ``tls``; empty: this machine does.
+    """
 
     last: int
     budget: float | None = None
@@ -48,6 +53,8 @@ class Wishes:
     base_url: str = ""
     webhook: Webhook | None = None
     mail: Mail | None = None
+    scheduler: str = ""
+    tls: Tls | None = None
 
 
 @dataclass
@@ -100,7 +107,8 @@ class Cycle:
         if ours:
             began = time.monotonic()
             config = load(repository.project.root / FILE)
-            outcome = resume(repository, config, self.progress, ours[0].session, wait=True)
+            with chosen(ours[0].request.scheduler, config, self.progress, self.wishes.tls) as executor:
+                outcome = resume(repository, config, self.progress, ours[0].session, wait=True, executor=executor)
             self._measured(outcome, f"finished session {ours[0].session}", began)
 
     def _follow(self, tip: str) -> None:
@@ -121,9 +129,9 @@ class Cycle:
         complete = self._complete(repository, commits, config)
         attempts = self.memory.attempts
         self.memory.attempts = {commit: attempts[commit] for commit in commits if commit in attempts and commit not in complete}
-        chosen = choose(commits, complete, self.memory.given_up, lambda: self._spans(repository, tip, commits))
-        if chosen is not None:
-            self._collect(repository, config, chosen, commits)
+        wanted = choose(commits, complete, self.memory.given_up, lambda: self._spans(repository, tip, commits))
+        if wanted is not None:
+            self._collect(repository, config, wanted, commits)
 
     def _complete(self, repository: Repository, commits: Iterable[str], config: Config) -> set[str]:
         """The commits that have profiles of all jobs, made in an environment of this machine."""
@@ -145,30 +153,31 @@ class Cycle:
                     if finding.commits > 1 and finding.first in places and finding.last in places:
                         yield places[finding.first], places[finding.last]
 
-    def _collect(self, repository: Repository, config: Config, chosen: NextCommit, commits: Sequence[str]) -> None:
+    def _collect(self, repository: Repository, config: Config, wanted: NextCommit, commits: Sequence[str]) -> None:
         """Measure a commit in turns with its neighbours; an attempt counts before it ends, however it ends."""
         began, attempts = time.monotonic(), self.memory.attempts
-        together = [commit for commit in commits if commit == chosen.commit or commit in chosen.neighbours]
-        attempts[chosen.commit] = attempts.get(chosen.commit, 0) + 1
+        together = [commit for commit in commits if commit == wanted.commit or commit in wanted.neighbours]
+        attempts[wanted.commit] = attempts.get(wanted.commit, 0) + 1
         self.memory.measuring = together
         self._save()
         try:
-            request = Request(wait=True, committed=True, budget=self.wishes.budget)
-            outcome = collect(repository, config, together, request, self.progress)
+            request = Request(wait=True, committed=True, budget=self.wishes.budget, scheduler=self.wishes.scheduler)
+            with chosen(request.scheduler, config, self.progress, self.wishes.tls) as executor:
+                outcome = collect(repository, config, together, request, self.progress, executor=executor)
         except Exception:
             self.memory.measuring = []
             raise
         except BaseException:  # somebody ends the watch, which is not the commit's fault; the session goes on with the next watch
-            attempts[chosen.commit] -= 1
+            attempts[wanted.commit] -= 1
             self._save()
             raise
         self.memory.measuring = []
-        names = ", ".join(commit[:10] for commit in chosen.neighbours)
-        what = f"{'measured' if outcome.paths else 'tried'} {chosen.commit[:10]}{' with ' if names else ''}{names}"
+        names = ", ".join(commit[:10] for commit in wanted.neighbours)
+        what = f"{'measured' if outcome.paths else 'tried'} {wanted.commit[:10]}{' with ' if names else ''}{names}"
         self._measured(outcome, what, began)
-        whole = chosen.commit in self._complete(repository, [chosen.commit], config)
-        if not whole and chosen.commit in self.memory.given_up:
-            self._add(f"gave {chosen.commit[:10]} up")
+        whole = wanted.commit in self._complete(repository, [wanted.commit], config)
+        if not whole and wanted.commit in self.memory.given_up:
+            self._add(f"gave {wanted.commit[:10]} up")
 
     def _measured(self, outcome: CampaignOutcome, what: str, began: float) -> None:
         self.measured = True

@@ -1,0 +1,29 @@
+"""What runs the blocks of a command: this machine, or the hosts of a scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from perfvcs.jobs.config import Config
+from perfvcs.measure.executor import LocalExecutor, Make
+from perfvcs.measure.progress import Progress
+
+if TYPE_CHECKING:
+    from perfvcs.hosts.cluster import Tls
+
+
+@contextmanager
+def chosen(scheduler: str, config: Config, progress: Progress, tls: Tls | None = None) -> Iterator[Make]:
+    """The executor that a scheduler's address means, this machine where it is empty; raises Unusable."""
+    if not scheduler:
+        yield LocalExecutor
+        return
+    from functools import partial
+
+    from perfvcs.hosts.client import HostsExecutor
+    from perfvcs.hosts.cluster import Tls, connected
+
+    with connected(scheduler, config.hosts, tls or Tls(), progress) as cluster:
+        yield partial(HostsExecutor, cluster)
