@@ -36,7 +36,8 @@ if "hook" in sys.orig_argv and "STUB_NO_FORK" in os.environ:
     subprocess.Popen = os.posix_spawn = refuse
 if "perfvcs" in sys.orig_argv and ("check" in sys.orig_argv or "collect" in sys.orig_argv):
     if "collect" in sys.orig_argv:
-        time.sleep(float(os.environ.get("STUB_SECONDS", "0")))
+        while os.path.exists(os.environ.get("STUB_HELD", "")):
+            time.sleep(0.02)
     said = sys.orig_argv[sys.orig_argv.index("-C"):]
     own = sorted({"GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS"} & set(os.environ))
     with open(os.environ["STUB_LOG"], "a") as log:
@@ -57,6 +58,15 @@ class Stub:
         self.setenv = monkeypatch.setenv
         self.setenv("PYTHONPATH", str(folder))
         self.setenv("STUB_LOG", str(self.log))
+        self.held = folder / "held"
+
+    def hold(self) -> None:
+        """Let what is measured from now on go on until ``release``."""
+        self.held.touch()
+        self.setenv("STUB_HELD", str(self.held))
+
+    def release(self) -> None:
+        self.held.unlink(missing_ok=True)
 
     def calls(self, count: int = 1) -> list[str]:
         """What was called, as soon as there are that many calls."""
@@ -79,7 +89,9 @@ class Stub:
 
 @pytest.fixture
 def stub(tmp_path, monkeypatch):
-    return Stub(tmp_path / "stub", monkeypatch)
+    made = Stub(tmp_path / "stub", monkeypatch)
+    yield made
+    made.release()
 
 
 @pytest.fixture
@@ -354,9 +366,10 @@ def test_a_commit_is_measured_in_the_background_and_says_so_in_one_line(hooked, 
 
 
 def test_a_commit_does_not_wait_for_the_measurement(hooked, stub):
-    stub.setenv("STUB_SECONDS", "2")
+    stub.hold()
     run("commit", "--allow-empty", "--message", "second")
     assert not stub.log.exists()
+    stub.release()
     assert len(stub.calls()) == 1
 
 
@@ -713,11 +726,11 @@ def test_the_variables_of_the_pre_commit_framework_are_understood(remote, quiet,
 # a push while its commit is being measured
 
 
-def waiting(command: list[str]) -> subprocess.Popen[str]:
-    """A push, or another command, as soon as it says that it waits."""
+def waiting(command: list[str], patience: str = "") -> subprocess.Popen[str]:
+    """A push, or another command, as soon as it says that it waits, and how long."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    assert process.stderr.readline().startswith("perf: main is being measured; waiting up to ")
+    assert process.stderr.readline().startswith(f"perf: main is being measured; waiting up to {patience}")
     return process
 
 
@@ -729,11 +742,12 @@ def hook_of(push: subprocess.Popen[str]) -> psutil.Process:
 
 
 def test_a_push_waits_until_its_commit_is_measured(remote, hooked, stub):
-    stub.setenv("STUB_SECONDS", "1")
+    stub.hold()
     commit = hooked.commit()
-    done = run("push", "--quiet", "origin", "main")
-    assert done.returncode == 0
-    assert done.stderr == "perf: main is being measured; waiting up to 5 min (--no-verify does not wait)\n"
+    push = waiting(["git", "push", "--quiet", "origin", "main"], "5 min (--no-verify does not wait)\n")
+    stub.release()
+    assert push.communicate(timeout=120)[1] == ""
+    assert push.returncode == 0
     collected, checked = stub.settled()
     assert "collect" in collected
     assert "check" in checked
@@ -742,7 +756,7 @@ def test_a_push_waits_until_its_commit_is_measured(remote, hooked, stub):
 
 def test_a_push_that_brings_nothing_of_what_is_measured_does_not_wait(remote, hooked, stub):
     hooked.git("branch", "old")
-    stub.setenv("STUB_SECONDS", "3")
+    stub.hold()
     hooked.git("switch", "--quiet", "--orphan", "other")
     hooked.commit()
     hooked.git("switch", "--quiet", "old")
@@ -752,7 +766,7 @@ def test_a_push_that_brings_nothing_of_what_is_measured_does_not_wait(remote, ho
 
 @pytest.mark.parametrize("wait", ["100ms", "0", "0s"])
 def test_a_push_waits_no_longer_than_perf_toml_says(remote, hooked, stub, wait):
-    stub.setenv("STUB_SECONDS", "4")
+    stub.hold()
     stub.setenv("STUB_EXIT", "4")
     hooked.write("perf.toml", f'hook.wait = "{wait}"')
     hooked.commit()
@@ -765,18 +779,19 @@ def test_a_push_waits_no_longer_than_perf_toml_says(remote, hooked, stub, wait):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_hook_that_is_killed_while_it_waits_lets_the_push_through_and_the_measurement_go_on(remote, hooked, stub, number):
-    stub.setenv("STUB_SECONDS", "4")
+    stub.hold()
     hooked.commit()
     push = waiting(["git", "push", "--quiet", "origin", "main"])
     hook_of(push).send_signal(number)
     _, said = push.communicate(timeout=60)
+    stub.release()
     assert push.returncode == 0
     assert f"perf: not checked (exit status {128 + number}), the push goes on" in said
     assert [line for line in stub.settled() if "collect" in line]
 
 
 def test_ctrl_c_while_a_push_waits_stops_the_push(remote, hooked, stub):
-    stub.setenv("STUB_SECONDS", "4")
+    stub.hold()
     hooked.commit()
     push = waiting(["git", "push", "--quiet", "origin", "main"])
     hook_of(push).send_signal(signal.SIGINT)
@@ -785,12 +800,13 @@ def test_ctrl_c_while_a_push_waits_stops_the_push(remote, hooked, stub):
 
 
 def test_status_says_what_is_being_measured(hooked, stub):
-    stub.setenv("STUB_SECONDS", "4")
+    stub.hold()
     commit = hooked.commit()
     said = CliRunner().invoke(cli.group, ["status"]).output
     assert re.search(rf"^being measured for .* s: [0-9a-f]{{10}}, {commit[:10]}, not begun yet$", said, re.MULTILINE), said
     running = json.loads(CliRunner().invoke(cli.group, ["status", "--json"]).output)["running"]
     assert [run["commits"][-1] for run in running] == [commit]
+    stub.release()
     stub.settled()
     assert "being measured" not in CliRunner().invoke(cli.group, ["status"]).output
 
