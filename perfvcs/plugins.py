@@ -7,6 +7,7 @@ import pkgutil
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -35,6 +36,7 @@ def names(family: str) -> list[str]:
     return own + sorted(set(foreign(family)) - set(own))
 
 
+@cache
 def _own(family: str) -> list[str]:
     """The files and folders of a family, by name; those with _ are parts that members share."""
     package = importlib.import_module(f"perfvcs.{family}")

@@ -55,7 +55,7 @@ class Repository:
         if create:
             found = cls(project, gate.make(project))
             project.exclude(f"/{gate.FOLDER}")  # without a slash at its end: it may be a link
-            Store.create(found.home / "store")
+            found.store = Store.create(found.home / "store")
         else:
             found = cls(project, gate.enter(project))
             if not (found.home / "store").is_dir():

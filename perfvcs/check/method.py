@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -74,6 +75,7 @@ def names() -> list[str]:
     return own + sorted(set(foreign("methods")) - set(own))
 
 
+@cache
 def _own() -> list[str]:
     return sorted(module.name.replace("_", "-") for module in iter_modules([str(Path(__file__).parent / "methods")]))
 

@@ -178,10 +178,11 @@ class Project:
 
     def _commit(self, revision: str) -> str | None:
         """The full id of the commit that a revision names; None when it names none."""
-        name = refs.head(self.git_dir, self.common_dir) if revision == "HEAD" else revision
-        if name in self._known:
-            return name
-        if found := self._asked(revision):
+        if revision in self._known:
+            return revision
+        # git lets nothing but a commit be HEAD, or the end of a branch
+        found = (refs.head(self.git_dir, self.common_dir) if revision == "HEAD" else None) or self._asked(revision)
+        if found:
             self._known.add(found)
         return found
 

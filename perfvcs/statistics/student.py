@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 LARGE = 300.0  # degrees of freedom from which Hill's expansion is used
+FEW = 64  # values that are faster one by one than in arrays: of one 20 times, of 64 twice
 PRECISION = 1e-15
 ROUNDS = 200
 STEPS = 100
@@ -105,6 +106,8 @@ def _fraction(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.floa
     """The continued fraction of the incomplete beta function, by Lentz's method."""
     import numpy as np
 
+    if x.size <= FEW:  # the same to the last digit
+        return np.array(list(map(_continued, a.tolist(), b.tolist(), x.tolist())))
     upper = np.ones(x.shape)
     lower = 1 / _away(1 - (a + b) * x / (a + 1))
     found = lower.copy()
@@ -190,6 +193,6 @@ def _continued(a: float, b: float, x: float) -> float:
             upper = (1 + term / upper) or TINY
             step = upper * lower
             found *= step
-        if abs(step - 1) < PRECISION:
+        if not abs(step - 1) >= PRECISION:  # as above of what is not a number, too
             break
     return found

@@ -190,8 +190,9 @@ def test_battery_is_what_the_machine_itself_runs_on(
     assert snapshot(tmp_path).battery is expected
 
 
-def test_only_other_users_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_other_users_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = psutil.Process().username()
+    monkeypatch.setattr(noise, "UTMP", tmp_path)
     monkeypatch.setattr(psutil, "users", lambda: [SimpleNamespace(name=name) for name in (own, "eve", "eve", "bob")])
     monkeypatch.delenv("SUDO_USER", raising=False)
     assert snapshot().users == 2
@@ -202,6 +203,12 @@ def test_only_other_users_count(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError("no utmp")
 
     monkeypatch.setattr(psutil, "users", broken)
+    assert snapshot().users == 0
+
+
+def test_where_nobody_can_log_in_there_are_no_other_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(noise, "UTMP", tmp_path / "none")
+    monkeypatch.setattr(psutil, "users", lambda: [SimpleNamespace(name="eve")])
     assert snapshot().users == 0
 
 

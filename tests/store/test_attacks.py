@@ -19,8 +19,9 @@ from perfvcs.repository import Repository
 Perf = Callable[..., Said]
 COMMANDS = [
     ("status",), ("log",), ("check",), ("show", "--text"), ("history",), ("plan",), ("publish", "out"), ("fsck",), ("gc",),
-    ("collect", "--", "true"), ("import", "a.csv"), ("export", "HEAD", "-o", "x.json"), ("rm", "abcd"), ("accept", "abcd", "--reason", "x"),
-    ("process", "HEAD", "outliers"), ("init",), ("init", "--adopt"), ("check", "--measure"), ("hook", "run", "post-commit"),
+    ("collect", "-n1", "--", "true"), ("import", "a.csv"), ("export", "HEAD", "-o", "x.json"), ("rm", "abcd"),
+    ("accept", "abcd", "--reason", "x"),
+    ("process", "HEAD", "outliers"), ("init",), ("init", "--adopt"), ("check", "--measure", "-n1"), ("hook", "run", "post-commit"),
 ]  # fmt: skip
 READING = [command for command in COMMANDS if command[0] not in ("hook", "init")]
 FOREIGN = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tsshCommand = 'touch {pwned} ;'\n\tfsmonitor = 'touch {pwned} ;'\n" \
