@@ -246,3 +246,20 @@ def test_a_fixed_revision_stays_while_its_branch_moves(project: Tree) -> None:
     project.commit("newest")
     assert list(git.walk(head)) == [new, old]
     assert list(git.walk(span)) == [new]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "commit --quiet --allow-empty --message two", "pack-refs --all", "checkout --quiet --detach HEAD~0", "switch --quiet --create a/b",
+        "worktree add --quiet ../other", "symbolic-ref HEAD refs/heads/none", "tag HEAD", "update-ref -d HEAD",
+    ],
+)  # fmt: skip
+def test_head_is_what_git_says_wherever_it_lies(project: Tree, change: str) -> None:
+    project.commit("one")
+    here = Project.find()
+    here.resolve("HEAD")
+    project.git(*change.split())
+    for found in [here, *map(Project.find, project.root.parent.glob("other"))]:
+        ask = ("-C", str(found.root), "rev-parse", "--verify", "--quiet", "HEAD")
+        assert found.head == (project.git(*ask, check=False) or None)
