@@ -20,11 +20,11 @@ from perfvcs.text.words import counted, metric_rank, named, plural
 if TYPE_CHECKING:
     from perfvcs.check.change import Overall, Report
 
-MOST = 5  # changes that are listed
+MOST_LISTED = 5  # changes that are listed
 JOBS = 6  # jobs that are listed
 MANY = 20  # with fewer comparisons, a share of them says little
 APART = 1.5  # both are stated if the largest bound is this many times that of most
-LARGEST = 1.0  # bound beyond which nothing is ruled out that is worth saying
+WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth saying
 
 
 class BriefLine(msgspec.Struct, frozen=True):
@@ -58,7 +58,14 @@ def brief(report: Report, causes: Mapping[Unit, Sequence[str]] | None = None) ->
     jobs, told = _jobs(report, lines)
     listed = [line for unit, line in lines.items() if unit not in told]
     rest = [line for line in (_bound(report), *_apart(report)) if line]
-    return Brief(sentence(report, moved), jobs[:JOBS], max(0, len(jobs) - JOBS), listed[:MOST], max(0, len(listed) - MOST), rest)
+    return Brief(
+        sentence(report, moved),
+        jobs[:JOBS],
+        max(0, len(jobs) - JOBS),
+        listed[:MOST_LISTED],
+        max(0, len(listed) - MOST_LISTED),
+        rest,
+    )
 
 
 def _jobs(report: Report, moved: Mapping[Unit, BriefLine]) -> tuple[list[BriefLine], set[Unit]]:
@@ -150,18 +157,18 @@ def _bound(report: Report) -> str:
     others = "other " if any(change.word in MOVED for change in report.changes) else ""
     most, usual, middle = known[-1], known[ceil(0.95 * len(known)) - 1], known[(len(known) - 1) // 2]
     whole = len(known) == len(rest)
-    if whole and most <= LARGEST and not (len(known) >= MANY and most > APART * usual):
+    if whole and most <= WIDEST_BOUND and not (len(known) >= MANY and most > APART * usual):
         return f"Nothing {'else ' if others else ''}moved by more than {percent_of(most)} ({counted(len(known), 'comparison')})."
     said = []
-    if usual <= LARGEST and len(known) >= MANY:
+    if usual <= WIDEST_BOUND and len(known) >= MANY:
         said.append(f"19 of 20 moved by at most {percent_of(usual)}")
-    elif middle <= LARGEST and len(known) > 1:
+    elif middle <= WIDEST_BOUND and len(known) > 1:
         said.append(f"half moved by at most {percent_of(middle)}")
-    if most <= LARGEST:
+    if most <= WIDEST_BOUND:
         said.append(f"{'none' if len(known) > 1 else 'it'} moved by more than {percent_of(most)}")
     if not said:
         rule = plural(len(known), "rules", "rule")
-        return f"The {counted(len(known), f'{others}comparison')} {rule} out nothing below {percent_of(LARGEST)}."
+        return f"The {counted(len(known), f'{others}comparison')} {rule} out nothing below {percent_of(WIDEST_BOUND)}."
     rest_of = "" if whole else f" ({len(rest) - len(known):,} without a bound)"
     return f"Of the {counted(len(known), f'{others}comparison')}{rest_of} {', and '.join(said)}."
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.reports.check import Check
 
 DOCUMENT, PAGE = "report.json", "index.html"
-LARGEST = 1 << 26  # bytes of a document that is read
+LARGEST_ARTIFACT = 1 << 26  # bytes of a document that is read
 
 
 def document(verdict: CiVerdict) -> bytes:
@@ -78,7 +78,7 @@ def read(folder: Path) -> CiVerdict:
     """The verdict in a folder of reports, which another job has written; raises UsageError."""
     path = folder / DOCUMENT
     try:
-        return decode(content(path, LARGEST))
+        return decode(content(path, LARGEST_ARTIFACT))
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}): name the folder that `perf ci --out` wrote") from None
     except Malformed as error:

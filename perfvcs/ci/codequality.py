@@ -14,14 +14,14 @@ from perfvcs.text.characters import escaped, shorten
 if TYPE_CHECKING:
     from perfvcs.ci.verdict import Alarm, CiVerdict
 
-MOST = 5000  # entries
+MOST_ISSUES = 5000  # entries
 MESSAGE = 1000  # characters
 
 
 def code_quality(verdict: CiVerdict) -> bytes:
     """A list: an entry per benchmark that became worse, and one where nothing could be settled, or measured."""
     receipt = verdict.receipt.lines()
-    entries = [_entry(alarm, receipt) for alarm in verdict.alarms[:MOST]]
+    entries = [_entry(alarm, receipt) for alarm in verdict.alarms[:MOST_ISSUES]]
     if verdict.word in ("failed", "unsettled"):
         name = f"performance-{verdict.word}"
         entries.append({

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from urllib.error import HTTPError
 
 SILENCE = 15.0  # seconds without a byte
-LARGEST = 1 << 24  # bytes of an answer
+LARGEST_RESPONSE = 1 << 24  # bytes of an answer
 CHUNK = 1 << 16
 LONGEST_WAIT = 60.0  # seconds that an answer may ask for
 SAID = 120  # characters of what a service says
@@ -106,8 +106,8 @@ def _read(answer: HTTPResponse) -> bytes:
     while part := answer.read(CHUNK):
         parts.append(part)
         size += len(part)
-        if size > LARGEST:
-            raise ForgeFailed(f"its answer is larger than {LARGEST >> 20} MiB")
+        if size > LARGEST_RESPONSE:
+            raise ForgeFailed(f"its answer is larger than {LARGEST_RESPONSE >> 20} MiB")
     if answer.length:  # http.client says nothing of it where it reads in parts
         raise TryLater("the connection broke off in its answer")
     return b"".join(parts)

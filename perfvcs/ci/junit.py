@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.ci.verdict import CiVerdict
 
-LARGEST = 30_000_000  # bytes that GitLab reads
-MOST = 50_000  # test cases
+LARGEST_JUNIT = 30_000_000  # bytes that GitLab reads
+MOST_TEST_CASES = 50_000  # test cases
 NAME, MESSAGE = 300, 600  # characters
 OPEN = ("inconclusive", "suspected", "not comparable", "new", "missing")
 
 
 def junit(verdict: CiVerdict) -> bytes:
-    """The document; of very many comparisons those that matter most, so that it is never larger than ``LARGEST``."""
-    most = MOST
-    while len(document := _document(verdict, most)) >= LARGEST:
+    """The document; of very many comparisons those that matter most, so that it is never larger than ``LARGEST_JUNIT``."""
+    most = MOST_TEST_CASES
+    while len(document := _document(verdict, most)) >= LARGEST_JUNIT:
         most //= 2
     return document
 

@@ -94,7 +94,7 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
     outcome, report = check.outcome, check.report
     pairs = [profile.design.executions for profile in outcome.profiles] if outcome else []
     errors = receipt(repository, report, pairs)
-    word = "untouched" if wanted.baseline == wanted.target else word_of(report, errors, bool(heard.failed))
+    word = "untouched" if wanted.baseline == wanted.target else word_of(report, errors, failures=bool(heard.failed))
     if word == "untouched":
         why = [_why(repository, wanted)]
     elif word == "failed":

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.ci.verdict import CiVerdict
 
-MOST = 20_000  # comparisons
+MOST_COMPARISONS = 20_000  # comparisons
 LABEL = 300  # characters
 OF_COMPARISONS = {  # name -> attribute of a change, and what it is
     "perf_baseline": ("baseline", "Level of the baseline, in the unit of its label."),
@@ -28,7 +28,7 @@ def open_metrics(verdict: CiVerdict) -> bytes:
 
 
 def _lines(verdict: CiVerdict) -> Iterator[str]:
-    changes = {_labels(change): change for change in reversed(verdict.report.changes[:MOST])}
+    changes = {_labels(change): change for change in reversed(verdict.report.changes[:MOST_COMPARISONS])}
     for name, (attribute, about) in OF_COMPARISONS.items():
         yield from _head(name, about)
         for labels, change in reversed(changes.items()):

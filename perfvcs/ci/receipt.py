@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 USUAL = 0.01  # of a comparison without a delta
-MOST = 60  # comparisons of which the smallest change is computed
+MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
 
 
 class Alarms(msgspec.Struct, frozen=True):
@@ -93,7 +93,11 @@ def _detectable(changes: Sequence[Change]) -> Detectable | None:
     known = sorted(spread for change in changes if (spread := _spread(change)) is not None)
     if not known:
         return None
-    chosen = known if len(known) <= MOST else [known[place * (len(known) - 1) // (MOST - 1)] for place in range(MOST)]
+    chosen = (
+        known
+        if len(known) <= MOST_COMPUTED
+        else [known[place * (len(known) - 1) // (MOST_COMPUTED - 1)] for place in range(MOST_COMPUTED)]
+    )
     found = sorted(_smallest(*one[1:]) for one in chosen)
     return Detectable(found[0], found[(len(found) - 1) // 2], found[-1])
 

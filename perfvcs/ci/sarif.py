@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.ci.verdict import Alarm, CiVerdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-MOST = 5000  # results that GitHub shows of a run
+MOST_SARIF_RESULTS = 5000  # results that GitHub shows of a run
 MESSAGE = 1000  # characters
 RULE = {
     "id": "performance-degradation",
@@ -37,7 +37,7 @@ def sarif(verdict: CiVerdict) -> bytes:
         "automationDetails": {"id": "perf-ci/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": verdict.word != "failed", "toolExecutionNotifications": told}],
-        "results": [_result(alarm, receipt) for alarm in verdict.alarms[:MOST]],
+        "results": [_result(alarm, receipt) for alarm in verdict.alarms[:MOST_SARIF_RESULTS]],
         "properties": {"verdict": verdict.word, "errorReceipt": receipt},
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}

@@ -87,7 +87,7 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
         return sentence(self.report)  # it may begin with a name
 
 
-def word_of(report: Report, receipt: Receipt, failures: bool) -> Word:  # noqa: FBT001
+def word_of(report: Report, receipt: Receipt, *, failures: bool) -> Word:
     """The word for a report, by the rules of `perf check --gate`."""
     status = exit_status(report, gate=True)
     if status == DEGRADED:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from perfvcs.repository import Repository
 
-MOST = 500  # names that are offered
+MOST_OFFERED = 500  # names that are offered
 _ACTIVE = re.compile(r"[^\w@%+=:,./-]")  # what bash would take for its own where it is typed
 
 
@@ -83,7 +83,7 @@ def _of(names: Callable[[Repository], Iterable[str]], begun: str) -> list[str]:
 def _typed(names: Iterable[str]) -> list[str]:
     """Names as a shell has them typed."""
     bash = os.environ.get("_PERF_COMPLETE", os.environ.get("_PERFVCS_COMPLETE")) == "bash_complete"
-    return [_ACTIVE.sub(r"\\\\\g<0>", name) if bash else name for name in names][:MOST]  # bash reads one of the two away
+    return [_ACTIVE.sub(r"\\\\\g<0>", name) if bash else name for name in names][:MOST_OFFERED]  # bash reads one of the two away
 
 
 def _files(begun: str) -> list[str]:

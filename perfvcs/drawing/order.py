@@ -23,7 +23,7 @@ SMALL = 0.01  # of the median: less is of no interest
 GAP = 0.25  # of the range of the others, by which a first measurement is beyond them: the first of a slope is not
 CHANCE = 1e-4  # that the first measurements of some executions are extreme so often by chance
 SURE = 4.0  # standard errors by which ranks follow the order
-MOST = 0.9  # of a cluster's values, and of the executions, that are first measurements
+MOST_FIRST = 0.9  # of a cluster's values, and of the executions, that are first measurements
 
 
 def told(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[str]:
@@ -54,7 +54,7 @@ def _first_cluster(labels: NDArray[np.int64], starts: NDArray[np.int64]) -> int 
     first[starts] = True
     for label in np.unique(labels[starts]).tolist():
         mine = labels == label
-        if first[mine].mean() >= MOST and mine[starts].mean() >= MOST and not first.all():
+        if first[mine].mean() >= MOST_FIRST and mine[starts].mean() >= MOST_FIRST and not first.all():
             return int(label)
     return None
 

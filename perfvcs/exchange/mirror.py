@@ -23,7 +23,7 @@ from perfvcs.store.removal import place_of
 
 REFERENCE = "refs/perf/profiles"  # of a remote
 FOLDER = "remotes"  # in .perf
-LARGEST = 1 << 28  # bytes of a document that is taken over
+LARGEST_DOCUMENT = 1 << 28  # bytes of a document that is taken over
 CONFIG = f"""\
 [core]
 	repositoryformatversion = 1
@@ -228,7 +228,7 @@ class Mirror:
             if not self._incoming.path.exists():
                 self._make(self._incoming)
             remote.fetch(self._incoming, *missing, filtered=True, depth=False)
-        yield from zip(blobs, self.reading.objects(blobs.values(), LARGEST), strict=True)
+        yield from zip(blobs, self.reading.objects(blobs.values(), LARGEST_DOCUMENT), strict=True)
 
     def _present(self, blobs: Iterable[str]) -> set[str]:
         """Those of some blobs that are here."""

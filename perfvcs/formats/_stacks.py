@@ -11,7 +11,7 @@ from perfvcs.profile import Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.units import base
 from perfvcs.validity import MAX_NAME, Malformed
 
-MOST = 20_000_000  # frames of all different stacks together
+MOST_FRAMES = 20_000_000  # frames of all different stacks together
 SAMPLES = "samples"  # how often a stack was seen; everything else has a unit
 SELF = "self"  # of a metric: what a stack has without the calls that it makes, recorded and not judged
 UNITS = {
@@ -40,8 +40,8 @@ class CountedStacks:
         if number is None:
             number = self._stacks[key] = len(self._stacks)
             self._size += len(key)
-            if self._size > MOST:
-                raise Malformed(f"its stacks have over {MOST:,} frames: record less")
+            if self._size > MOST_FRAMES:
+                raise Malformed(f"its stacks have over {MOST_FRAMES:,} frames: record less")
         for name, value in values.items():
             if value:
                 column = self._counted[name]

@@ -16,7 +16,7 @@ from perfvcs.locate.finding import Blame
 from perfvcs.repository import Repository
 
 FOLDER = "blames"
-LARGEST = 1 << 24  # bytes of a result
+LARGEST_BLAME = 1 << 24  # bytes of a result
 
 
 def asked(repository: Repository, names: Sequence[str]) -> tuple[str, str, str]:
@@ -80,7 +80,7 @@ def every(repository: Repository, first: str = "") -> list[Blame]:
     found = []
     for name in sorted(names):
         try:
-            found.append(msgspec.json.decode(content(folder / name, LARGEST), type=Blame))
+            found.append(msgspec.json.decode(content(folder / name, LARGEST_BLAME), type=Blame))
         except (*UNDECODABLE, OSError):
             continue
     return found

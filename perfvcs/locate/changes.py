@@ -15,7 +15,7 @@ from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.locate import files
 from perfvcs.locate.parts import Parts, Statement
-from perfvcs.locate.sources import LARGEST, language, read
+from perfvcs.locate.sources import LARGEST_SOURCE, language, read
 
 FILE_MODES = ("100644", "100755", "100664")
 SUBMODULE = "160000"
@@ -117,12 +117,12 @@ def _contents(project: Project, entries: Sequence[FilePair]) -> dict[str, tuple[
         for blob, mode in zip((entry.old, entry.new), entry.modes, strict=True)
         if blob not in ("", "here") and mode in FILE_MODES and _is_read(entry.path)
     }
-    blobs = dict(zip(wanted, Bare(project.common_dir).objects(wanted, LARGEST), strict=True)) if wanted else {}
+    blobs = dict(zip(wanted, Bare(project.common_dir).objects(wanted, LARGEST_SOURCE), strict=True)) if wanted else {}
 
     def content(blob: str, mode: str, here: Path | None) -> bytes | None:
         if here is not None:
             try:
-                return here.read_bytes() if mode in FILE_MODES and here.stat().st_size <= LARGEST else None
+                return here.read_bytes() if mode in FILE_MODES and here.stat().st_size <= LARGEST_SOURCE else None
             except OSError:
                 return None
         found = blobs.get(blob)

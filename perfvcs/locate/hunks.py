@@ -14,7 +14,7 @@ from perfvcs.locate.outline import MODULE, Outline, language, outline
 from perfvcs.text.lines import source_lines
 
 MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first
-LARGEST = 1 << 20  # bytes of a source; what is larger was generated
+LARGEST_DIFFED = 1 << 20  # bytes of a source; what is larger was generated
 ALIKE = 0.6  # the share of common words from which on a lost and a new function are one that was renamed
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -190,7 +190,7 @@ def texts(project: Project, blobs: Iterable[str]) -> dict[str, str | None]:
     found: dict[str, str | None] = {blob: "" for blob in blobs if set(blob) == {"0"}}
     wanted = [blob for blob in blobs if blob not in found]
     sizes = project.git("cat-file", "--batch-check", text="".join(f"{blob}\n" for blob in wanted)).split("\n") if wanted else []
-    small = [line.split(" ")[0] for line in sizes if int(line.split(" ")[2]) <= LARGEST]
+    small = [line.split(" ")[0] for line in sizes if int(line.split(" ")[2]) <= LARGEST_DIFFED]
     content = project.git("cat-file", "--batch", text="".join(f"{blob}\n" for blob in small)) if small else ""
     data, at = content.encode("utf-8", "surrogateescape"), 0
     for blob in small:

@@ -15,7 +15,7 @@ from perfvcs.collectors._shared.frames import INLINED
 MODULE = "<module>"
 PYTHON = frozenset({"py", "pyi", "pyw"})
 NATIVE = frozenset({"c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"})
-LARGEST = 4 << 20  # characters of a source that is read
+LARGEST_OUTLINED = 4 << 20  # characters of a source that is read
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # what is not code: comments, strings, characters, preprocessor lines
 _NOISE = re.compile(
@@ -81,7 +81,7 @@ def language(path: str) -> str:
 def outline(path: str, source: str) -> Outline | None:
     """The functions of a file; None where its language is not known or it cannot be read."""
     kind = language(path)
-    if not kind or len(source) > LARGEST:
+    if not kind or len(source) > LARGEST_OUTLINED:
         return None
     return _python(source) if kind == "python" else _native(source)
 

@@ -13,7 +13,7 @@ from perfvcs.foreign import UNDECODABLE
 
 FILE = "bisections.json"
 KEPT = 20
-LARGEST = 1 << 26
+LARGEST_SAVED = 1 << 26
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class SavedBisections:
     def _read(self) -> list[Begun]:
         try:
             with open(plain(self.path, os.O_RDONLY), "rb") as file:
-                return msgspec.json.decode(file.read(LARGEST), type=list[Begun])
+                return msgspec.json.decode(file.read(LARGEST_SAVED), type=list[Begun])
         except (OSError, NotPlain, *UNDECODABLE):
             return []
 

@@ -9,7 +9,7 @@ SUFFIXES = {
     **dict.fromkeys(("c", "h", "cc", "cpp", "cxx", "c++", "C", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc", "m", "cu", "cuh"), "c"),
     **dict.fromkeys(("f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "F", "FOR", "F77", "F90", "F95", "F03", "F08"), "fortran"),
 }  # fmt: skip
-LARGEST = 4 << 20  # bytes of a source that is read
+LARGEST_SOURCE = 4 << 20  # bytes of a source that is read
 
 
 def language(path: str) -> str:
@@ -19,7 +19,7 @@ def language(path: str) -> str:
 
 def read(kind: str, source: bytes) -> Parts | None:
     """The parts of a source in a language; None where it cannot be read."""
-    if len(source) > LARGEST:
+    if len(source) > LARGEST_SOURCE:
         return None
     if kind == "python":
         from perfvcs.locate.python import parts

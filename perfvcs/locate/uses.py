@@ -19,7 +19,7 @@ from perfvcs.git.project import Project
 from perfvcs.git.stream import blob_id
 from perfvcs.index.database import Database
 from perfvcs.locate.parts import Parts
-from perfvcs.locate.sources import LARGEST, language, read
+from perfvcs.locate.sources import LARGEST_SOURCE, language, read
 
 READER = 4  # another number: what was read before is read again
 SCHEMA = "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts BLOB) WITHOUT ROWID"
@@ -69,7 +69,7 @@ class Sources:
         for path in self._working.files() if self._working else ():
             place = self._project.root / path
             found.pop(path, None)
-            if language(path) and place.is_file() and not place.is_symlink() and place.stat().st_size <= LARGEST:
+            if language(path) and place.is_file() and not place.is_symlink() and place.stat().st_size <= LARGEST_SOURCE:
                 content = place.read_bytes()
                 found[path] = blob_id(content)
                 self._contents[found[path]] = content
@@ -104,7 +104,7 @@ class Sources:
         gc.disable()  # syntax trees have no circles, and searching them for some takes as long as reading
         try:
             asked = [blob for blob, _ in chunk.values() if blob not in self._contents]
-            contents = dict(zip(asked, Bare(self._project.common_dir).objects(asked, LARGEST), strict=True))
+            contents = dict(zip(asked, Bare(self._project.common_dir).objects(asked, LARGEST_SOURCE), strict=True))
             return [_row(key, kind, contents.get(blob, self._contents.get(blob))) for key, (blob, kind) in chunk.items()]
         finally:
             if collecting:

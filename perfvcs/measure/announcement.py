@@ -22,7 +22,7 @@ from perfvcs.lock import alone_in
 from perfvcs.measure.progress import Progress, Silent
 
 FOLDER = "measuring"
-LARGEST = 1 << 20  # bytes of an announcement
+LARGEST_ANNOUNCEMENT = 1 << 20  # bytes of an announcement
 
 
 class RunningSession(msgspec.Struct, frozen=True):
@@ -166,7 +166,7 @@ def _patiently(path: Path) -> RunningSession | None:
 
 def _read(descriptor: int) -> RunningSession | None:
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _decoder.decode(os.pread(descriptor, LARGEST, 0))
+        return _decoder.decode(os.pread(descriptor, LARGEST_ANNOUNCEMENT, 0))
     return None
 
 

@@ -18,7 +18,7 @@ from perfvcs.descriptors import entries, remove
 FOLDER = "builds"
 KEPT = 30  # builds
 MOST_BYTES = 4 << 30  # of all builds
-LARGEST = 1 << 30  # bytes of one: a larger one is made again
+LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
 CHUNK = 1 << 20
 DIGEST = "digest"
 
@@ -49,7 +49,7 @@ class Builds:
     def keep(self, key: str, checkout: Path) -> None:
         """Keep what a build left in a checkout; on a full disk, or where it cannot be copied, the next one builds it again."""
         place = self.folder / key
-        if _size(checkout) > LARGEST:
+        if _size(checkout) > LARGEST_BUILD:
             return
         try:
             _forget(place)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.jobs import Cell
 
 OPTION = "--against"  # of commands
-MOST = 7  # products beside the revision; more would stretch a block until its pairs see different weather
+MOST_PRODUCTS = 7  # products beside the revision; more would stretch a block until its pairs see different weather
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", FOLDER)
 
 
@@ -101,9 +101,9 @@ def read_all(texts: Iterable[str], project: Project) -> list[Product]:
     names = [one.name for one in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{OPTION}: two products are called `{twice}`: give each its own name")
-    if len(found) > MOST:
+    if len(found) > MOST_PRODUCTS:
         raise UsageError(
-            f"{OPTION}: {len(found)} products are more than the {MOST} that can be measured in turns: measure fewer at a time"
+            f"{OPTION}: {len(found)} products are more than the {MOST_PRODUCTS} that can be measured in turns: measure fewer at a time"
         )
     return found
 

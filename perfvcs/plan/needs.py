@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.995  # one side of an interval of 99 %
 FEWEST = 5  # executions that a verdict needs
-MOST = 100_000  # executions, as good as never
+MOST_EXECUTIONS = 100_000  # executions, as good as never
 Key = tuple[str, float | None, str]
 
 
@@ -63,8 +63,8 @@ def _wanted(differences: Sequence[float], delta: float) -> int:
     middle, spread = abs(fmean(differences)), stdev(differences)
     room = middle if middle > delta else delta - middle
     if not isfinite(spread) or room <= 0:
-        return MOST
+        return MOST_EXECUTIONS
     wanted = max(FEWEST, len(differences))
     for _ in range(3):  # fewer executions have wider tails
-        wanted = max(FEWEST, min(MOST, ceil((float(quantile(CONFIDENCE, wanted - 1)) * spread / room) ** 2)))
+        wanted = max(FEWEST, min(MOST_EXECUTIONS, ceil((float(quantile(CONFIDENCE, wanted - 1)) * spread / room) ** 2)))
     return wanted

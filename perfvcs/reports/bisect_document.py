@@ -13,7 +13,7 @@ from perfvcs.text.characters import escaped
 if TYPE_CHECKING:
     from perfvcs.locate.bisection import Bisection
 
-LARGEST = 1e300  # evidence beyond it is infinite, which JSON has no number for
+LARGEST_EVIDENCE = 1e300  # evidence beyond it is infinite, which JSON has no number for
 
 
 def json(found: Bisection) -> str:
@@ -46,7 +46,7 @@ def document(found: Bisection) -> dict[str, Any]:
     return base | {
         "good_value": outcome.values.get(0),
         "effect": effect(evidence.pairs, found)._asdict() if evidence.pairs else None,
-        "evidence": min(outcome.decision.evidence, LARGEST),
+        "evidence": min(outcome.decision.evidence, LARGEST_EVIDENCE),
         "named": named,
         "blocks": outcome.blocks,
         "executions": outcome.executions,

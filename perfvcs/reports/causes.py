@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Profiles = Callable[[Sequence[Header]], Sequence[Profile]]
 
-MOST = 5  # changes whose causes are looked for
+MOST_EXPLAINED = 5  # changes whose causes are looked for
 FUNCTIONS = 2  # that are named
 FILES = 3
 NAME = 40  # characters of a function's name
@@ -79,7 +79,7 @@ def causes(before: Sequence[Header], after: Sequence[Header], read: Profiles, re
     ``before`` and ``after`` are the profiles of both sides, which ``read`` opens.
     """
     first: dict[str, Unit] = {}
-    for entry in sorted(entries(report)[:MOST], key=lambda entry: not is_whole(*entry.unit)):
+    for entry in sorted(entries(report)[:MOST_EXPLAINED], key=lambda entry: not is_whole(*entry.unit)):
         first.setdefault(entry.first.job, entry.unit)
     found: dict[Unit, list[str]] = {}
     for job, unit in first.items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 QUIET = ("same", "inconclusive")
 FOLD = 4  # pairs in a row without news from which on they share a line
-MOST = 5  # pairs with news that are listed
+MOST_NEWS = 5  # pairs with news that are listed
 SENTENCE = 2  # lines of one
 
 
@@ -84,7 +84,7 @@ class Neighbours:
                 yield from (check.render("text", verbose=True), "")
             return
         news = [check for check in self.checks if has_news(check)]
-        listed = sorted(news, key=_weight)[:MOST]
+        listed = sorted(news, key=_weight)[:MOST_NEWS]
         hidden = 0
         for kind, group in groupby(self.checks, key=lambda check: _kind(check, news, listed)):
             checks = list(group)

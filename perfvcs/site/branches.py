@@ -23,7 +23,7 @@ from perfvcs.text.words import counted, metric_name, tallied
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
-MOST = 50  # branches that have pages
+MOST_BRANCHES = 50  # branches that have pages
 LONG = 1000  # commits of a branch that are looked at
 LISTED = 50  # commits that are listed
 MOVED = 400  # rows of a table
@@ -51,7 +51,7 @@ class Branches:
     @cached_property
     def pages(self) -> list[BranchPage]:
         """A page for each, the newest first; they are cheap to make beside what they are made from, so that they are their own keys."""
-        found = list(islice(self._found(), MOST))
+        found = list(islice(self._found(), MOST_BRANCHES))
         pairs = [
             CommitPair(one.base, one.measured[0], environment) for one in found if one.base for environment in one.environments
         ]

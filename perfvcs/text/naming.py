@@ -13,7 +13,7 @@ from perfvcs.errors import UsageError
 from perfvcs.text.characters import ISOLATED, shorten, visible
 from perfvcs.text.words import metric_name
 
-MOST = 8  # candidates that a message lists
+MOST_MATCHES = 8  # candidates that a message lists
 LABEL = 60  # characters of a name in a message
 LEFT_OUT = "…"  # what ``shorten`` puts in the middle of a long name
 
@@ -89,8 +89,8 @@ def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]
 
 
 def _ambiguous(given: str, names: Sequence[str], what: str) -> Ambiguous:
-    listed = ", ".join(f"`{shorten(name, LABEL)}`" for name in names[:MOST])
-    more = f" and {len(names) - MOST:,} more" if len(names) > MOST else ""
+    listed = ", ".join(f"`{shorten(name, LABEL)}`" for name in names[:MOST_MATCHES])
+    more = f" and {len(names) - MOST_MATCHES:,} more" if len(names) > MOST_MATCHES else ""
     return Ambiguous(f"`{shorten(given, LABEL)}` matches {len(names):,} {what}s: {listed}{more}: write more of the name")
 
 

@@ -10,7 +10,7 @@ import msgspec
 from perfvcs import wholefile
 from perfvcs.foreign import UNDECODABLE, content
 
-LARGEST = 1 << 26  # bytes
+LARGEST_MEMORY_FILE = 1 << 26  # bytes
 MOST_ATTEMPTS = 2  # sessions that a commit gets before it is given up
 MOST_WAITING = 100  # notices; of more, the oldest go
 
@@ -61,6 +61,6 @@ class WatchMemory(msgspec.Struct):
 def recalled(path: Path) -> WatchMemory:
     """What was saved; nothing where there is nothing, or nobody can read it: a watch then begins anew, and the store has what counts."""
     try:
-        return msgspec.json.decode(content(path, LARGEST), type=WatchMemory)
+        return msgspec.json.decode(content(path, LARGEST_MEMORY_FILE), type=WatchMemory)
     except (OSError, *UNDECODABLE):
         return WatchMemory()

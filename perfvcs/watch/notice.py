@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.site.contents import Contents
 
 FORMAT = "perfvcs-watch/1"
-MOST = 50  # changes in one notice
+MOST_CHANGES = 50  # changes in one notice
 
 Pair = tuple[int, int]
 
@@ -53,7 +53,7 @@ def document(contents: Contents, pairs: Sequence[Pair], project: str, branch: st
     root = f"{base_url.rstrip('/')}/" if base_url else None
     tip = contents.record.commits[-1]
     told = []
-    for pair in pairs[:MOST]:
+    for pair in pairs[:MOST_CHANGES]:
         step, finding = contents.step(*pair), contents.finding(*pair)
         one = msgspec.to_builtins(step)
         one |= {"first": finding.first, "last": finding.last, "url": root and root + step.url}

@@ -230,7 +230,7 @@ def test_an_answer_that_is_not_one_is_said(service: Service, job: Surroundings, 
 
 
 def test_an_endless_answer_is_not_read_to_its_end(service: Service, job: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forge, "LARGEST", 1 << 20)
+    monkeypatch.setattr(forge, "LARGEST_RESPONSE", 1 << 20)
     service.faults.append((200, {}, b"[" + b" " * (2 << 20)))
     assert write(job) == f"no comment: {service.address}: its answer is larger than 1 MiB"
 

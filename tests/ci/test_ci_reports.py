@@ -121,7 +121,7 @@ def test_junit_is_what_its_schema_says(every: CiVerdict) -> None:
 
 def test_junit_leaves_out_what_would_make_it_too_large(many: CiVerdict, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = len(junit.junit(many))
-    monkeypatch.setattr(junit, "LARGEST", whole // 3)
+    monkeypatch.setattr(junit, "LARGEST_JUNIT", whole // 3)
     (suite,) = ElementTree.fromstring(junit.junit(many))
     assert 500 <= len(suite.findall("testcase/failure")) < 3000
 

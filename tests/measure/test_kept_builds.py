@@ -89,6 +89,6 @@ def test_only_so_many_builds_are_kept(project, perf, monkeypatch):
 
 @pytest.mark.usefixtures("built")
 def test_what_is_larger_than_the_bound_is_not_kept(project, perf, monkeypatch):
-    monkeypatch.setattr(builds, "LARGEST", 10)
+    monkeypatch.setattr(builds, "LARGEST_BUILD", 10)
     perf("collect", "HEAD~1", "-q")
     assert not (project.root / ".perf" / "builds").exists()

@@ -58,7 +58,7 @@ def test_an_ambiguous_part_names_the_candidates() -> None:
 
 
 def test_many_candidates_are_counted() -> None:
-    with pytest.raises(Ambiguous, match=r"a part of 500 tests: `test_0`, .* and 492 more: write more of the name") as caught:
+    with pytest.raises(Ambiguous, match=r"`test` matches 500 tests: `test_0`, .* and 492 more: write more of the name") as caught:
         meant("test", [Named([f"test_{number}"]) for number in range(500)], "test")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300

@@ -16,7 +16,7 @@ NAMELESS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 MODULE = "<module>"
 PROCESSES = "(processes)"  # among the functions of a unit that started processes, whose own functions nobody saw
 PYTHON, START = FOLDER / "python", FOLDER / "start"  # what goes on PYTHONPATH
-LARGEST = 1 << 26  # bytes of what an interpreter wrote
+LARGEST_FUNCTION_LIST = 1 << 26  # bytes of what an interpreter wrote
 
 
 def recording(run: Run, path: Path) -> dict[str, str]:
@@ -30,11 +30,11 @@ def recording(run: Run, path: Path) -> dict[str, str]:
 def recorded(path: Path, uid: str) -> Reached | None:
     """What a program left, of a single unit; None where it left nothing that makes sense."""
     try:
-        content = read_at_most(path, LARGEST)
+        content = read_at_most(path, LARGEST_FUNCTION_LIST)
     except CollectError:
         return None
     first, *lines = content.decode(errors="replace").split("\n")
-    if len(content) > LARGEST or first not in ("", "processes") or not lines or lines[-1]:
+    if len(content) > LARGEST_FUNCTION_LIST or first not in ("", "processes") or not lines or lines[-1]:
         return None
     rows = [line.partition("\t") for line in lines[:-1]]
     if not all(file and name and name.isprintable() and _is_inside(file) for file, _, name in rows):

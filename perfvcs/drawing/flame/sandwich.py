@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST = 20  # functions
+MOST_LISTED_FUNCTIONS = 20  # functions
 NAME = 48  # characters of a function's name
 AROUND = 3  # callers and callees of each
 LEAST = 0.001  # of all: what has less is not listed
@@ -36,7 +36,7 @@ class FunctionRow(NamedTuple):
     callees: list[tuple[str, float]]
 
 
-def functions(found: FrameTree, side: int, most: int = MOST) -> list[FunctionRow]:
+def functions(found: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> list[FunctionRow]:
     """The functions with the largest amounts of their own on one side, then those with the largest in all."""
     import numpy as np
 

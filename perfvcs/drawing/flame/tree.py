@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.drawing.flame.boxes import Flame
 
-MOST = 20  # paths
+MOST_PATHS = 20  # paths
 LEAST = 0.005  # of the largest change: what is smaller has no line
 BAR = 10  # columns of the largest change
 MORE, LESS = "■", "□"
@@ -39,7 +39,7 @@ def branches(
     if not order:
         yield "nothing changed beyond chance"
         return
-    chosen = set(order[:MOST])
+    chosen = set(order[:MOST_PATHS])
     below: dict[int, list[int]] = defaultdict(list)
     parents = np.searchsorted(flame.kept, flame.tree.parent[flame.kept]).tolist()
     for place in sorted(chosen, key=lambda place: -size[place]):
@@ -56,5 +56,5 @@ def branches(
         name = fitted(indent + flame.parts[place][0], int(NAME * room))
         yield f"{bar:{BAR}} {name}  {fitted(texts[place], room - len(name) - 2)}"
         waiting += [(one, depth + 1) for one in reversed(below[place])]
-    if len(order) > MOST:
-        yield f"{'':{BAR}} and {len(order) - MOST:,} smaller changes"
+    if len(order) > MOST_PATHS:
+        yield f"{'':{BAR}} and {len(order) - MOST_PATHS:,} smaller changes"
