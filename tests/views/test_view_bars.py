@@ -241,10 +241,10 @@ def test_repeated_executions_do_not_count() -> None:
     [
         (Subject("x"), {}, "there are no measurements"),
         (Subject("x", [sample_profile(wall=())]), {}, "there are no measurements"),
-        (Subject("x", [sample_profile()]), {}, "it draws bars side by side, and there is but one unit"),
+        (Subject("x", [sample_profile()]), {}, "it draws bars side by side, and there is only one unit"),
         (Subject("x", [sample_profile()]), {"by": "session", "stacked": "uid"},
-         "it draws bars side by side, and there is but one session or uid"),
-        (Subject("x", [sample_profile()]), {"metrics": "no such"}, "it draws bars side by side, and there is but one unit"),
+         "it draws bars side by side, and there is only one session or uid"),
+        (Subject("x", [sample_profile()]), {"metrics": "no such"}, "it draws bars side by side, and there is only one unit"),
         (Subject("x", [pictures.counted(only=("rss",))]), {}, "`flow` draws what was measured over time"),
     ],
 )  # fmt: skip
