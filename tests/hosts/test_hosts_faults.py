@@ -34,7 +34,7 @@ retries = 0
 """
 # ends processes by what a file says, once per file; `worker` is the one that this process descends from
 BENCH = """
-import os, signal
+import os, signal, time
 def parent(pid):
     return int(open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[1])
 def worker():
@@ -45,6 +45,10 @@ def worker():
 place = {place!r}
 with open(place + "/log", "a") as log:
     log.write(open("version").read())
+while os.path.exists(place + "/gate") and os.path.getsize(place + "/log") >= 4:  # until somebody is to be killed
+    if os.path.exists(place + "/kill") or os.path.exists(place + "/killed"):
+        break
+    time.sleep(0.02)
 if os.path.exists("killer"):
     os.kill(worker(), signal.SIGKILL)
 try:
@@ -72,6 +76,12 @@ def versions(project: Project, tmp_path: Path) -> list[str]:
     return [project.commit("first", version="1"), project.commit("second", version="2")]
 
 
+def kill(place: Path, who: str) -> None:
+    """Let the next execution kill a process; the file is there at once with all it says."""
+    (place / "part").write_text(who)
+    (place / "part").rename(place / "kill")
+
+
 def blocks(project: Project) -> Counter[tuple[str, int]]:
     """How often each block of each commit is stored."""
     repository = Repository.find(project.root)
@@ -85,7 +95,7 @@ def test_the_block_of_a_lost_worker_is_repeated_elsewhere(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
 ) -> None:
     workers = [hosts.add(), hosts.add()]
-    (tmp_path / "kill").write_text("worker")
+    kill(tmp_path, "worker")
     said = perf("collect", *versions, "--scheduler", hosts.address)
     assert "repeated: block" in said.err
     assert [worker.poll() is None for worker in workers].count(False) == 1
@@ -121,11 +131,12 @@ def test_a_session_goes_on_after_its_client_was_killed(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "log").touch()
+    (tmp_path / "gate").touch()
     command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", hosts.address]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as client:
         while (tmp_path / "log").stat().st_size < 4:  # the first block is over
             assert client.poll() is None
-        (tmp_path / "kill").write_text(str(client.pid))
+        kill(tmp_path, str(client.pid))
         client.communicate()
     assert client.returncode == -signal.SIGKILL
     perf("collect", "--continue")
@@ -137,11 +148,12 @@ def test_a_session_goes_on_after_its_scheduler_was_lost(
 ) -> None:
     with cluster(tmp_path / "short", 1) as short:
         (tmp_path / "log").touch()
+        (tmp_path / "gate").touch()
         command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", short.address]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
             while (tmp_path / "log").stat().st_size < 4:
                 assert client.poll() is None
-            (tmp_path / "kill").write_text(str(short.scheduler.pid))
+            kill(tmp_path, str(short.scheduler.pid))
             _, said = client.communicate()
     assert client.returncode == 5
     assert f"the scheduler at {short.address} is gone" in said
