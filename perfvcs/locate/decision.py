@@ -28,7 +28,7 @@ CERTAIN = 0.99
 MOST_STEPS = 60  # pairs of a commit and its parent
 MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
 OTHERS = 0.04  # expected jumps beside those named, below which the search ends
-WORTHLESS = 0.003  # a variance, of which 1/4 is the most where one jump is open
+WORTHLESS = 0.0005  # a variance, of which 1/4 is the most where one jump is open
 BUILD = 24.0  # executions that a build is worth where these vary as much as the ends differ; fewer as fewer settle a level
 LIKELIEST = 0.95  # a probability above which a pair of neighbours is not called cheaper
 
