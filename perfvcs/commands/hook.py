@@ -151,7 +151,7 @@ def _check_push(remote: str, so: str) -> int:
             )
         return push.UNCHECKED
     if not lines and not sys.stdin.isatty():
-        lines = os.fsdecode(sys.stdin.buffer.read()).splitlines()
+        lines = os.fsdecode(sys.stdin.buffer.read()).split("\n")
     wanted = push.pushes(project, remote, lines)
     late = bool(push.measuring(enter(project), wanted)) and _waited(project, wanted)
     statuses = [_verdict(checked, so, late=late) for checked in push.check(project, wanted)]

@@ -21,13 +21,14 @@ from perfvcs.commands._output import echo
 @host_options
 @click.option("--publish", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Keep a site in DIR.")
 @click.option("--base-url", default="", metavar="URL", help="Address of the site, for links in notices and in its feed.")
+@click.option("--commit-url", metavar="URL", help="Address of a commit, with {id}, or none; guessed from the remote by default.")
 @click.option("--webhook", metavar="URL", envvar="PERFVCS_WEBHOOK",
               help="Post new changes there as JSON, signed with PERFVCS_WEBHOOK_SECRET; also PERFVCS_WEBHOOK.")  # fmt: skip
 @click.option("--mail", metavar="ADDRESS", help="Send new changes there with sendmail.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only cycles that did something, and errors.")
 def command(
     remote: str | None, branch: str | None, *, interval: str, once: bool, last: int, budget: str, folder: Path | None,
-    base_url: str, webhook: str | None, mail: str | None, quiet: bool,
+    base_url: str, commit_url: str | None, webhook: str | None, mail: str | None, quiet: bool,
     scheduler: str, tls_ca: str, tls_cert: str, tls_key: str,
 ) -> None:  # fmt: skip
     """Measure new commits on BRANCH of REMOTE, push the profiles, and publish.
@@ -43,6 +44,7 @@ def command(
     from perfvcs.measure.progress import shown
     from perfvcs.repository import Repository
     from perfvcs.site.feed import verified
+    from perfvcs.site.forge import given
     from perfvcs.watch.branch import Branch
     from perfvcs.watch.cycle import Wishes
     from perfvcs.watch.loop import watch
@@ -53,7 +55,8 @@ def command(
     secret = os.environ.pop(SECRET, "")
     wishes = Wishes(
         last, seconds(budget, "--budget") if budget else None, folder and folder.absolute(),
-        verified(base_url) if base_url else "", Webhook.of(webhook, secret) if webhook else None, Mail.to(mail) if mail else None,
+        verified(base_url) if base_url else "", None if commit_url is None else given(commit_url),
+        Webhook.of(webhook, secret) if webhook else None, Mail.to(mail) if mail else None,
         scheduler, Tls(tls_ca, tls_cert, tls_key) if scheduler else None,
     )  # fmt: skip
     wait = seconds(interval, "--interval")

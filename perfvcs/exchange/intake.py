@@ -330,7 +330,7 @@ def _encoded(profile: Profile, source: Source) -> bytes:
 def renamings(path: Path) -> dict[str, str]:
     """The present ids of commits by their former ones, a pair in each line, as git filter-repo writes them; raises UsageError."""
     found = {}
-    for number, line in enumerate(content(path).decode("utf-8", "replace").splitlines(), 1):
+    for number, line in enumerate(content(path).decode("utf-8", "replace").split("\n"), 1):
         words = line.split()
         if words in ([], ["old", "new"]) or line.startswith("#"):
             continue

@@ -105,8 +105,8 @@ class Mirror:
             self._make(self._known)
         if (known / "config").read_bytes() != CONFIG:
             wholefile.write(known / "config", CONFIG)
-        listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode().splitlines()
-        seen = [line.split() for line in listed]
+        listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "surrogateescape")
+        seen = [(commit, reference) for line in listed.split("\n") for commit, space, reference in [line.partition(" ")] if space]
         for _, reference in seen:
             if not reference.startswith(KEPT):
                 self._known.run("update-ref", "-d", reference)
@@ -234,7 +234,7 @@ class Mirror:
         """Those of some blobs that are here."""
         asked = "".join(f"{blob}\n" for blob in blobs).encode()
         listed = self.reading.run("cat-file", "--batch-check=%(objectname) %(objecttype)", data=asked).decode()
-        return {line.split()[0] for line in listed.splitlines() if line.endswith(" blob")}
+        return {line.split()[0] for line in listed.split("\n") if line.endswith(" blob")}
 
     def write(self, tip: str | None, changes: Mapping[str, str | bytes | None], who: str, when: int, message: str) -> str:
         """A commit with these changes on top of a remote's, or the first one: each path gets a blob, or a document, or goes."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from perfvcs.formats._readings import lines_of
+from perfvcs.formats._readings import text_of
 from perfvcs.formats._table import TextTable
 from perfvcs.validity import Malformed
 
 
 def rows(document: bytes, needed: Sequence[str]) -> Iterator[dict[str, str]]:
     """Each row as texts; raises Malformed with the line, also where a column is missing or stands there twice."""
-    table = TextTable(lines_of(document).encode(), ",")
+    table = TextTable(text_of(document).encode(), ",")
     if missing := [name for name in needed if name not in table.titles]:
         raise Malformed(f"line 1: there is no column `{missing[0]}`")
     if len(set(table.titles)) < len(table.titles):

@@ -55,8 +55,14 @@ def typed(document: bytes, kind: type[Kind]) -> Kind:
         raise Malformed(str(error)) from None
 
 
-def lines_of(document: bytes) -> str:
-    """A text of lines; raises Malformed with the line that is not UTF-8, and where the last one was cut off."""
+def lines_of(document: bytes) -> list[str]:
+    """The lines of a text, without their ends; raises Malformed as ``text_of`` does."""
+    lines = text_of(document).removesuffix("\n").split("\n")  # str.splitlines also splits inside names
+    return [line.removesuffix("\r") for line in lines]
+
+
+def text_of(document: bytes) -> str:
+    """A text of whole lines; raises Malformed with the line that is not UTF-8, and where the last one was cut off."""
     try:
         text = bounded(document).decode("utf-8-sig")
     except UnicodeDecodeError as error:

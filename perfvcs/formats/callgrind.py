@@ -55,7 +55,7 @@ class Callgrind:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
         state, costs, ended = _State(), dict[tuple[str, str], list[float]](), False
-        for place, line in enumerate(lines_of(document).split("\n"), 1):
+        for place, line in enumerate(lines_of(document), 1):
             try:
                 ended = _take(state, costs, line.strip()) or ended
             except ValueError as error:

@@ -64,7 +64,7 @@ class Criterion:
         known = dict(METRICS)
         readings = [
             reading
-            for place, line in enumerate(lines_of(document).splitlines(), 1) if line.strip()
+            for place, line in enumerate(lines_of(document), 1) if line.strip()
             for reading in _readings(_message(line, place), place, known)
         ]  # fmt: skip
         return profile_of(document, "criterion", readings, known)

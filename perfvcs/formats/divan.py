@@ -13,7 +13,7 @@ from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
-TELLING = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *$".encode(), re.MULTILINE)
+TELLING = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE)
 TITLES = re.compile(r"(?P<name>.*?) +fastest +│ slowest +│ median +│ mean +│ samples +│ iters *")
 BRANCH = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
 WIDTH = 3  # columns of a level
@@ -35,9 +35,9 @@ class Divan:
         return profile_of(document, "divan", _readings(lines_of(document)), METRICS)
 
 
-def _readings(text: str) -> Iterator[Reading]:
+def _readings(lines: list[str]) -> Iterator[Reading]:
     above: list[str] = []
-    for place, line in enumerate(text.splitlines(), 1):
+    for place, line in enumerate(lines, 1):
         if heading := TITLES.fullmatch(line):
             above = [heading["name"].strip()]
         elif above and (branch := BRANCH.fullmatch(line)):

@@ -30,10 +30,9 @@ class Folded:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
         found = CountedStacks({SAMPLES: ""})
-        for place, line in enumerate(lines_of(document).split("\n"), 1):
+        for place, line in enumerate(lines_of(document), 1):
             if not line.strip():
                 continue
-            line = line.rstrip("\r")  # noqa: PLW2901 - of another system
             stack, _, text = line.rpartition(" ")
             count = number(text)
             if count is None or count < 0 or not line.endswith(f" {text}"):

@@ -40,10 +40,10 @@ class Go:
         return profile_of(document, "go", readings, known, machine=machine(about))
 
 
-def _readings(text: str, known: dict[str, Metric], about: dict[str, str]) -> Iterator[Reading]:
+def _readings(lines: list[str], known: dict[str, Metric], about: dict[str, str]) -> Iterator[Reading]:
     """The benchmarks; a package that is announced again begins another run. Metrics that are new get into ``known``."""
     package, runs = "", Counter[str]()
-    for place, line in enumerate(text.splitlines(), 1):
+    for place, line in enumerate(lines, 1):
         key, colon, value = line.partition(": ")
         if colon and key == "pkg":
             package = value.strip()

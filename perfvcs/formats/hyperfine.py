@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, lines_of, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._readings import Reading, Value, text_of, machine, profile_of, sized, summary, tells, typed
 from perfvcs.formats._table import TextTable
 from perfvcs.formats._table import number as cell
 from perfvcs.profile import Metric, Profile
@@ -86,7 +86,7 @@ def _named(command: str, parameters: Mapping[str, str]) -> tuple[str, Value]:
 
 
 def _table(document: bytes) -> list[_Command]:
-    table = TextTable(lines_of(document).encode())
+    table = TextTable(text_of(document).encode())
     parameters = {place: title.removeprefix(PARAMETER) for place, title in enumerate(table.titles) if title.startswith(PARAMETER)}
     numbers = {place: title for place, title in enumerate(table.titles) if title in _Command.__struct_fields__ and place}
     columns = dict(zip([0, *numbers, *parameters], table.read({0: str} | dict.fromkeys(numbers, cell) | dict.fromkeys(parameters, str)),

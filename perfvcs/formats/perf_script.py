@@ -45,10 +45,10 @@ class PerfScript:
         return counted.profile(document, "perf-script")
 
 
-def _samples(text: str) -> Iterator[tuple[str, float, list[str]]]:
+def _samples(lines: list[str]) -> Iterator[tuple[str, float, list[str]]]:
     """The metric, the weight and the stack of each sample, root first; one without a stack is its program."""
     above, stack = None, list[str]()
-    for line in text.splitlines():
+    for line in lines:
         if above is not None and not line.strip():
             event = above["event"].partition(":")[0]
             metric = BUSY if event in CLOCKS else usable(event)

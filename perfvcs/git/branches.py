@@ -30,7 +30,7 @@ def unmerged(project: Project, into: str) -> Iterator[Unmerged]:
         "--format=%(objecttype) %(objectname) %(symref) %(refname)", *KINDS,
     )  # fmt: skip
     found = []
-    for line in listed.splitlines():
+    for line in listed.split("\n") if listed else ():
         kind, commit, symbolic, reference = line.split(" ", 3)
         if kind == "commit" and not symbolic:
             found.append((commit, reference))

@@ -244,7 +244,7 @@ class Project:
         try:
             listed = self.git(*options, text=wanted + "\n")
         except GitError:  # some are unknown here
-            known = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=wanted + "\n").splitlines()
+            known = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=wanted + "\n").split("\n")
             present = "\n".join(line.split()[0] for line in known if line.endswith(" commit"))
             listed = self.git(*options, text=present + "\n") if present else ""
         return {commit.id: commit for commit in _commits(listed)}

@@ -36,6 +36,7 @@ from perfvcs.watch.webhook import NotDelivered, Webhook
 if TYPE_CHECKING:
     from perfvcs.hosts.cluster import Tls
     from perfvcs.site.contents import Contents
+    from perfvcs.site.forge import Forge
 
 MOST_FAILURES = 20  # cycles in which a notice fails before it is given up
 
@@ -51,10 +52,16 @@ class Wishes:
     budget: float | None = None
     folder: Path | None = None
     base_url: str = ""
+    forge: Forge | None = None
     webhook: Webhook | None = None
     mail: Mail | None = None
     scheduler: str = ""
     tls: Tls | None = None
+
+    @property
+    def site(self) -> str:
+        """All that the site depends on besides the profiles and the branch."""
+        return "" if self.folder is None else repr((str(self.folder), self.base_url, self.forge))
 
 
 @dataclass
@@ -193,8 +200,8 @@ class Cycle:
     # -- sharing ---------------------------------------------------------------------------------------------------------------------
 
     def _publish(self, tip: str) -> None:
-        """Write the site and see what is new, where the store or the branch has moved."""
-        mark = f"{tip} {self.repository.store.head()}"
+        """Write the site and see what is new, where the store or the branch has moved, or another site is wanted."""
+        mark = f"{tip} {self.repository.store.head()} {self.wishes.site}"
         if not tip or mark == self.memory.published or self.memory.known is None:
             return
         repository = Repository.find(self.branch.checkout(tip).root)
@@ -213,7 +220,8 @@ class Cycle:
         if self.wishes.folder is not None:
             from perfvcs.site.publication import SiteOptions, publish
 
-            done = publish(repository, self.wishes.folder, revision=tip, choice=SiteOptions(self.wishes.base_url))
+            choice = SiteOptions(self.wishes.base_url, forge=self.wishes.forge)
+            done = publish(repository, self.wishes.folder, revision=tip, choice=choice)
             self._add(f"wrote {counted(done.written, 'page')}" if done.written else "")
         self.memory.published = mark
 

@@ -524,6 +524,29 @@ def test_stacks_stand_root_first(name: str, stack: list[str]) -> None:
     assert profile.resources.trace == [-1, *range(len(profile.stacks.stacks))]
 
 
+SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"  # lines of str.splitlines, and of no tool
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("perf-script.txt", "inner+", "in|ner+"), ("py-spy.folded", "inner", "in|ner"), ("callgrind.out", ") add\n", ") in|ner\n"),
+        ("go.txt", "pkg: example.org/sorting", "pkg: example.org/in|ner"), ("divan.txt", "fibonacci", "in|ner   "),
+    ],
+)
+def test_only_newlines_end_a_line(name: str, old: str, new: str) -> None:
+    plain = formats.read(FOLDER / name)
+    text = (FOLDER / name).read_text()
+    assert old in text
+    for separator in SEPARATORS:
+        found = formats.decode(text.replace(old, new.replace("|", separator)).encode(), name)
+        assert found.resources.metrics == plain.resources.metrics
+        names = [*found.resources.names, *(found.stacks.frames if found.stacks else ())]
+        assert any("in ner" in " ".join(one.split()) for one in names)
+    crlf = formats.decode(text.replace("\n", "\r\n").encode(), name)
+    assert (crlf.resources, crlf.stacks) == (plain.resources, plain.stacks)
+
+
 def test_a_recording_is_drawn_as_a_flame_graph(project: Project, perf: Perf) -> None:
     project.commit()
     perf("import", str(FOLDER / "py-spy.folded"), "--commit", "HEAD")

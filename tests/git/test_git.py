@@ -9,6 +9,7 @@ from conftest import Project as Tree
 
 from perfvcs.errors import UsageError
 from perfvcs.git import project as module
+from perfvcs.git.branches import unmerged
 from perfvcs.git.changes import WorkingChanges, difference
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import NoRepository, Project, UnknownRevision
@@ -197,6 +198,20 @@ def test_a_repository_of_another_user_is_not_trusted_and_the_cure_is_said(monkey
     monkeypatch.setattr("perfvcs.git.command.environment", lambda: dict(os.environ))
     with pytest.raises(NoRepository, match=r"belongs to another user: .*git config --global --add safe.directory .*project"):
         Project.find()
+
+
+@pytest.mark.parametrize("character", ["\x85", "\u00a0", "\u2028", "\u2029", "\udcff"])
+def test_only_newlines_end_a_line_of_a_listing_of_branches(project: Tree, character: str) -> None:
+    project.commit("one")
+    newest = project.commit("two")
+    project.git("checkout", "--quiet", "HEAD~1")
+    side = project.commit("aside")
+    names = [f"a{character}{side} commit", f"{character}b"]
+    for name, commit in zip(names, (newest, side), strict=True):
+        path = os.fsencode(project.root) + b"/.git/refs/remotes/origin/" + name.replace(" ", "_").encode("utf-8", "surrogateescape")
+        Path(os.fsdecode(path)).parent.mkdir(parents=True, exist_ok=True)
+        Path(os.fsdecode(path)).write_text(f"{commit}\n")
+    assert {one.name: one.commit for one in unmerged(Project.find(), newest)} == {names[1]: side}
 
 
 def test_ancestors_of_several_commits_are_read_from_git_once(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

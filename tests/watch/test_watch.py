@@ -204,6 +204,19 @@ def test_a_site_is_kept(machine: MeasuringMachine, tmp_path: Path) -> None:
     assert ", wrote " in machine.watch("--publish", str(tmp_path / "site")).out
     assert (tmp_path / "site/index.html").exists()
     assert machine.watch("--publish", str(tmp_path / "site")).out.endswith(": nothing new\n")
+    assert ", wrote " in machine.watch("--publish", str(tmp_path / "another")).out.replace(": wrote", ", wrote")
+
+
+def test_commits_on_the_site_lead_to_the_forge_that_is_named(machine: MeasuringMachine, tmp_path: Path) -> None:
+    site, (commit,) = tmp_path / "site", machine.developer.git("rev-list", "HEAD").split()
+
+    def named() -> bool:
+        return any(f"https://git.example.org/work/{commit}" in path.read_text() for path in site.rglob("*.html"))
+
+    machine.watch("--publish", str(site), "--commit-url", "https://git.example.org/work/{id}")
+    assert named()
+    machine.watch("--publish", str(site), "--commit-url", "none")
+    assert not named()
 
 
 @pytest.mark.parametrize(
@@ -220,6 +233,7 @@ def test_a_site_is_kept(machine: MeasuringMachine, tmp_path: Path) -> None:
         (("--webhook", "https://ada:secret@example.org/"), 2, "--webhook has a user's name in it"),
         (("--mail", "-oQ/tmp"), 2, "--mail -oQ/tmp is not an address"),
         (("--base-url", "javascript:alert(1)"), 2, "--base-url javascript:alert(1) is not an address"),
+        (("--commit-url", "https://example.org/commit/"), 2, "--commit-url https://example.org/commit/ is not the address of a commit"),
     ],
 )
 def test_a_wrong_word_is_one_line(machine: MeasuringMachine, words: tuple[str, ...], code: int, line: str) -> None:
