@@ -96,7 +96,8 @@ def run(folder: Path, name: str) -> Used:
     """One of the commands."""
     words = list(COMMANDS[name])
     if words == ["ADD"]:
-        project(folder, int(folder.name))
+        # in another process: what one starts counts at least the memory that its parent once had
+        subprocess.run([sys.executable, __file__, "--project", str(folder.absolute())], check=True)
         return used(folder, [sys.executable, __file__, "--add", str(folder.absolute())])
     site = folder.with_suffix(".site").absolute()
     if name == "publish":
@@ -115,8 +116,12 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="PROFILES")
     parser.add_argument("--commands", nargs="+", default=list(COMMANDS), choices=COMMANDS)
     parser.add_argument("--longest", type=float, default=300, metavar="SECONDS")
+    parser.add_argument("--project", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--add", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.project:
+        project(options.folder, int(options.folder.name))
+        return
     if options.add:
         add(options.folder)
         return

@@ -139,6 +139,10 @@ class Mirror:
 
     def fetch(self, remote: Remote) -> str | None:
         """The commit that a remote has now, with what it lists; None where it has none. Raises RemoteFailed, OtherFormat."""
+        last = None if remote.is_bundle else self.last(remote)
+        # asked to fetch what is here already, a server would go through all its folders
+        if last is not None and remote.tip(REFERENCE) == last:
+            return last
         try:
             found = self._fetched(remote)
         except RemoteFailed as error:

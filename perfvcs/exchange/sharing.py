@@ -65,7 +65,7 @@ def pull_if_any(repository: Repository, last: int | None = None) -> Pulled | Non
         remote = Remote.find(repository.project)
     except NoRemote:
         return None
-    return pull_from(repository, last=last) if remote.has(REFERENCE, PATIENCE) else None
+    return pull_from(repository, last=last) if remote.tip(REFERENCE, PATIENCE) else None
 
 
 def squash(repository: Repository, name: str | None = None) -> str:

@@ -57,7 +57,7 @@ class Cpuprofile:
         above = {child: node.id for node in found.nodes for child in node.children}
         seen: dict[int, tuple[int, float]] = {}
         # the time until the next sample is spent where this one was taken
-        for sample, until in zip(found.samples, [*found.timeDeltas[1:], 0.0], strict=True):
+        for sample, until in zip(found.samples, [*found.timeDeltas, 0.0][1:], strict=True):
             count, time = seen.get(sample, (0, 0.0))
             seen[sample] = count + 1, time + max(0.0, until)
         counted = CountedStacks({SAMPLES: "", BUSY: "us"})

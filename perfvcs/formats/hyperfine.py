@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, text_of, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, text_of, typed
 from perfvcs.formats._table import TextTable
 from perfvcs.formats._table import number as cell
 from perfvcs.profile import Metric, Profile

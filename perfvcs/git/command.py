@@ -18,6 +18,8 @@ ENDED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)  # wha
 SETTINGS = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "protocol.allow=never", "gc.auto=0",
     "maintenance.auto=false", "commit.gpgSign=false", "core.quotePath=true",
+    # the memory of a large repository, which costs 3 % of the time of those who read all of it
+    "core.deltaBaseCacheLimit=16m", "core.packedGitWindowSize=1m", "core.packedGitLimit=32m",
 )  # fmt: skip
 HARDENED = ("--no-replace-objects", *(part for setting in SETTINGS for part in ("-c", setting)))
 

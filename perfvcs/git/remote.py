@@ -143,15 +143,19 @@ class Remote:
         self._check(done)
         return True
 
-    def has(self, reference: str, within: float) -> bool:
-        """Whether the remote has a reference; asks nobody for a password, and waits no longer than so many seconds. Raises RemoteFailed."""
+    def tip(self, reference: str, within: float | None = None) -> str | None:
+        """The object that a reference of the remote names, None where it has none. Raises RemoteFailed.
+
+        ``within``: the seconds to wait at most, in which nobody is asked for a password.
+        """
         # in the project, where a remote of the user's may have the name that we give to the other side
         done = self._talk(None, ["ls-remote", "--quiet", "--", self.address, reference], within=within)
         self._check(done)
-        return bool(done.stdout.strip())
+        lines = [line.partition("\t") for line in done.stdout.split("\n")]
+        return next((found for found, _, name in lines if name == reference), None)  # git also lists those that only end like it
 
     def default_branch(self, within: float) -> str:
-        """The branch that a clone would check out; asks as ``has`` does. Raises RemoteFailed, NoBranch."""
+        """The branch that a clone would check out; asks as ``tip`` does. Raises RemoteFailed, NoBranch."""
         done = self._talk(None, ["ls-remote", "--quiet", "--symref", "--", self.address, "HEAD"], within=within)
         self._check(done)
         found = re.match(r"ref: refs/heads/(\S+)\tHEAD$", done.stdout, re.MULTILINE)
@@ -160,7 +164,7 @@ class Remote:
         return found[1]
 
     def follow(self, branch: str, reference: str, within: float) -> None:
-        """Let a reference of the project be where a branch of the remote is, and fetch what it needs; asks as ``has`` does.
+        """Let a reference of the project be where a branch of the remote is, and fetch what it needs; asks as ``tip`` does.
 
         Raises RemoteFailed, NoBranch.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -14,6 +15,7 @@ BRANCH = "refs/heads/main"
 # bytes; of a few objects fast-import compresses what it writes twice: first a pack, then each of them
 LARGE = 1 << 19
 WINDOW = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
+PLAIN = re.compile(rb"[a-zA-Z0-9/._-]+")  # a path that fast-import takes as it is
 FAST = ("-c", "pack.compression=1")  # of large documents, most of the time goes into compressing; 6 % more bytes
 
 
@@ -26,8 +28,12 @@ def blob_id(content: bytes) -> str:
 
 def quote(path: str) -> bytes:
     """A path as fast-import reads it, whatever is in it."""
-    plain = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")
-    return b'"' + b"".join(b"%c" % byte if byte in plain else b"\\%03o" % byte for byte in os.fsencode(path)) + b'"'
+    name = os.fsencode(path)
+    return name if PLAIN.fullmatch(name) else b'"' + b"".join(b"\\%03o" % byte for byte in name) + b'"'
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 class Import:
@@ -63,7 +69,24 @@ class Import:
         return blob_id(content)
 
     def present(self, commit: str, paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Each path with the id of its blob in a commit, None where there is none."""
+        """Each path with the id of its blob in a commit, None where there is none.
+
+        Folders are asked for first: git reads the trees above a path for each question, and most paths are in folders that are new.
+        """
+        wanted = list(paths)
+        folders = dict.fromkeys(map(_folder, wanted))
+        there = {"", *(path for path, kind, _ in self._asked(commit, filter(None, folders)) if kind == b"tree")}
+        within = (path for path in wanted if _folder(path) in there)
+        blobs = {path: blob for path, kind, blob in self._asked(commit, within) if kind == b"blob"}
+        for path in wanted:
+            yield path, blobs.get(path)
+
+    def has_folder(self, commit: str, path: str) -> bool:
+        """Whether a commit has a folder at ``path``."""
+        return any(kind == b"tree" for _, kind, _ in self._asked(commit, [path]))
+
+    def _asked(self, commit: str, paths: Iterable[str]) -> Iterator[tuple[str, bytes, str]]:
+        """What a commit has at some paths, where it has anything: its kind and its id."""
         asked: list[str] = []
         size = 0
         for path in paths:
@@ -76,24 +99,15 @@ class Import:
                 asked, size = [], 0
         yield from self._answers(asked)
 
-    def has_folder(self, commit: str, path: str) -> bool:
-        """Whether a commit has a folder at ``path``."""
-        assert self._process.stdout is not None
-        self.write(b"ls %s %s\n" % (commit.encode(), quote(path)))
-        self.write()
-        words = self._process.stdout.readline().split(None, 3)
-        if len(words) < 2:
-            self._fail()
-        return words[1] == b"tree"
-
-    def _answers(self, asked: list[str]) -> Iterator[tuple[str, str | None]]:
+    def _answers(self, asked: list[str]) -> Iterator[tuple[str, bytes, str]]:
         self.write()
         assert self._process.stdout is not None
         for path in asked:
             words = self._process.stdout.readline().split(None, 3)
             if len(words) < 2:
                 self._fail()
-            yield path, words[2].decode() if words[0] != b"missing" and words[1] == b"blob" else None
+            if words[0] != b"missing":
+                yield path, words[1], words[2].decode()
 
     def commit(self, parent: str | None, who: str, when: int, message: str, changes: Mapping[str, str | None]) -> None:
         """One commit on the branch: each path gets its blob, or goes where that is None."""
@@ -102,7 +116,10 @@ class Import:
         self.write(b"data %d\n%s\n" % (len(text), text))
         if parent:
             self.write(b"from %s\n" % parent.encode())
-        for path, blob in changes.items():
+        for path in sorted(
+            changes
+        ):  # fast-import looks through a folder for each path: one folder after the other stays in the caches
+            blob = changes[path]
             self.write(b"D %s\n" % quote(path) if blob is None else b"M 100644 %s %s\n" % (blob.encode(), quote(path)))
 
     def finish(self) -> None:

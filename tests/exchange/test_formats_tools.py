@@ -530,8 +530,11 @@ SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"  # lines of str.splitlines, 
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("perf-script.txt", "inner+", "in|ner+"), ("py-spy.folded", "inner", "in|ner"), ("callgrind.out", ") add\n", ") in|ner\n"),
-        ("go.txt", "pkg: example.org/sorting", "pkg: example.org/in|ner"), ("divan.txt", "fibonacci", "in|ner   "),
+        ("perf-script.txt", "inner+", "in|ner+"),
+        ("py-spy.folded", "inner", "in|ner"),
+        ("callgrind.out", ") add\n", ") in|ner\n"),
+        ("go.txt", "pkg: example.org/sorting", "pkg: example.org/in|ner"),
+        ("divan.txt", "fibonacci", "in|ner   "),
     ],
 )
 def test_only_newlines_end_a_line(name: str, old: str, new: str) -> None:

@@ -63,6 +63,10 @@ REFUSED = {
     "a bomb": ("compressed", gzip.compress(b"[" * (1 << 25), 9)),
     "a bomb of many members": ("compressed", gzip.compress(b" " * (1 << 20), 9) * 40),
     "a compression that ends too early": ("compressed", zlib.compress(b"[" * (1 << 24))[:-4]),
+    "a profile of Chrome without samples": (
+        "format cpuprofile",
+        b'{"nodes": [{"id": 1, "callFrame": {"functionName": "f"}}], "samples": [], "timeDeltas": []}',
+    ),
     "py-spy, nested": ("py-spy", b'{"shared": {"frames": [], "x": ' + DEEP),
     "py-spy, a stack that is nested": (
         "py-spy", b'{"shared": {"frames": []}, "profiles": [{"samples": [' + b"[" * 900 + b"0" + b"]" * 901 + b"}]}"),

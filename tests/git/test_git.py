@@ -208,7 +208,9 @@ def test_only_newlines_end_a_line_of_a_listing_of_branches(project: Tree, charac
     side = project.commit("aside")
     names = [f"a{character}{side} commit", f"{character}b"]
     for name, commit in zip(names, (newest, side), strict=True):
-        path = os.fsencode(project.root) + b"/.git/refs/remotes/origin/" + name.replace(" ", "_").encode("utf-8", "surrogateescape")
+        path = (
+            os.fsencode(project.root) + b"/.git/refs/remotes/origin/" + name.replace(" ", "_").encode("utf-8", "surrogateescape")
+        )
         Path(os.fsdecode(path)).parent.mkdir(parents=True, exist_ok=True)
         Path(os.fsdecode(path)).write_text(f"{commit}\n")
     assert {one.name: one.commit for one in unmerged(Project.find(), newest)} == {names[1]: side}

@@ -233,7 +233,11 @@ def test_commits_on_the_site_lead_to_the_forge_that_is_named(machine: MeasuringM
         (("--webhook", "https://ada:secret@example.org/"), 2, "--webhook has a user's name in it"),
         (("--mail", "-oQ/tmp"), 2, "--mail -oQ/tmp is not an address"),
         (("--base-url", "javascript:alert(1)"), 2, "--base-url javascript:alert(1) is not an address"),
-        (("--commit-url", "https://example.org/commit/"), 2, "--commit-url https://example.org/commit/ is not the address of a commit"),
+        (
+            ("--commit-url", "https://example.org/commit/"),
+            2,
+            "--commit-url https://example.org/commit/ is not the address of a commit",
+        ),
     ],
 )
 def test_a_wrong_word_is_one_line(machine: MeasuringMachine, words: tuple[str, ...], code: int, line: str) -> None:
