@@ -52,19 +52,19 @@ def command(
     from perfvcs.errors import UsageError
     from perfvcs.exchange import is_folder
     from perfvcs.exchange.delivery import documents, into_file, into_folder
-    from perfvcs.formats import parse_options
+    from perfvcs.formats import parse_options, together
     from perfvcs.repository import Repository
 
     options = parse_options(format_name, pairs)
     repository = Repository.find()
     paths = list(dict.fromkeys(path for name in names or ("HEAD",) for path in repository.select(name, jobs)))
     files = documents(repository, paths, format_name, options)
-    folder = is_folder(output) or (str(output) != "-" and len(paths) > 1)
-    if folder:
-        count = into_folder(output, files, force=force)
-        echo(f"wrote {counted(count, 'profile')} into {output}")
+    several = len(paths) > 1 and together(format_name) != "file"
+    if is_folder(output) or (str(output) != "-" and several):
+        into_folder(output, files, force=force)
+        echo(f"wrote {counted(len(paths), 'profile')} into {output}")
         return
-    if len(paths) > 1:
+    if several:
         raise UsageError(f"these are {len(paths)} profiles: name a folder with -o, or choose one by --job or its id")
     _, document = next(files)
     if str(output) == "-":

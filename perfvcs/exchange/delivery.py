@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs import wholefile
 from perfvcs.errors import NO_SPACE, UsageError
-from perfvcs.formats import encode, suffixes
+from perfvcs.formats import encode, encode_all, suffixes, together
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
@@ -21,15 +21,21 @@ def documents(
 ) -> Iterator[tuple[str, bytes]]:
     """Name and content of the file of each profile, one in memory at a time.
 
-    A name is made of the profile's place in the store, ``<commit>-<collector>-<workload>-<id>``, which nothing foreign can shape.
+    A name is made of the profile's place in the store, ``<commit>-<collector>-<workload>-<id>``, which nothing foreign can shape. A format
+    that has files for several profiles together names them itself.
     """
+    if together(format_name):
+        in_order = sorted(paths)  # those of a commit follow each other
+        profiles = (profile for _, profile in repository.store.read_many(in_order, at=repository.index.head))
+        yield from encode_all(profiles, format_name, options)
+        return
     suffix = suffixes(format_name)[0]
     for path, profile in repository.store.read_many(paths, at=repository.index.head):
         yield f"{profile.commit[:10]}-{PurePosixPath(path).stem}{suffix}", encode(profile, format_name, options)
 
 
-def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> int:
-    """Write each file into a folder, which is made where there is none; how many.
+def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> None:
+    """Write each file into a folder, which is made where there is none.
 
     Raises UsageError where one is there already, and where the folder cannot be written to.
     """
@@ -39,11 +45,9 @@ def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool
         raise UsageError(f"{folder} is a file: name a folder for several profiles") from None
     except OSError as error:
         raise unwritable(folder, error) from None
-    count = 0
     for name, document in files:
+        (folder / name).parent.mkdir(exist_ok=True)
         into_file(folder / name, document, force=force)
-        count += 1
-    return count
 
 
 def into_file(path: Path, document: bytes | mmap, *, force: bool) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from csv import reader  # the name `csv` is a member's
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Protocol, cast, get_origin, get_type_hints
 
 from msgspec.structs import replace
 
@@ -32,10 +32,13 @@ __all__ = [
     "Several",
     "UnreadableFile",
     "Writable",
+    "WritableFolder",
+    "WritableTogether",
     "content",
     "decode",
     "decode_all",
     "encode",
+    "encode_all",
     "guess",
     "members",
     "parse_options",
@@ -43,6 +46,7 @@ __all__ = [
     "read_all",
     "stem",
     "suffixes",
+    "together",
 ]
 
 HEAD = 1 << 14  # bytes by which a format is recognised
@@ -84,6 +88,24 @@ class Writable(Protocol):
 
     def encode(self, profile: Profile) -> bytes:
         """The document of a profile, which ``decode`` reads again; raises Malformed where the format cannot hold it."""
+        ...
+
+
+class WritableTogether(Writable, Protocol):
+    """A format that can hold several profiles in one file, whose usual name is ``file``."""
+
+    file: ClassVar[str]
+
+    def encode_all(self, profiles: Iterable[Profile]) -> bytes:
+        """The document of several profiles; raises Malformed as ``encode`` does."""
+        ...
+
+
+class WritableFolder(Writable, Protocol):
+    """A format whose files are a folder."""
+
+    def folder(self, profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
+        """The files of several profiles, of which those of a commit follow each other, by their paths; raises Malformed."""
         ...
 
 
@@ -168,6 +190,24 @@ def encode(profile: Profile, format_name: str, options: Mapping[str, Any] | None
     if not hasattr(member, "encode"):
         raise UsageError(f"the format `{format_name}` can only be read: choose one of {', '.join(members('encode'))}")
     return cast(Writable, member).encode(profile)
+
+
+def encode_all(
+    profiles: Iterable[Profile], format_name: str, options: Mapping[str, Any] | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """The files that hold several profiles together, by their paths, in a format that has such files (``together``)."""
+    member = _member(format_name, options)
+    if hasattr(member, "folder"):
+        yield from cast(WritableFolder, member).folder(profiles)
+    else:
+        one = cast(WritableTogether, member)
+        yield one.file, one.encode_all(profiles)
+
+
+def together(format_name: str) -> Literal["file", "folder", ""]:
+    """Whether several profiles are written as one file or as a folder of files; else each has a file of its own."""
+    member = find("formats", format_name)
+    return "folder" if hasattr(member, "folder") else "file" if hasattr(member, "encode_all") else ""
 
 
 def members(method: str) -> list[str]:

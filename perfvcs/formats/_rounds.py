@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from perfvcs.profile import FINE, Metric, Profile
+from perfvcs.profile import REPEATED, Metric, Profile
 from perfvcs.units import base
 from perfvcs.validity import Malformed
 
@@ -32,17 +32,17 @@ class RoundValues(NamedTuple):
 
 
 def benchmarks(profile: Profile) -> list[RoundValues]:
-    """Every unit, size and metric that has values, without marked rows and those of call stacks; raises Malformed where none is left."""
+    """Every unit, size and metric that has values, without repeated rows and those of call stacks; raises Malformed where none is left."""
     rows, found = profile.resources, dict[tuple[int, float | None, str], list[float]]()
     sizes = rows.size if rows.size is not None else [None] * len(rows)
     marks, traces = rows.integers("mark"), rows.integers("trace")
     bases = {name: base(about.unit) for name, about in profile.metrics.items()}
     for name, column in rows.metrics.items():
         for uid, size, mark, trace, value in zip(rows.uid, sizes, marks, traces, column, strict=True):
-            if value is not None and mark == FINE and trace < 0:
+            if value is not None and mark != REPEATED and trace < 0:
                 found.setdefault((uid, size, name), []).append(value * bases[name].times / bases[name].over)
     if not found:
-        raise Malformed("the profile has no values outside its call stacks")
+        raise Malformed("the profile has no values outside its call stacks and repeated executions")
     return [
         RoundValues(rows.names[uid], size, name,
                   Metric(bases[name].unit, profile.metrics[name].better, profile.metrics[name].kind), values)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from math import prod
@@ -26,8 +26,6 @@ METRICS = {
 }  # fmt: skip
 TRACKED = ("value", Metric(""))
 COLUMNS = ("result", "params", "version", "started_at", "duration")  # in files of version 1 only the first two, by their names
-WRITTEN = (*COLUMNS, "samples")
-UNIT = re.compile(r"([^@(]+?)(?: @([0-9a-f]{8}))?(?:\((.*)\))?", re.DOTALL)
 SHORT = 8  # digits of a benchmark's version
 LATEST = 253402300799000  # ms: the end of the year 9999
 
@@ -83,25 +81,15 @@ class Asv:
 
     def encode(self, profile: Profile) -> bytes:
         """A file of version 2 with the samples of what asv has a word for; raises Malformed where there is nothing of that."""
-        from perfvcs.formats._rounds import benchmarks, written
+        from perfvcs.formats._asv_results import Commit
 
-        words = {metric: word for word, (metric, _) in METRICS.items() if word != "timeraw"} | {TRACKED[0]: "track"}
-        found: dict[str, _Grid] = {}
-        for one in benchmarks(profile):
-            if (word := words.get(one.metric)) is not None:
-                name, version, given = _parts(one.uid, word)
-                found.setdefault(name, _Grid(version)).samples[given, one.size] = one.values
-        if not found:
-            raise Malformed(f"the profile has none of the metrics that asv knows: {', '.join(words)}")
-        fields = profile.environment.fields
-        started = profile.collected.started
-        moment = round(datetime.fromisoformat(started).timestamp() * 1000) if started else None
-        document = {
-            "commit_hash": profile.commit, "env_name": "perfvcs", "date": moment, "params": fields, "python": fields.get("python", ""),
-            "requirements": {}, "env_vars": {}, "result_columns": list(WRITTEN),
-            "results": {name: grid.written(moment) for name, grid in found.items()}, "durations": {}, "version": 2,
-        }  # fmt: skip
-        return written(document)
+        return Commit.of([profile]).encode()
+
+    def folder(self, profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
+        """The files of ``results/`` by their paths; profiles of a commit follow each other. Raises Malformed as ``encode`` does."""
+        from perfvcs.formats._asv_results import files
+
+        return files(profiles)
 
     def _readings(self, name: str, result: _Result) -> Iterator[Reading]:
         """What one benchmark has, unit by unit."""
@@ -120,32 +108,6 @@ class Asv:
             taken = (samples[number] if number < len(samples) else None) or [value]
             if kept := [sample for sample in taken if sample is not None]:
                 yield Reading(uid, {metric: kept}, size)
-
-
-@dataclass
-class _Grid:
-    """The samples of a benchmark by its arguments, as one text, and its size."""
-
-    version: str | None
-    samples: dict[tuple[str | None, Value], list[float]] = field(default_factory=dict)
-
-    def written(self, moment: int | None) -> list[Any]:
-        """The columns of a file: a value, and the samples, of each combination."""
-        from statistics import median
-
-        axes: list[list[Any]] = [list(dict.fromkeys(key[number] for key in self.samples)) for number in (0, 1)]
-        cells = [self.samples.get(key) for key in product(*axes)]
-        params = [[f"{value:g}" if isinstance(value, float) else value for value in axis] for axis in axes if axis != [None]]
-        return [[median(cell) if cell else None for cell in cells], params, self.version, moment, None, cells]
-
-
-def _parts(uid: str, word: str) -> tuple[str, str | None, str | None]:
-    """The name, the version and the arguments of a unit, as ``_readings`` joined them; other units get a name that tells their kind."""
-    match = UNIT.fullmatch(uid)
-    if match and METRICS.get(match[1].rpartition(".")[2].partition("_")[0], TRACKED) == METRICS.get(word, TRACKED):
-        return match[1], match[2], match[3]
-    before, dot, last = uid.rpartition(".")
-    return f"{before}{dot}{word}_{last}", None, None
 
 
 def _result(name: str, value: Any, columns: list[str] | None) -> _Result:

@@ -4,10 +4,11 @@ docs/exchange/github-action-benchmark.md."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ClassVar
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -50,6 +51,7 @@ class GithubActionBenchmark:
     """The history of many commits: an entry is one profile, of one execution with one value for each benchmark."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".data.js",)
+    file: ClassVar[str] = "data.js"
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the name of the variable, or by the fields of the data alone."""
@@ -57,24 +59,20 @@ class GithubActionBenchmark:
 
     def encode(self, profile: Profile) -> bytes:
         """One entry, or two where more is better of some metrics: the means of all that is judged. Raises Malformed without any."""
-        from perfvcs.formats._rounds import judged, written
+        return self.encode_all([profile])
 
-        found = judged(profile)
-        several = len({one.metric for one in found}) > 1
-        when = profile.collected.started
-        moment = datetime.fromisoformat(when).timestamp() * 1000 if when else 0
-        entries = {}
-        for better, tool in (("lower", "customSmallerIsBetter"), ("higher", "customBiggerIsBetter")):
-            benches = [
-                {"name": f"{one.name} {one.metric}" if several else one.name, "value": one.mean, "unit": one.about.unit}
-                for one in found if one.about.better == better
-            ]  # fmt: skip
-            if benches:
-                suite = profile.job.label + (" (more is better)" if better == "higher" else "")
-                entries[suite] = [
-                    {"commit": {"id": profile.commit, "timestamp": when}, "date": round(moment), "tool": tool, "benches": benches}
-                ]
-        return b"window.BENCHMARK_DATA = " + written({"lastUpdate": round(moment), "repoUrl": "", "entries": entries})
+    def encode_all(self, profiles: Iterable[Profile]) -> bytes:
+        """The history of several profiles, the entries of each suite in the order of time; else as ``encode``."""
+        from perfvcs.formats._rounds import written
+
+        suites: dict[str, list[dict[str, Any]]] = {}
+        for profile in profiles:
+            for suite, entry in _entries(profile):
+                suites.setdefault(suite, []).append(entry)
+        for entries in suites.values():
+            entries.sort(key=itemgetter("date"))
+        newest = max((entries[-1]["date"] for entries in suites.values()), default=0)
+        return b"window.BENCHMARK_DATA = " + written({"lastUpdate": newest, "repoUrl": "", "entries": suites})
 
     def decode(self, document: bytes, stem: str = "") -> Profile:
         """The profile of a file with one entry; raises NoResults, and Malformed with the place, also for several."""
@@ -94,6 +92,24 @@ class GithubActionBenchmark:
                 raise Malformed(f"$.entries: {entry.commit.id[:80]!r} is not a full commit id")
             if any(bench.value is not None for bench in entry.benches):
                 yield _profile(suite, entry)
+
+
+def _entries(profile: Profile) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The entries of a profile with their suites: the means of all that is judged."""
+    from perfvcs.formats._rounds import judged
+
+    found = judged(profile)
+    several = len({one.metric for one in found}) > 1
+    when = profile.collected.started
+    moment = round(datetime.fromisoformat(when).timestamp() * 1000) if when else 0
+    for better, tool in (("lower", "customSmallerIsBetter"), ("higher", "customBiggerIsBetter")):
+        benches = [
+            {"name": f"{one.name} {one.metric}" if several else one.name, "value": one.mean, "unit": one.about.unit}
+            for one in found if one.about.better == better
+        ]  # fmt: skip
+        if benches:
+            suite = profile.job.label + (" (more is better)" if better == "higher" else "")
+            yield suite, {"commit": {"id": profile.commit, "timestamp": when}, "date": moment, "tool": tool, "benches": benches}
 
 
 def _profile(suite: str, entry: _Entry) -> Profile:

@@ -152,3 +152,44 @@ def test_commits_that_are_here_give_their_dates(project: Project, perf: Perf) ->
     (path,) = Repository.find().store.paths(now)
     started = Repository.find().store.read(path).collected.started
     assert started == project.git("log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", "--format=%ad")
+
+
+def test_a_folder_of_results_is_written_as_asv_looks_for_it(project: Project, perf: Perf) -> None:
+    commits = [project.commit(title) for title in ("one", "two")]
+    for commit in commits:
+        for job, rows in {"sort": "sort,1,0.5\nsort,2,0.75\n", "parse": "parse.words,,0.25\n"}.items():
+            Path("data.csv").write_text(f"uid,size,wall [s]\n{rows}")
+            perf("import", "data.csv", "--commit", commit, "--name", job)
+    assert perf("export", *commits, "--format", "asv", "-o", "results").out == "wrote 4 profiles into results\n"
+    described = json.loads(Path("results/benchmarks.json").read_text())
+    assert described.pop("version") == 2
+    assert set(described) == {"time_sort", "parse.parse.time_words"}
+    for name, about in described.items():
+        assert (about["name"], about["type"], about["unit"]) == (name, "time", "seconds")
+        assert len(about["params"]) == len(about["param_names"])
+    assert described["time_sort"]["params"] == [["1", "2"]]
+    (machine,) = [path.parent.name for path in Path("results").glob("*/machine.json")]
+    assert json.loads(Path(f"results/{machine}/machine.json").read_text())["machine"] == machine
+    for commit in commits:
+        (path,) = Path(f"results/{machine}").glob(f"{commit[:8]}-perfvcs*.json")
+        written = json.loads(path.read_text())
+        assert (written["commit_hash"], written["params"]["machine"]) == (commit, machine)
+        assert isinstance(written["date"], int)
+        assert set(written["results"]) == set(described)
+        assert written["results"]["time_sort"][:2] == [[0.5, 0.75], [["1", "2"]]]
+    other = project.commit("three")
+    assert other
+    assert perf("import", "results").out == "stored 2 profiles\n"
+
+
+def test_what_asv_wrote_is_described_with_its_versions() -> None:
+    files = {name: json.loads(content) for name, content in formats.encode_all([formats.read(FILE)], "asv")}
+    theirs, ours = json.loads((RESULTS / "benchmarks.json").read_text()), files.pop("benchmarks.json")
+    assert files.pop("lab/machine.json")["machine"] == "lab"
+    ((path, written),) = files.items()
+    assert path.startswith(f"lab/{COMMIT[:8]}-")
+    assert ours.pop("version") == 2
+    for name, about in ours.items():
+        assert theirs[name]["version"].startswith(about["version"])
+        assert about["type"] == theirs[name]["type"]
+        assert written["results"][name][2] == about["version"]  # asv leaves out results of another version

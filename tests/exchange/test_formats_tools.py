@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, TESTS, Project, Said
+from msgspec.structs import replace
 
 from perfvcs import formats
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.formats import UnreadableFile
 from perfvcs.formats._compression import expanded
-from perfvcs.profile import Profile
+from perfvcs.profile import DELAYED, FINE, REPEATED, Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.validity import MAX_BYTES, MAX_NAME, Malformed
 
@@ -562,6 +563,15 @@ def test_a_recording_is_drawn_as_a_flame_graph(project: Project, perf: Perf) -> 
     assert "call stacks" in said.err
 
 
+def test_delayed_executions_are_written_and_repeated_ones_are_not() -> None:
+    rows = Resources(
+        names=["work"], uid=[0] * 3, execution=[0, 1, 2], mark=[FINE, DELAYED, REPEATED], metrics={"wall": [1.0, 3.0, 9.0]}
+    )
+    profile = replace(formats.read(FOLDER / "go.txt"), resources=rows, metrics={"wall": Metric("s")})
+    (bench,) = json.loads(formats.encode(profile, "bencher"))["work"].values()
+    assert bench["value"] == 2.0
+
+
 @pytest.mark.parametrize("name", ["folded", "speedscope"])
 def test_stacks_that_are_written_are_read_again(name: str) -> None:
     first = formats.read(FOLDER / "py-spy.folded")
@@ -653,3 +663,17 @@ def test_a_unit_of_time_that_is_none_is_refused_with_its_place() -> None:
     one = '{"name": "BM_x", "real_time": 2, "time_unit": "B"}'
     with pytest.raises(Malformed, match=r"benchmarks\[0\].time_unit"):
         formats.decode(f'{{"context": {{"num_cpus": 1}}, "benchmarks": [{one}]}}'.encode(), "x.json")
+
+
+def test_profiles_of_several_commits_are_one_data_js(project: Project, perf: Perf) -> None:
+    commits = [project.commit(title) for title in ("one", "two")]
+    for commit, value in zip(commits, (2.0, 3.0), strict=True):
+        Path("data.csv").write_text(f"uid,wall [s]\nsort,{value}\n")
+        perf("import", "data.csv", "--commit", commit, "--name", "sorting")
+    assert perf("export", *commits, "--format", "github-action-benchmark", "-o", "data.js").out == "wrote data.js\n"
+    found = list(formats.read_all("data.js"))
+    assert sorted((one.commit, one.job.name, one.resources.metrics["wall"]) for one in found) == sorted(
+        [(commits[0], "sorting", [2.0]), (commits[1], "sorting", [3.0])]
+    )
+    perf("export", *commits, "--format", "github-action-benchmark", "-o", "folder/")
+    assert Path("folder/data.js").read_bytes() == Path("data.js").read_bytes()
