@@ -10,9 +10,9 @@ from itertools import groupby, product
 from statistics import median
 from typing import Any
 
+from perfvcs.formats._asv_kinds import COLUMNS, METRICS, SHORT, TRACKED
 from perfvcs.formats._readings import Value
 from perfvcs.formats._rounds import benchmarks, written
-from perfvcs.formats.asv import COLUMNS, METRICS, SHORT, TRACKED
 from perfvcs.profile import Environment, Profile
 from perfvcs.validity import Malformed
 

@@ -12,21 +12,14 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from perfvcs.formats._asv_kinds import METRICS, SHORT, TRACKED
 from perfvcs.formats._foreign import bounded, parsed
 from perfvcs.formats._readings import Reading, Value, machine, profile_of, shaped, sized
-from perfvcs.profile import Environment, Metric, Profile
+from perfvcs.profile import Environment, Profile
 from perfvcs.validity import Malformed
 
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 TELLING = re.compile(rb'"commit_hash"\s*:')
-# by how the names of benchmarks begin; asv takes less for better of all of them
-METRICS = {
-    "time": ("wall", Metric("s")), "timeraw": ("wall", Metric("s")), "mem": ("memory", Metric("B")),
-    "peakmem": ("maxrss", Metric("B")),
-}  # fmt: skip
-TRACKED = ("value", Metric(""))
-COLUMNS = ("result", "params", "version", "started_at", "duration")  # in files of version 1 only the first two, by their names
-SHORT = 8  # digits of a benchmark's version
 LATEST = 253402300799000  # ms: the end of the year 9999
 
 
