@@ -675,5 +675,6 @@ def test_profiles_of_several_commits_are_one_data_js(project: Project, perf: Per
     assert sorted((one.commit, one.job.name, one.resources.metrics["wall"]) for one in found) == sorted(
         [(commits[0], "sorting", [2.0]), (commits[1], "sorting", [3.0])]
     )
-    perf("export", *commits, "--format", "github-action-benchmark", "-o", "folder/")
+    Path("folder").mkdir()
+    perf("export", *commits, "--format", "github-action-benchmark", "-o", "folder")
     assert Path("folder/data.js").read_bytes() == Path("data.js").read_bytes()
