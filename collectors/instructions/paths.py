@@ -22,15 +22,21 @@ if TYPE_CHECKING:
 
 REST = -1  # the end of a path that stands for several
 DEEPEST = 150  # contexts of one path
+MOST_PATHS = 20_000  # from which on circles get no more than others
 ALL = 1 - 1e-9
 
 
 @dataclass
 class _Flow:
-    """How the instructions inside a context are divided: ``own`` is its own share, ``next`` those of what it calls."""
+    """How the instructions inside a context are divided: ``own`` is its own share, ``next`` those of what it calls.
+
+    ``circle`` is the number of the circle that the context is in, ``turns`` how often that is gone round whenever it is entered.
+    """
 
     own: float
     next: list[tuple[int, float]]
+    circle: int
+    turns: float
 
 
 @dataclass
@@ -42,20 +48,24 @@ class _Walk:
     path: list[int] = field(default_factory=list)
     found: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
 
-    def follow(self, context: int, amount: float) -> dict[int, float]:
-        """Follow ``amount`` instructions that are in ``context``; returns what came back to the contexts before it, by context."""
+    def follow(self, context: int, amount: float, grows: float = 1.0) -> dict[int, float]:
+        """Follow ``amount`` instructions that are in ``context``; returns what came back to the contexts before it, by context.
+
+        What comes back is followed by making all that was found larger, ``grows`` times at most.
+        """
         flow, start = self.flows[context], len(self.found)
         self.path.append(context)
         rest = 0.0
         back: defaultdict[int, float] = defaultdict(float)
         for callee, share in flow.next:
-            part = share * amount
+            part, inner = share * amount, self.flows[callee]
+            larger = grows if inner.circle == flow.circle else grows * inner.turns
             if callee in self.path:
                 back[callee] += part
-            elif part < self.least or len(self.path) >= DEEPEST:
+            elif part * (larger if len(self.found) < MOST_PATHS else 1.0) < self.least or len(self.path) >= DEEPEST:
                 rest += part
             else:
-                for earlier, returned in self.follow(callee, part).items():
+                for earlier, returned in self.follow(callee, part, larger).items():
                     back[earlier] += returned
         self.found += [((*self.path, *end), value) for end, value in (((), flow.own * amount), ((REST,), rest)) if value > 0]
         self.path.pop()
@@ -77,7 +87,7 @@ def paths(counts: Counts, least: float) -> list[tuple[tuple[int, ...], float]]:
     flows, roots = _flows(counts)
     walk = _Walk(flows, least)
     for context, amount in roots:
-        walk.follow(context, amount)
+        walk.follow(context, amount, flows[context].turns)
     return walk.found
 
 
@@ -97,7 +107,12 @@ def _flows(counts: Counts) -> tuple[list[_Flow], list[tuple[int, float]]]:
         cost[inside] = counts.calls[inside] * _per_call(counts, inside, circle, out)[counts.callee[inside]]
     whole = counts.exclusive + sums(counts.caller, cost, count)
     scale = np.divide(1.0, whole, out=np.zeros(count), where=whole > 0)
-    flows = [_Flow(own, []) for own in (counts.exclusive * scale).tolist()]
+    entered = np.maximum(1.0, sums(circle[counts.callee[outside]], counts.calls[outside], count))
+    visits = np.ones(count)
+    np.maximum.at(visits, circle, sums(counts.callee, counts.calls, count))
+    turns = np.maximum(1.0, visits / entered)[circle]
+    columns = zip((counts.exclusive * scale).tolist(), circle.tolist(), turns.tolist(), strict=True)
+    flows = [_Flow(own, [], number, times) for own, number, times in columns]
     share = cost * scale[counts.caller]
     for place in np.lexsort((-share, counts.caller))[: len(share)].tolist():
         flows[counts.caller[place]].next.append((int(counts.callee[place]), float(share[place])))

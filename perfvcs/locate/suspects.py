@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.attribution import Contribution
 from perfvcs.locate.hunks import ChangedUnit
 from perfvcs.locate.matching import MatchedTree
@@ -72,7 +73,8 @@ def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign
     reached = {owner for owner in (places.owner(name) for name in set(tree.names)) if owner}
     led: defaultdict[str, float] = defaultdict(float)
     through: dict[str, tuple[float, str]] = {}
-    for caller, callee in _inlined(found, tree, places):
+    is_known = any(INLINED in name and places.owner(name) for name in set(tree.names))
+    for caller, callee in () if is_known else _inlined(found, tree, places):
         amount = amounts.get(caller, 0.0)
         if amount > amounts.get(callee, 0.0):
             led[callee] += amount
@@ -81,12 +83,13 @@ def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign
     for name, amount in amounts.items():
         if amount < LEAST * whole:
             continue
+        hidden = set() if is_known else places.inside(name, reached)
         if name in found:
-            for key in places.inside(name, reached) & found.keys():  # a compiler's choice: the change may be in either
+            for key in hidden & found.keys():  # a compiler's choice: the change may be in either
                 led[key] += CALLED * amount
                 through[key] = max(through.get(key, (0.0, "")), (CALLED * amount, name))
             continue
-        for key, weight in _explaining(found, evidence, places, name, reached).items():
+        for key, weight in _explaining(found, evidence, places, name, reached, hidden).items():
             led[key] += weight * amount
             through[key] = max(through.get(key, (0.0, "")), (weight * amount, name))
     for key, suspect in found.items():
@@ -109,7 +112,7 @@ def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign
 def _inlined(found: Mapping[str, Suspect], tree: MatchedTree, places: Places) -> set[tuple[str, str]]:
     """Pairs of changed functions of C and C++ of which the second is in the first's body on one side, and called by it on the other.
 
-    What a compiler makes of it says nothing of who changed: the callee's cost looks like its caller's.
+    What a compiler makes of it says nothing of who changed: without debug information the callee's cost looks like its caller's.
     """
     pairs = set()
     for node in range(1, len(tree)):
@@ -134,13 +137,12 @@ def _settled(amount: float, noise: float) -> float:
 
 
 def _explaining(
-    found: Mapping[str, Suspect], evidence: TreeEvidence, places: Places, name: str, reached: set[str]
+    found: Mapping[str, Suspect], evidence: TreeEvidence, places: Places, name: str, reached: set[str], hidden: set[str]
 ) -> dict[str, float]:
     """The suspects that may have led to what an unchanged function costs more, with how well they explain it."""
     tree, contribution = evidence.tree, evidence.contributions[name]
     file, _, function = name.partition(":")
     weights: dict[str, float] = {}
-    hidden = places.inside(name, reached)
     for key, suspect in found.items():
         path, inside = suspect.unit.path, suspect.unit.name
         if path == file and _class(inside) and _class(inside) == _class(function):

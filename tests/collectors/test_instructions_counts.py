@@ -314,6 +314,14 @@ def test_recursion_is_one_more_frame_at_most():
     assert by_name(graph(own, called)) == pytest.approx({"main": 1, "main;f": 10, "main;f;f2": 40})
 
 
+def test_what_deep_recursion_calls_is_a_path_of_its_own():
+    """One round of the recursion calls `h` for next to nothing; all rounds together for most of what there is."""
+    own = {MAIN: 1.0, F: 1.0, F2: 600.0, H: 5400.0}
+    called = {(MAIN, F): (1, 6001.0), (F, F2): (1, 6000.0), (F2, F2): (599, 1_797_000.0), (F2, H): (600, 5400.0)}
+    found = by_name(graph(own, called), 60.0)
+    assert found["main;f;f2;h"] == pytest.approx(5400) and found["main;f;f2"] == pytest.approx(600)
+
+
 def test_functions_in_a_circle_keep_what_they_took():
     # f -> g -> f -> g -> f -> g: each f 10, each g 1
     own = {MAIN: 0.0, F: 10.0, G: 1.0, F2: 20.0, G2: 2.0}
