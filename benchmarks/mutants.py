@@ -28,7 +28,7 @@ from types import FrameType
 
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
-from mutation import seeds
+from mutation import kept
 from mutation.changes import mutated
 from mutation.readers import Reader, readers
 
@@ -237,7 +237,7 @@ def main() -> int:
             return min(1, again(args.folder, args.reader))
         done = run(args)
     finally:
-        shutil.rmtree(seeds.folder(), ignore_errors=True)
+        shutil.rmtree(kept.folder(), ignore_errors=True)
     done["all"] = sum(done.values(), Counter())
     print(f"{'reader':20}" + "".join(f"{name:>11}" for name in COLUMNS))
     for name, counts in done.items():

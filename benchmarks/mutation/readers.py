@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from mutation import seeds
+from mutation import documents, kept, recordings
 from perfvcs import formats
 from perfvcs.collector import Run
 from perfvcs.collectors.memory.heap import AllocationRequest
@@ -146,11 +146,11 @@ def _shim(document: bytes, folder: Path) -> object:
     # the mutant is the header, the sites, the pool and the modules without the empty space between them
     head, modules = document.rsplit(b"|map|", 1) if b"|map|" in document else (document, b"")
     path = folder / "memory-1.bin"
-    head, pool = head[: HEADER + seeds.SHIM_SITES], head[HEADER + seeds.SHIM_SITES :]
+    head, pool = head[: HEADER + recordings.SHIM_SITES], head[HEADER + recordings.SHIM_SITES :]
     with path.open("wb") as file:
         file.write(head)
-        file.truncate(HEADER + SITES * seeds.SHIM_SITE)
-        file.seek(HEADER + SITES * seeds.SHIM_SITE)
+        file.truncate(HEADER + SITES * recordings.SHIM_SITE)
+        file.seek(HEADER + SITES * recordings.SHIM_SITE)
         file.write(pool)
     _put(folder, "memory-1.map", modules)
     return heap(read(folder), _run(folder), AllocationRequest(), "allocations/1", [])
@@ -309,7 +309,7 @@ def _database(name: str) -> Callable[[bytes, Path], object]:
                 memory.close()
         findings = Findings(path)
         try:
-            return findings.judged([seeds.given()])
+            return findings.judged([kept.given()])
         finally:
             findings.close()
 
@@ -319,7 +319,7 @@ def _database(name: str) -> Callable[[bytes, Path], object]:
 def _index(document: bytes, folder: Path) -> object:
     from perfvcs.index import Index
 
-    index = Index(seeds.store(), _put(folder, "index.db", document))
+    index = Index(kept.store(), _put(folder, "index.db", document))
     try:
         commits = [f"{number:040x}" for number in range(1, 3)]
         return (
@@ -387,32 +387,32 @@ def _launcher(document: bytes, folder: Path) -> object:
 @cache
 def readers() -> dict[str, Reader]:
     """The readers by name."""
-    packed = [zlib.compress(one) for one in seeds.perun()] + seeds.gzipped()
+    packed = [zlib.compress(one) for one in documents.perun()] + documents.gzipped()
     return {
-        "csv": Reader(_imported(".csv"), seeds.tables()),
-        "asv": Reader(_imported(".json"), seeds.asv()),
-        "perun": Reader(_imported(".perf"), seeds.perun()),
-        "perfvcs": Reader(_imported(".json"), seeds.profiles()),
+        "csv": Reader(_imported(".csv"), documents.tables()),
+        "asv": Reader(_imported(".json"), documents.asv()),
+        "perun": Reader(_imported(".perf"), documents.perun()),
+        "perfvcs": Reader(_imported(".json"), documents.profiles()),
         "compressed": Reader(_imported(".gz"), packed, 0.5),
-        "store": Reader(_stored, seeds.profiles()),
-        "perun-index": Reader(_objects, seeds.object_indexes()),
-        "perf.toml": Reader(_config, seeds.configurations()),
-        "perf-accepted.toml": Reader(_accepted, seeds.registers()),
-        "samples": Reader(_samples, seeds.samples()),
-        "callgrind": Reader(_callgrind, seeds.callgrind(), 0.5),
+        "store": Reader(_stored, documents.profiles()),
+        "perun-index": Reader(_objects, documents.object_indexes()),
+        "perf.toml": Reader(_config, documents.configurations()),
+        "perf-accepted.toml": Reader(_accepted, documents.registers()),
+        "samples": Reader(_samples, recordings.samples()),
+        "callgrind": Reader(_callgrind, recordings.callgrind(), 0.5),
         "perf-stat": Reader(_perf_stat, [b"# started\n\n12345,,instructions:u,100,100.00,,\n"]),
-        "tracemalloc": Reader(_tracemalloc, seeds.tracemalloc()),
-        "memray": Reader(_memray, seeds.memray()),
+        "tracemalloc": Reader(_tracemalloc, recordings.tracemalloc()),
+        "memray": Reader(_memray, recordings.memray()),
         "interpreter": Reader(_interpreter, [b'{"executable": "/usr/bin/python3", "memray": ""}']),
-        "shim": Reader(_shim, seeds.shim()),
-        "py-spy": Reader(_pyspy, seeds.pyspy()),
-        "perf-script": Reader(_perf_script, seeds.perf_script()),
+        "shim": Reader(_shim, recordings.shim()),
+        "py-spy": Reader(_pyspy, recordings.pyspy()),
+        "perf-script": Reader(_perf_script, recordings.perf_script()),
         "attach": Reader(_attach, [b"", b"2", b"no perf\n"], 0.3),
-        "calls": Reader(_calls, seeds.calls()),
-        "fentry": Reader(_fentry, seeds.fentry()),
-        "uftrace": Reader(_uftrace, seeds.uftrace()),
-        "notes": Reader(_notes, seeds.notes(), 0.5),
-        "pytest": Reader(_pytest, seeds.pytest()),
+        "calls": Reader(_calls, recordings.calls()),
+        "fentry": Reader(_fentry, recordings.fentry()),
+        "uftrace": Reader(_uftrace, recordings.uftrace()),
+        "notes": Reader(_notes, recordings.notes(), 0.5),
+        "pytest": Reader(_pytest, recordings.pytest()),
         "source": Reader(
             _source,
             [
@@ -421,17 +421,17 @@ def readers() -> dict[str, Reader]:
             ],
         ),
         "process": Reader(_process, [b"bash", b"a) R 1"], 0.3),
-        "launcher": Reader(_launcher, seeds.launcher(), 0.3),
+        "launcher": Reader(_launcher, recordings.launcher(), 0.3),
         "pace": Reader(_pace, [struct.pack("<8q", *(10**9 * number for number in range(8)))], 0.3),
-        "elf": Reader(_elf, seeds.programs(), 0.05),
-        "frames": Reader(_frames, seeds.frames()),
-        "report": Reader(_report, seeds.reports()),
-        "index": Reader(_index, seeds.indexes(), 0.03),
-        "verdicts": Reader(_database("verdicts.db"), seeds.verdicts(), 0.05),
-        "steps": Reader(_database("steps.db"), seeds.findings(), 0.05),
-        "audits": Reader(_audits, seeds.audits()),
-        "record": Reader(_record, seeds.records()),
-        "manifest": Reader(_manifest, seeds.manifests()),
-        **{f"format {name}": Reader(_taken(name), documents) for name, documents in seeds.foreign().items()},
+        "elf": Reader(_elf, recordings.programs(), 0.05),
+        "frames": Reader(_frames, recordings.frames()),
+        "report": Reader(_report, kept.reports()),
+        "index": Reader(_index, kept.indexes(), 0.03),
+        "verdicts": Reader(_database("verdicts.db"), kept.verdicts(), 0.05),
+        "steps": Reader(_database("steps.db"), kept.findings(), 0.05),
+        "audits": Reader(_audits, kept.audits()),
+        "record": Reader(_record, kept.records()),
+        "manifest": Reader(_manifest, kept.manifests()),
+        **{f"format {name}": Reader(_taken(name), documents) for name, documents in documents.foreign().items()},
         "packages": Reader(_packages, [json.dumps(["numpy==1.26.0", "click==8.1.7"]).encode()], 0.5),
     }

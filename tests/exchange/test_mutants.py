@@ -16,7 +16,7 @@ from conftest import ROOT
 BENCHMARKS = ROOT / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 
-from mutation import seeds  # noqa: E402
+from mutation import kept, recordings  # noqa: E402
 from mutation.changes import mutated  # noqa: E402
 from mutation.readers import Reader, readers  # noqa: E402
 
@@ -56,7 +56,7 @@ REFUSED = {
     ),
     "Perun, half a surrogate pair as a uid": ("perun", b'{"resources": [{"amount": 1, "uid": "\\udfff", "x": NaN}]}'),
     "Perun, nested": ("perun", b'{"header": ' + b'{"a":' * 3000),
-    "pytest, nanoseconds of 400 digits": ("pytest", replaced(seeds.pytest()[0], b'"runs": [[10, 9', b'"runs": [[10, ' + DIGITS[:400])),
+    "pytest, nanoseconds of 400 digits": ("pytest", replaced(recordings.pytest()[0], b'"runs": [[10, 9', b'"runs": [[10, ' + DIGITS[:400])),
     "a table, half a quarter of a million brackets": ("csv", b"[" * 262_144 + b"\na,1\n"),
     "a table, a title of brackets": ("csv", b"uid," + b"x [" * 33_000 + b"\na,1\n"),
     "a table, a title of spaces": ("csv", b'uid,"a' + b" " * 100_000 + b'("\na,1\n'),
@@ -99,12 +99,12 @@ TAKEN = {
     "perf script, a line of brackets": ("perf-script", b"7f12 main" + b" (" * 50_000 + b"\n" + b" 7f12" + b" x ()" * 30_000),
     "perf script, samples lost 10^5000 times": ("perf-script", b"PERF_RECORD_LOST lost " + DIGITS + b"\n"),
     "perf script, very many losses without a number": ("perf-script", b"PERF_RECORD_LOST lost " * 10_000 + b"\n"),
-    "py-spy, errors of 5,000 digits": ("py-spy", replaced(seeds.pyspy()[0], b"Samples: 100", b"Samples: " + DIGITS)),
+    "py-spy, errors of 5,000 digits": ("py-spy", replaced(recordings.pyspy()[0], b"Samples: 100", b"Samples: " + DIGITS)),
     "uftrace, an address beyond 48 bits": (
-        "uftrace", replaced(seeds.uftrace()[0], b"|map|400000-401000", b"|map|ffffffffffffffff-401000"),
+        "uftrace", replaced(recordings.uftrace()[0], b"|map|400000-401000", b"|map|ffffffffffffffff-401000"),
     ),
     "calls seen more often than a number holds": (
-        "fentry", replaced(seeds.fentry()[0], (40).to_bytes(8, "little"), b"\xff" * 8),
+        "fentry", replaced(recordings.fentry()[0], (40).to_bytes(8, "little"), b"\xff" * 8),
     ),
     "remembered audits, nested": ("audits", b'{"a": ' + DEEP),
     "installed packages, nested": ("packages", DEEP),
@@ -122,7 +122,7 @@ def test_what_makes_no_sense_in_it_is_left_out(reader: Reader, document: bytes, 
 
 def test_an_index_that_mirrors_no_commit_is_made_anew(tmp_path: Path) -> None:
     reader = readers()["index"]
-    head = seeds.store().head().encode()
+    head = kept.store().head().encode()
     for other in (b"\0" * len(head), b"-" * len(head)):
         found = reader.read(reader.seeds[0].replace(head, other), tmp_path)
         assert isinstance(found, tuple) and len(found[0]) == 3
@@ -140,8 +140,8 @@ def test_every_reader_takes_what_is_as_it_should_be(name: str, tmp_path: Path) -
 
 
 def test_a_mutant_depends_on_its_number_alone() -> None:
-    found = [mutated(seeds.pyspy(), Random(f"1:py-spy:{number}")) for number in range(50)]
-    assert found == [mutated(seeds.pyspy(), Random(f"1:py-spy:{number}")) for number in range(50)]
+    found = [mutated(recordings.pyspy(), Random(f"1:py-spy:{number}")) for number in range(50)]
+    assert found == [mutated(recordings.pyspy(), Random(f"1:py-spy:{number}")) for number in range(50)]
     assert len(set(found)) > 40
 
 

@@ -1,0 +1,123 @@
+"""Small files of every kind that perfvcs keeps in `.perf`, beside it and in sites."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from array import array
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mutation.documents import plain, profile
+
+
+@cache
+def reports() -> list[bytes]:
+    """A report of `perf check`."""
+    import msgspec
+
+    return [msgspec.json.encode(_report())]
+
+
+def _report() -> Any:
+    from perfvcs.check import compare
+    from perfvcs.summary import Measured
+
+    sides = [[Measured.of(plain(number))] for number in range(2)]
+    return compare(sides[0], sides[1])
+
+
+def series() -> Any:
+    """The values of one series with a step."""
+    return array("d", [1.0 + (place > 20) + 0.01 * (place % 3) for place in range(40)])
+
+
+@cache
+def _stored() -> tuple[Path, Any]:
+    from perfvcs.store import Store
+
+    folder = Path(tempfile.mkdtemp(prefix="perf-mutants-"))
+    store = Store.create(folder / "store")
+    store.add([plain(0), plain(1), profile(0)], "Seed")
+    return folder, store
+
+
+def store() -> Any:
+    """A store with three profiles."""
+    return _stored()[1]
+
+
+def folder() -> Path:
+    """Where the store is, to be removed at the end."""
+    return _stored()[0]
+
+
+@cache
+def indexes() -> list[bytes]:
+    """The index of that store."""
+    from perfvcs.index import Index
+
+    path = folder() / "index.db"
+    index = Index(store(), path)
+    index.headers()
+    index.close()
+    return [path.read_bytes()]
+
+
+@cache
+def verdicts() -> list[bytes]:
+    """A remembered verdict."""
+    from perfvcs.index.verdicts import LastVerdicts
+
+    path = folder() / "verdicts.db"
+    memory = LastVerdicts(path)
+    memory.remember("b" * 40, "a" * 40, reports()[0])
+    memory.close()
+    return [path.read_bytes()]
+
+
+def given() -> Any:
+    """The series as it is judged, with a step that is settled."""
+    from perfvcs.index.findings import Given
+
+    return Given(series(), array("d", [float("nan")] * 40), (3,))
+
+
+@cache
+def findings() -> list[bytes]:
+    """Remembered judgements."""
+    from perfvcs.index.findings import Findings
+
+    path = folder() / "steps.db"
+    found = Findings(path)
+    found.judged([given()])
+    found.close()
+    return [path.read_bytes()]
+
+
+def audits() -> list[bytes]:
+    """Remembered A/A sessions."""
+    import msgspec
+
+    from perfvcs.reports.replay import ReplayRecord
+
+    return [msgspec.json.encode({"a": [ReplayRecord("s", "sort", "0" * 64, "sort", None, "wall", False, 0.01, 0.0)]})]
+
+
+def manifests() -> list[bytes]:
+    """The manifest of a published site."""
+    import msgspec
+
+    from perfvcs.site.folder import FORMAT, Manifest, ManifestEntry
+
+    return [msgspec.json.encode(Manifest(FORMAT, "perfvcs", {"index.html": ManifestEntry("0" * 16, 10, "1" * 16)}, ["a.html"]))]
+
+
+def records() -> list[bytes]:
+    """The record of a store, beside the project and elsewhere."""
+    token = "0" * 64
+    return [
+        json.dumps(one).encode() + b"\n"
+        for one in ({"token": token, "store": "../.perf"}, {"token": token, "store": "/elsewhere/.perf"})
+    ]
