@@ -14,7 +14,7 @@ from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
 from perfvcs.locate import auxiliary
 from perfvcs.locate.laboratory import Laboratory, UnmeasurableVersion, level
-from perfvcs.locate.mutation import PLANTED, Mutant, Rule, mutants
+from perfvcs.locate.mutation import PLANTED, Mutant, mutants
 from perfvcs.locate.outline import MODULE
 from perfvcs.locate.places import Places, is_source
 from perfvcs.measure.progress import Progress
@@ -23,6 +23,7 @@ from perfvcs.repository import Repository
 
 FORMAT = "perfvcs-mutate/1"
 DELTA = 0.01
+LEAST_WEIGHT = 1e-6  # of a function that costs next to nothing
 MOST_ATTEMPTS = 10  # mutants that do not run, per one that counts
 
 
@@ -75,6 +76,34 @@ class GuardRequest:
     jobs: tuple[str, ...] = ()
     metric: str = "bytecodes"
     wait: bool = False
+
+
+def systematic(weights: Sequence[float], count: int, start: float) -> list[int]:
+    """Places of so many different weights, drawn in proportion to them at equal distances, the first by ``start`` from 0 to 1.
+
+    Neighbours stand in for each other, so that two draws with other starts are about the same mixture.
+
+    >>> systematic([1, 1, 8, 1, 1], 3, 0.5)
+    [1, 2, 4]
+    """
+    left, certain = list(range(len(weights))), list[int]()
+    while len(certain) < count and left:  # what is heavier than the distance would be drawn twice
+        distance = sum(weights[place] for place in left) / (count - len(certain))
+        heavy = [place for place in left if weights[place] >= distance]
+        if not heavy:
+            break
+        certain += heavy[: count - len(certain)]
+        left = [place for place in left if place not in set(certain)]
+    wanted = min(count - len(certain), len(left))
+    found, passed = certain, 0.0
+    step = sum(weights[place] for place in left) / wanted if wanted else 0.0
+    marks = [(number + start) * step for number in range(wanted)]
+    for place in left:
+        passed += weights[place]
+        if marks and marks[0] < passed:
+            found.append(place)
+            marks.pop(0)
+    return sorted(found)
 
 
 class NothingToPlant(PerfError):
@@ -176,26 +205,17 @@ class _Guarding:
         return self.repository.project.git("show", f"{self.commit}:{path}") + "\n"
 
     def _sample(self, known: _Project, chance: random.Random) -> Iterator[tuple[str, Mutant]]:
-        """Mutants in random order, those of costly functions first; the rules take turns, so that each is tried."""
-        waiting = dict(known.costs)
-        tried: set[tuple[str, Rule]] = set()
-        turn = 0
-        while waiting:
-            names = sorted(waiting)
-            name = chance.choices(names, [waiting[one] + 1e-6 for one in names])[0]
-            rules = [
-                rule for rule in (*PLANTED[turn % len(PLANTED) :], *PLANTED[: turn % len(PLANTED)]) if (name, rule) not in tried
-            ]
-            path, _, function = name.rpartition(":")
-            for rule in rules:
-                tried.add((name, rule))
-                made = next(mutants(self._text(path), rules=(rule,), function=function), None)
-                if made is not None:
-                    turn += 1
-                    yield path, made
-                    break
-            else:
-                del waiting[name]
+        """The mutants to plant, then those that stand in for such as do not run."""
+        fitting: list[tuple[str, Mutant]] = []
+        for path in sorted({owner.rpartition(":")[0] for owner in known.costs}):
+            fitting += [(path, one) for one in mutants(self._text(path)) if f"{path}:{one.function}" in known.costs]
+        fitting.sort(key=lambda one: (PLANTED.index(one[1].rule), one[0], one[1].line))
+        weights = [known.costs[f"{path}:{mutant.function}"] + LEAST_WEIGHT for path, mutant in fitting]
+        chosen = systematic(weights, self.request.count, chance.random())
+        others = [place for place in range(len(fitting)) if place not in set(chosen)]
+        for places in (chosen, others):
+            chance.shuffle(places)
+            yield from (fitting[place] for place in places)
 
     def _try(self, path: str, mutant: Mutant, known: _Project) -> Planted:
         scratch = self.repository.home / "tmp"

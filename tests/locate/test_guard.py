@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from perfvcs.locate.guard import systematic
+
 LIBRARY = """
 def total(numbers):
     found = 0
@@ -62,3 +64,21 @@ def test_where_nothing_can_be_planted_it_is_one_line(library, perf, config, code
     library.commit("other", **{"other.py": "print(1)\n", "run.sh": "true\n"})
     said = perf("mutate", "-q", code=code)
     assert message in said.err and len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("start", [0.0, 0.31, 0.62, 0.999])
+def test_samples_of_other_seeds_are_about_the_same_mixture(start):
+    """Four rules with 30 mutants each stand behind each other; one function costs as much as a quarter of all."""
+    weights = [1.0] * 120
+    weights[70] = 40.0
+    chosen = systematic(weights, 20, start)
+    by_rule = [sum(place // 30 == rule for place in chosen if place != 70) for rule in range(4)]
+    assert len(set(chosen)) == 20 and 70 in chosen
+    assert sorted(by_rule) == [4, 5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("weights", "count", "chosen"), [([], 3, []), ([1, 2], 5, [0, 1]), ([1, 1, 1], 3, [0, 1, 2]), ([0.0, 5.0], 1, [1])]
+)
+def test_where_there_are_few_all_are_chosen(weights, count, chosen):
+    assert systematic(weights, count, 0.5) == chosen
