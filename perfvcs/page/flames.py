@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.finding import Node
+from perfvcs.locate.outline import plain, unit
 from perfvcs.text.quantity import percent
 
 NARROWEST = 0.15  # percent of the width; what is narrower is left out
@@ -44,9 +46,8 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
         if width < NARROWEST or row > DEEPEST:
             continue
         name = node.name.rpartition(" (")[0] or node.name
-        found.append(
-            Rectangle(left, width, row, name, _title(node), _colour(node), blamed in (name, name.partition(".<locals>")[0]))
-        )
+        function = unit(node.name)[0]
+        found.append(Rectangle(left, width, row, name, _title(node), _colour(node), blamed in (function, plain(function))))
         for child in sorted(below.get(number, ()), key=lambda one: tree[one].name):
             waiting.append((child, left, row + 1))
             left += values[child] * scale
@@ -55,7 +56,8 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
 
 def _title(node: Node) -> str:
     change = percent(node.b / node.a - 1) if node.a else "new"
-    return f"{node.name}: {node.a:,.6g} -> {node.b:,.6g} ({change}), called {node.calls_a:,.0f} -> {node.calls_b:,.0f} times"
+    often = "" if INLINED in node.name else f", called {node.calls_a:,.0f} -> {node.calls_b:,.0f} times"
+    return f"{node.name}: {node.a:,.6g} -> {node.b:,.6g} ({change}){often}"
 
 
 def _colour(node: Node) -> str:

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 UNITS = {"cpu": "s", "wall": "s"}
+MEASURES = {
+    "instructions": "instructions",
+    "bytecodes": "bytecode instructions",
+    "allocated": "bytes allocated",
+    "cpu": "processor time",
+}  # what call trees are in, where it is what the effect is in
 SHOWN = 4  # further suspects, with -v
 LINES = 12  # of a hunk, with -v
 
@@ -53,8 +59,10 @@ def known(repository: Repository, a: str, b: str) -> str:
 
 
 def named(found: Blame | None) -> str:
-    """The benchmark, the function that is blamed, where, and whether it is proved; empty where none is."""
+    """The benchmark, the function or the dependencies that are blamed, where, and whether that is proved; empty where none are."""
     cause = found.cause if found else None
+    if found is not None and found.verdict == "not the code" and found.proved:
+        return f"blamed for {found.job}: {found.proved.path}, {found.proved.word}"
     if found is None or cause is None:
         return ""
     return f"blamed for {found.job}: {cause.name} ({cause.hunks[0].place if cause.hunks else cause.path}), {found.verdict}"
@@ -94,7 +102,7 @@ def _why(found: Blame, cause: SuspectFunction) -> str:
     elif cause.through:
         parts.append(f"{cause.through}, which did not change, costs {more}")
     share = cause.own if cause.own >= cause.led else cause.led
-    if share > 0:
+    if share > 0 and MEASURES.get(found.metric) == found.measure:  # of another measure it would be a second size of one change
         parts.append(f"{percent(share * sign)} of all {found.measure}".replace("  ", " "))
     return ", ".join(parts)
 

@@ -178,13 +178,22 @@ def test_a_new_decorator_is_taken_back_with_the_function_that_it_decorates(libra
     assert found["trials"][-1]["name"] in ("scaled", "doubled")
 
 
-def test_check_names_the_newest_blame_of_its_pair(library, perf):
+def test_whoever_shows_a_pair_names_its_newest_blame(library, perf):
     changed(library, SLOWER)
     library.write("perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n")
     perf("collect", "HEAD~1", "HEAD", "-q")
     assert "blamed for" not in perf("check", "HEAD~1", "HEAD", code=3).out
     assert blamed(perf)["verdict"] == "proved"
-    assert "blamed for work: scaled (library.py:20-23), proved:" in perf("check", "HEAD~1", "HEAD", code=3).out
+    named = "blamed for work: scaled (library.py:20-23), proved"
+    report = perf("check", "HEAD~1", "HEAD", code=3).out
+    assert f"{named}:" in report
+    assert f"{named}:" in perf("show", "HEAD~1", "HEAD", "--text").out
+    perf("show", "HEAD~1", "HEAD", "-o", "page.html", "--no-open")
+    assert f'<p class="quiet">{named}:' in (library.root / "page.html").read_text()
+    perf("publish", "site", "--profiles", "0")
+    assert any(f"{named}, since " in page.read_text() for page in (library.root / "site").rglob("*.html"))
+    perf("accept", "work", "--reason", "reads better", "--blame")
+    assert f"reads better ({named})" in perf("accept", "--list").out
 
 
 def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, perf):
