@@ -74,6 +74,7 @@ def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign
     led: defaultdict[str, float] = defaultdict(float)
     through: dict[str, tuple[float, str]] = {}
     is_known = any(INLINED in name and places.owner(name) for name in set(tree.names))
+    called = {owner for owner in (places.owner(name) for name in set(tree.names) if INLINED not in name) if owner}
     for caller, callee in () if is_known else _inlined(found, tree, places):
         amount = amounts.get(caller, 0.0)
         if amount > amounts.get(callee, 0.0):
@@ -83,7 +84,7 @@ def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign
     for name, amount in amounts.items():
         if amount < LEAST * whole:
             continue
-        hidden = set() if is_known else places.inside(name, reached)
+        hidden = places.inside(name, called)
         if name in found:
             for key in hidden & found.keys():  # a compiler's choice: the change may be in either
                 led[key] += CALLED * amount
