@@ -333,7 +333,7 @@ def test_the_page_marks_what_is_accepted(project: Project, perf: Perf) -> None:
     perf("accept", "sort:wall", "--reason", "it </script> checks")
     perf("show", one, two, "-o", "page.html")
     page = (project.root / "page.html").read_text()
-    assert " 1 ▲ degradation, 1 ✓ accepted</caption>" in page
+    assert "<caption>1 ▲ degradation, 1 ✓ accepted</caption>" in page
     assert 'class="accepted" title="it &lt;/script&gt; checks"' in page
 
 

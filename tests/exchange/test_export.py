@@ -110,7 +110,7 @@ def test_several_profiles_go_into_a_folder(perf: Perf, profile: Profile, another
         f"{profile.commit[:10]}-time-{name}" for name in ("a-..-b", "sort")
     ]
     assert [formats.read(path) for path in found] == [another, profile]
-    assert "is there already" in perf("export", "-o", "out", code=2).err
+    assert "already exists" in perf("export", "-o", "out", code=2).err
     perf("export", "-o", "out", "--force")
     assert perf("export", "-o", "out", "--format", "csv", "--job", "sort").out == "wrote 1 profile into out\n"
     assert perf("export", "--job", "sort").out.encode() == profile.encode()

@@ -431,7 +431,7 @@ def test_a_bundle_of_somebody_else_is_checked(ada: Clone, bob: Clone, forge: Pat
         said = bob.perf("import", str(broken), code=None)
         assert said.code, name
         assert said.err.count("\n") == 1
-    assert "without options" in bob.perf("import", "--name", "x", str(bundle), code=2).err
+    assert "takes no options" in bob.perf("import", "--name", "x", str(bundle), code=2).err
     assert bob.paths() == set(good)
 
 
