@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from perfvcs.collectors._shared.recording import printable
+from perfvcs.text.lines import source_lines
 
 Place = tuple[str, str, int]  # function, source file, line (0: not known)
 PATIENCE = 120.0  # seconds for one file
@@ -66,7 +67,7 @@ def _parsed(said: str) -> dict[int, list[Place]]:
     """Answers are a line with the address, then two lines per function."""
     found: dict[int, list[Place]] = {}
     places: list[Place] = []
-    lines = iter(said.split("\n"))
+    lines = iter(source_lines(said))
     for line in lines:
         if re.fullmatch(r"0x[0-9a-f]+", line):
             places = found.setdefault(int(line, 16), [])

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -64,7 +65,6 @@ class Cluster:
     local: bool = False
     hosts: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
-    _bell: threading.Event = field(default_factory=threading.Event)
 
     @property
     def is_there(self) -> bool:
@@ -112,16 +112,16 @@ class Cluster:
 
     def submit(self, function: Callable[..., bytes], *arguments: object, worker: str) -> Future[bytes]:
         """Start something on one worker, as soon as nobody else uses that host."""
-        future = self.client.submit(
+        return self.client.submit(
             function, *arguments, workers=[worker], resources={RESOURCE: 1}, pure=False, retries=0, allow_other_workers=False
         )
-        future.add_done_callback(lambda _: self._bell.set())
-        return future
 
     def completed(self, futures: Mapping[Future[bytes], Any]) -> list[Future[bytes]]:
         """Those that are done, after waiting for a moment at most."""
-        self._bell.wait(POLL)
-        self._bell.clear()
+        from distributed import wait  # callbacks would leave a thread behind, beside which nothing forks
+
+        with suppress(TimeoutError, CancelledError), self.client.as_current():
+            wait(list(futures), timeout=POLL, return_when="FIRST_COMPLETED")
         return [future for future in futures if future.done()]
 
     def lost(self) -> HostsLost:

@@ -908,7 +908,7 @@ def test_rows_are_in_the_buckets_of_the_runtime(tmp_path):
         (process(magic=b"OTHER..."), "another version"),
         (process(version=9), "another version"),
         (process(ticks=(5, 5, 5, 5)), "no times"),
-        (process() + chunk(3, [(0, 0, 0, 0)]), "nobody asked for"),
+        (process() + chunk(3, [(0, 0, 0, 0)]), "not chosen"),
         (process() + records.HEAD.pack(records.BLOCK, records.CHUNK, 3), "damaged"),
         (process() + records.HEAD.pack(records.BLOCK, 99, 64), "damaged"),
         (process() + records.HEAD.pack(records.BLOCK, records.CHUNK, 1 << 40), "damaged"),

@@ -333,6 +333,7 @@ def test_make_alone_lists_what_the_readme_names() -> None:
         "demo",
         "demo-curves",
         "test",
+        "explore",
         "coverage",
         "site",
         "docs",
