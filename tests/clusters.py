@@ -47,6 +47,13 @@ class DaskCluster:
         self.workers.append(found)
         return found
 
+    def wait(self) -> None:
+        """Until all workers that run are connected."""
+        from distributed import Client
+
+        with Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(sum(worker.poll() is None for worker in self.workers), timeout=300)
+
     def _start(self, command: Sequence[str], env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         with open(self.folder / "log", "ab") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **(env or {})}, cwd=self.folder)
@@ -75,6 +82,8 @@ def cluster(folder: Path, workers: int, *words: str) -> Iterator[DaskCluster]:
     try:
         for _ in range(workers):
             found.add()
+        if workers:
+            found.wait()
         yield found
     finally:
         found.close()

@@ -118,6 +118,7 @@ def test_a_host_without_room_gets_no_more_blocks(
 ) -> None:
     (tmp_path / "file").touch()
     bad = hosts.add(env={"XDG_CACHE_HOME": str(tmp_path / "file")})
+    hosts.wait()
     try:
         said = perf("collect", *versions, "-n", "8", "--scheduler", hosts.address)
     finally:
