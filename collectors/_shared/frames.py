@@ -79,11 +79,15 @@ def _below(path: str, cwd: str) -> str | None:
 def function(symbol: str) -> str:
     """A symbol without what compilers and linkers add, its template arguments shortened until it can be read.
 
+    What has no name of its own, such as the entry ``@plt`` of a linkage table, is unknown.
+
+    >>> function("@plt"), function("memcpy@plt")
+    ('[unknown]', 'memcpy')
     >>> function("std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::size")
     'std::vector<std::string>::size'
     """
     name = _visible(symbol)[:MOST_CHARACTERS].strip()
-    while (shorter := SUFFIX.sub("", name)) != name and shorter:
+    while (shorter := SUFFIX.sub("", name)) != name:
         name = shorter
     if not name or ADDRESS.fullmatch(name):
         return UNKNOWN
