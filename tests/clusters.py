@@ -47,12 +47,23 @@ class DaskCluster:
         self.workers.append(found)
         return found
 
+    @property
+    def running(self) -> list[subprocess.Popen[bytes]]:
+        """The workers that nobody has ended."""
+        return [worker for worker in self.workers if worker.poll() is None]
+
+    def fill(self, workers: int) -> None:
+        """Start as many workers as are missing, and wait for all."""
+        for _ in range(len(self.running), workers):
+            self.add()
+        self.wait()
+
     def wait(self) -> None:
         """Until all workers that run are connected."""
         from distributed import Client
 
         with Client(self.address, set_as_default=False) as client:
-            client.wait_for_workers(sum(worker.poll() is None for worker in self.workers), timeout=300)
+            client.wait_for_workers(len(self.running), timeout=300)
 
     def _start(self, command: Sequence[str], env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         with open(self.folder / "log", "ab") as log:
@@ -80,10 +91,8 @@ def cluster(folder: Path, workers: int, *words: str) -> Iterator[DaskCluster]:
     """A scheduler with so many workers as they must be."""
     found = DaskCluster(folder, *words)
     try:
-        for _ in range(workers):
-            found.add()
         if workers:
-            found.wait()
+            found.fill(workers)
         yield found
     finally:
         found.close()

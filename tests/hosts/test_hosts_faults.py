@@ -17,6 +17,7 @@ from conftest import Project, Said
 
 from perfvcs.hosts.stall import watching
 from perfvcs.keeper import MARKER
+from perfvcs.measure.journal import FOLDER
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
@@ -45,7 +46,7 @@ def worker():
 place = {place!r}
 with open(place + "/log", "a") as log:
     log.write(open("version").read())
-while os.path.exists(place + "/gate") and os.path.getsize(place + "/log") >= 4:  # until somebody is to be killed
+while os.path.exists(place + "/gate") and os.path.getsize(place + "/log") >= 5:  # until somebody is to be killed
     if os.path.exists(place + "/kill") or os.path.exists(place + "/killed"):
         break
     time.sleep(0.02)
@@ -62,10 +63,17 @@ else:
 
 
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
-    """A scheduler; tests add workers, and end some."""
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    """A scheduler; tests end some of its workers."""
     with cluster(tmp_path_factory.mktemp("faults"), 0) as found:
         yield found
+
+
+@pytest.fixture
+def hosts(scheduler: DaskCluster) -> DaskCluster:
+    """A scheduler with three workers, whichever tests ran before."""
+    scheduler.fill(3)
+    return scheduler
 
 
 @pytest.fixture
@@ -94,22 +102,23 @@ def blocks(project: Project) -> Counter[tuple[str, int]]:
 def test_the_block_of_a_lost_worker_is_repeated_elsewhere(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
 ) -> None:
-    workers = [hosts.add(), hosts.add()]
     kill(tmp_path, "worker")
     said = perf("collect", *versions, "--scheduler", hosts.address)
     assert "repeated: block" in said.err
-    assert [worker.poll() is None for worker in workers].count(False) == 1
+    assert len(hosts.running) == 2
     assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
 
 
-def test_a_version_that_loses_two_workers_is_given_up_by_name(
-    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
-) -> None:
+def test_a_version_that_loses_two_workers_is_given_up_by_name(project: Project, hosts: DaskCluster, versions: list[str]) -> None:
     killer = project.commit("third", killer="x", version="3")
-    hosts.add()
-    hosts.add()
-    said = perf("collect", versions[0], killer, "--scheduler", hosts.address, code=5)
-    assert f"failed: work on {killer[:10]}: 2 workers were lost while it ran (on " in said.err
+    command = [sys.executable, "-m", "perfvcs", "collect", versions[0], killer, "--scheduler", hosts.address]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
+        while len(hosts.running) > 1:  # the third may have been in the same execution
+            assert client.poll() is None
+        hosts.add()
+        _, said = client.communicate()
+    assert client.returncode == 5
+    assert f"failed: work on {killer[:10]}: 2 workers were lost while it ran (on " in said
     assert blocks(project) == Counter((versions[0], block) for block in range(4))
 
 
@@ -135,7 +144,7 @@ def test_a_session_goes_on_after_its_client_was_killed(
     (tmp_path / "gate").touch()
     command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", hosts.address]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as client:
-        while (tmp_path / "log").stat().st_size < 4:  # the first block is over
+        while not any(project.root.glob(f".perf/{FOLDER}/*.jsonl")):  # four executions on three workers: a block is over
             assert client.poll() is None
         kill(tmp_path, str(client.pid))
         client.communicate()
@@ -152,7 +161,7 @@ def test_a_session_goes_on_after_its_scheduler_was_lost(
         (tmp_path / "gate").touch()
         command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", short.address]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
-            while (tmp_path / "log").stat().st_size < 4:
+            while (tmp_path / "log").stat().st_size < 5:  # the third block has begun
                 assert client.poll() is None
             kill(tmp_path, str(short.scheduler.pid))
             _, said = client.communicate()
