@@ -43,6 +43,7 @@ class Finding:
     are levels in the metric's unit, ``around`` those of the single commits nearby. ``turn`` is the likeliest commit's place in the history.
     A step that a verdict measured in turns has settled has ``turns`` among its ``detectors``, and that verdict's numbers; its levels are
     in ``curve`` where it is on a curve, of which the series knows one value per commit.
+    ``preceding`` is the last commit that was measured before ``first``; empty where none was.
     ``contradiction`` says in words what the series and the verdicts measured in turns disagree about; empty where they do not.
     """
 
@@ -61,6 +62,7 @@ class Finding:
     p: float | None
     detectors: tuple[str, ...]
     around: tuple[float, ...]
+    preceding: str
     contradiction: str = ""
     curve: CurveLevels | None = None
 
@@ -152,7 +154,7 @@ def described(line: Line, course: Course, point: ChangePoint, low: float, high: 
     return Finding(
         line, turn, commits[turn], commits[first], commits[last], last - first + 1, drift, relative(point.effect) or 0.0,
         relative(low), relative(high), level(point.before), level(point.after), point.p if isfinite(point.p) else None, point.detectors,
-        tuple(map(level, around)),
+        tuple(map(level, around)), commits[places[point.first - 1]] if point.first else "",
     )  # fmt: skip
 
 

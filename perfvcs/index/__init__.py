@@ -195,6 +195,12 @@ class Index:
 
         return self._database.attempt(lambda: sessions(self._rows(SESSIONS)))
 
+    def environments(self, asked: Sequence[tuple[str, str, str]]) -> dict[int, Environment]:
+        """By number of the question, a commit, a job's key and a fingerprint: the environment that was measured in there last."""
+        from perfvcs.index.sessions import ENVIRONMENTS, environments
+
+        return self._database.attempt(lambda: environments(self._rows(ENVIRONMENTS, msgspec.json.encode(asked).decode())))
+
     def counts(self, commits: Iterable[str]) -> dict[str, int]:
         """How many profiles each of these commits has; those without any are left out."""
         asked = _json(commits)

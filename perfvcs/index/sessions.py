@@ -1,4 +1,4 @@
-"""Which sessions measured on which host."""
+"""Which sessions measured on which host, and what that was like."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ SESSIONS = """
 SELECT count(*), group_concat(DISTINCT p.job), e.text, p.details, max(p.id)
 FROM profiles p JOIN environments e ON e.id = p.environment
 GROUP BY p.started, p.environment, json_extract(CAST(p.details AS TEXT), '$[2].host', '$[2].worker') ORDER BY p.started"""
+
+# The newest environment of a series on a commit, by the number of the question: a commit, a job's key and a fingerprint.
+ENVIRONMENTS = """
+SELECT a.key, e.text, p.details, max(p.started) FROM json_each(?) a
+JOIN commits c ON c.text = json_extract(a.value, '$[0]') JOIN jobs j ON j.key = json_extract(a.value, '$[1]')
+JOIN profiles p ON p.job = j.id AND p.commit_id = c.id AND p.dirty IS NULL
+JOIN environments e ON e.id = p.environment AND json_extract(e.text, '$.fingerprint') = json_extract(a.value, '$[2]')
+GROUP BY a.key"""
 
 
 class HostSession(NamedTuple):
@@ -45,3 +53,11 @@ def sessions(rows: Iterable[tuple[Any, ...]]) -> list[HostSession]:
         numbers = frozenset(map(int, jobs.split(",")))
         found.append(HostSession(own.collected.session, own.collected.started, where, count, numbers, paces))
     return found
+
+
+def environments(rows: Iterable[tuple[Any, ...]]) -> dict[int, Environment]:
+    """The environments in the rows of ``ENVIRONMENTS``, with their notes."""
+    environment, details = msgspec.json.Decoder(Environment).decode, msgspec.json.Decoder(Details).decode
+    return {
+        number: msgspec.structs.replace(environment(text), notes=details(document).notes) for number, text, document, _ in rows
+    }
