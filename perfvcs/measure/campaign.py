@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import asdict
 
-from perfvcs.errors import PerfError
+from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import KEEP, Config, DirtyTable
 from perfvcs.measure.announcement import announced
@@ -74,6 +74,8 @@ def versions(repository: Repository, states: Sequence[State], request: Request) 
     head = None if repository.project.bare or request.committed else repository.project.head
     here = repository.current(head) if head else None
     products = {one.digest: one for one in read_all(request.against, repository.project)}
+    if changed := next((state for state in states if state.product and state.dirty not in products), None):
+        raise UsageError(f"{changed.product} changed since the measurement began: measure again")
     return [Version(state.commit, state.dirty, state == here, products.get(state.dirty or "")) for state in states]
 
 

@@ -68,6 +68,8 @@ class Product:
         assert self.folder is not None
         try:
             _copy(self.folder, self.commit, place)
+            if _of_folder(self.name, self.folder, self.commit or "").digest != self.digest:
+                raise CheckoutError(f"{self.folder} changed while it was copied: measure again")
             yield place
         finally:
             remove(place)

@@ -13,6 +13,7 @@ from conftest import Project, Said
 
 from perfvcs import profile
 from perfvcs.git.project import Project as Git
+from perfvcs.git.worktree import CheckoutError
 from perfvcs.measure.product import read
 from perfvcs.repository import Repository
 from perfvcs.validity import Malformed
@@ -124,6 +125,9 @@ def test_a_folder_without_git_is_copied(project: Project, tmp_path: Path) -> Non
         assert sorted(path.name for path in place.iterdir()) == ["bench", "link"]
     (plain / "bench").write_text("2")
     assert read(f"it={plain}", Git.find()).digest != found.digest
+    with pytest.raises(CheckoutError, match="changed while it was copied"), found.laid_out(tmp_path / "place"):
+        pass
+    assert not (tmp_path / "place").exists()
 
 
 @pytest.mark.parametrize(
