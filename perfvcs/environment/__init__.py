@@ -196,7 +196,7 @@ def _machine(root: Path) -> dict[str, str]:
     names = os.uname()
     numbers = re.match(r"\d+(\.\d+){0,2}", names.release)
     fields = {
-        "cpu": _cpu(root) or names.machine,
+        "cpu": processor(root) or names.machine,
         "processors": str(len(os.sched_getaffinity(0))),
         "quota": _quota(root),
         "machine": names.machine,
@@ -207,7 +207,7 @@ def _machine(root: Path) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _cpu(root: Path) -> str:
+def processor(root: Path) -> str:
     """The processor's model; on ARM the numbers of its maker and part."""
     found: dict[str, str] = {}
     for line in (read(root / "proc/cpuinfo") or "").splitlines():
@@ -218,6 +218,12 @@ def _cpu(root: Path) -> str:
             return found[name][:MAX_VALUE]
     parts = [found[name] for name in ("cpu implementer", "cpu part", "cpu variant", "cpu revision") if found.get(name)]
     return " ".join(["ARM", *parts]) if parts else ""
+
+
+def memory(root: Path) -> int:
+    """The memory of the machine in bytes; 0 where that is unknown."""
+    found = re.search(r"^MemTotal:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.M)
+    return int(found[1]) * 1024 if found else 0
 
 
 def _quota(root: Path) -> str:
@@ -238,13 +244,12 @@ def _libc() -> str:
 def _notes(root: Path) -> dict[str, str]:
     """What is recorded of the machine but not compared."""
     released = dict(line.partition("=")[::2] for line in (read(root / "etc/os-release") or "").splitlines())
-    memory = re.search(r"^MemTotal:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.M)
     huge = re.search(r"\[(\w+)\]", read(root / "sys/kernel/mm/transparent_hugepage/enabled") or "")
     notes = {
         "host": os.uname().nodename,
         "os": released.get("PRETTY_NAME", "").strip('"'),
         "kernel": os.uname().release,
-        "memory": f"{int(memory[1]) / 1024**2:.1f} GiB" if memory else "",
+        "memory": f"{size / 1024**3:.1f} GiB" if (size := memory(root)) else "",
         "hugepages": huge[1] if huge else "",
         "virtual": _virtual(root),
         "git": _first_line(["git", "--version"], os.environ.get("PATH", os.defpath)).removeprefix("git version "),

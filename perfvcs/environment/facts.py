@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from perfvcs.environment import memory, processor
 from perfvcs.environment.noise import read
 
 ROOT = Path("/")
@@ -37,11 +38,10 @@ class Facts(msgspec.Struct, frozen=True):
 
 def facts(root: Path = ROOT) -> Facts:
     """Those of this host."""
-    said, memory = read(root / "proc/cpuinfo") or "", re.search(r"^MemTotal:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.M)
-    model, flags = re.search(r"^model name\s*:\s*(.+)$", said, re.M), re.search(r"^(?:flags|Features)\s*:\s*(.+)$", said, re.M)
+    flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", read(root / "proc/cpuinfo") or "", re.M)
     names = os.uname()
     return Facts(
-        host=names.nodename, cores=len(os.sched_getaffinity(0)), memory=int(memory[1]) * 1024 if memory else 0,
-        cpu=model[1].strip() if model else "", machine=names.machine, kernel=names.release, system=names.sysname,
+        host=names.nodename, cores=len(os.sched_getaffinity(0)), memory=memory(root),
+        cpu=processor(root), machine=names.machine, kernel=names.release, system=names.sysname,
         flags=frozenset(flags[1].split() if flags else ()), load=os.getloadavg()[0],
     )  # fmt: skip

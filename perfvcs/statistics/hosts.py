@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EVIDENT = (
-    0.05  # p from which hosts differ for sure: with less, one in twenty comparisons over two hosts that agree would be left open
+    0.05  # p up to which hosts evidently differ; with a larger one, more comparisons over hosts that agree would be left open
 )
 
 

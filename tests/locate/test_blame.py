@@ -281,7 +281,18 @@ def test_of_several_benchmarks_one_has_to_be_named_or_measured(library, perf):
     assert "no stored verdict says which benchmark changed: name one" in said.err and "(other, work)" in said.err
 
 
-C = """
+MAIN = """\
+int main(void)
+{
+    int keys[500], sum = 0;
+    for (int i = 0; i < 500; i++) keys[i] = 2 * i;
+    for (int i = 0; i < 900; i++) sum += find(keys, 500, i) + weight(i);
+    printf("%d\\n", sum);
+    return 0;
+}
+"""
+C = (
+    """
 #include <stdio.h>
 
 static int weight(int key) { return key % 7; }
@@ -296,15 +307,9 @@ static int find(const int *keys, int count, int key)
     return low;
 }
 
-int main(void)
-{
-    int keys[500], sum = 0;
-    for (int i = 0; i < 500; i++) keys[i] = 2 * i;
-    for (int i = 0; i < 900; i++) sum += find(keys, 500, i) + weight(i);
-    printf("%d\\n", sum);
-    return 0;
-}
 """
+    + MAIN
+)
 BINARY = C[C.index("    int low = 0") : C.index("    return low;")]
 LINEAR = "    int low = 0;\n    while (low < count && keys[low] < key) low++;\n"
 
@@ -497,7 +502,8 @@ def test_templates_and_lambdas_of_cpp_are_named(project, perf, level):
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "Table::find")
 
 
-INLINED = """
+INLINED = (
+    """
 #include <stdio.h>
 
 static int cell(const int *keys, int place) { return keys[place]; }
@@ -512,15 +518,9 @@ __attribute__((noinline)) static int find(const int *keys, int count, int key)
 
 __attribute__((noinline)) static int weight(int key) { return away(key); }
 
-int main(void)
-{
-    int keys[500], sum = 0;
-    for (int i = 0; i < 500; i++) keys[i] = 2 * i;
-    for (int i = 0; i < 900; i++) sum += find(keys, 500, i) + weight(i);
-    printf("%d\\n", sum);
-    return 0;
-}
 """
+    + MAIN
+)
 
 
 @pytest.mark.needs("gcc", "valgrind")
