@@ -11,23 +11,29 @@ from perfvcs.commands._output import echo
 @click.command()
 @click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]", shell_complete=benchmarks)
 @click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.", shell_complete=metrics)
-@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="Number of steps to list.")
-@click.option("-a", "--all", "everything", is_flag=True, help="List all steps.")
+@click.option("-n", "--number", type=click.IntRange(1), help="Number of commits to list; the default is what fits a screen.")
+@click.option("-a", "--all", "everything", is_flag=True, help="List all changes, with all that is known of each.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(names: tuple[str, ...], metric: str, number: int, *, everything: bool, as_json: bool) -> None:
+def command(names: tuple[str, ...], metric: str, number: int | None, *, everything: bool, as_json: bool) -> None:
     """List lasting changes: the commits at which benchmarks became slower or faster, and drifts.
 
     Covers all benchmarks, or those whose names begin with BENCHMARK, up to a revision (HEAD) or within a range.
     """
     from perfvcs.history.meanwhile import meanwhile
     from perfvcs.history.overview import overview_of
-    from perfvcs.reports.history import json, lines
     from perfvcs.repository import Repository
 
     if len(names) > 2:
         raise click.UsageError("at most a benchmark and a revision or range can be named")
     repository = Repository.find()
     found = overview_of(repository, names, metric=metric)
-    most = None if everything else number
-    hosts = meanwhile(repository, found.findings[:most])
-    echo(json(found, most, hosts=hosts) if as_json else "\n".join(lines(found, most, hosts=hosts)))
+    if as_json:
+        from perfvcs.reports.history_document import json
+
+        listed = found.of_newest(None if everything else number)
+        echo(json(found, listed, meanwhile(repository, listed)))
+    else:
+        from perfvcs.reports.history import SCREEN, lines
+
+        hosts = meanwhile(repository, found.of_newest(None if everything else number or SCREEN))
+        echo("\n".join(lines(found, number, everything=everything, hosts=hosts)))

@@ -67,11 +67,16 @@ class Finding:
     curve: CurveLevels | None = None
 
     @property
+    def judged_levels(self) -> tuple[float, float]:
+        """Before and after, of a curve as its verdict says."""
+        found = self.curve or self
+        return found.before, found.after
+
+    @property
     def levels(self) -> str:
         """``5.9 -> 13.5 us at sizes 1,900 to 2,000``: the levels in words, at which sizes where it is a curve's."""
-        if self.curve is None:
-            return step(self.before, self.after, self.line.unit)
-        return f"{step(self.curve.before, self.curve.after, self.line.unit)} {at_sizes(self.curve.sizes)}"
+        sizes = f" {at_sizes(self.curve.sizes)}" if self.curve else ""
+        return step(*self.judged_levels, self.line.unit) + sizes
 
     @property
     def direction(self) -> Direction:

@@ -62,6 +62,11 @@ class Overview:
     unusable: int
     aside: int
 
+    def of_newest(self, commits: int | None) -> Sequence[Finding]:
+        """The findings of the newest commits that have any; of all for None."""
+        wanted = set(list(dict.fromkeys(one.commit for one in self.findings))[:commits])
+        return [one for one in self.findings if one.commit in wanted]
+
     def place(self, line: Line) -> str:
         """The environment of a line in which something was found; empty where it has only one."""
         return self.environments.get((title(line), line.job.collector, line.metric, line.environment.fingerprint), "")

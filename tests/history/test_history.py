@@ -10,9 +10,10 @@ from math import inf, isnan, log, nan
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from conftest import Project
-from histories import OTHER, PARSE, Perf, grow, measured, stepped, store, told
+from histories import OTHER, PARSE, SORT, Perf, grow, measured, stepped, store, told
 from samples import sample_profile
 
 import perfvcs.statistics.changepoints.judgement as statistics
@@ -30,13 +31,13 @@ def test_a_step_is_listed_with_its_commit_effect_levels_and_word(commits: list[s
     store(*measured(commits, stepped(40, 25)))
     out = perf("history").out
     lines = out.splitlines()
-    assert lines[0].startswith(f"{commits[25][:10]}  2023-11-14  Ada  Change 25")
-    assert lines[1].split()[:2] == ["degradation", "sort"]
-    assert "▁" in lines[1]
-    assert "wall time       +9." in lines[2]
-    assert "9.98 -> 10.96 ms" in lines[2]
+    assert lines[:2] == ["1 series over 40 commits examined: 1 degradation", ""]
+    assert lines[2].startswith(f"{commits[25][:10]}  2023-11-14  Ada  Change 25")
+    assert lines[3].split()[:2] == ["degradation", "sort"]
+    assert "▁" in lines[3]
+    assert "wall time       +9." in lines[4]
+    assert "9.98 -> 10.96 ms" in lines[4]
     assert "by the series" in " ".join(out.split())
-    assert lines[-1] == "1 series over 40 commits examined: 1 degradation"
     assert all(len(line) <= 80 for line in lines)
 
 
@@ -67,8 +68,29 @@ def test_the_newest_come_first_and_no_more_than_asked_for(commits: list[str], pe
     steps = told(perf)["findings"]
     assert [(step["commit"], step["word"]) for step in steps] == [(commits[26], "improvement"), (commits[12], "degradation")]
     assert len(told(perf, "-n1")["findings"]) == 1
-    assert "and 1 more: perf history --all" in perf("history", "-n1").out
-    assert "more" not in perf("history", "-n1", "--all").out
+    assert "not shown: 1 step (perf history --all)" in perf("history", "-n1").out
+    assert "not shown" not in perf("history", "-n1", "--all").out
+
+
+def test_a_commit_at_which_much_changed_is_summed_up(commits: list[str], perf: Perf) -> None:
+    jobs = [msgspec.structs.replace(SORT, name=f"sort {number}") for number in range(6)]
+    levels = [[0.010] * 25 + [0.010 * (1.1 + number / 10)] * 15 for number in range(5)] + [stepped(40, 12)]
+    store(*(profile for number, job in enumerate(jobs) for profile in measured(commits, levels[number], seed=number, job=job)))
+    out = perf("history").out
+    assert out.startswith("6 series over 40 commits examined: 6 degradations\n")
+    assert "  degradation  5 series: +" in out and "  degradation  sort 5 " in out
+    assert "most: sort 4, wall time, " in out
+    assert out.count("by the series") == 1
+    assert perf("history", "--all").out.count("by the series") == 6
+
+
+def test_a_long_history_fits_a_screen(project: Project, perf: Perf) -> None:
+    commits = grow(project, 240)
+    levels = [0.010 * (1.2 if number // 20 % 2 else 1.0) * 1.05 ** (number // 20) for number in range(240)]
+    store(*measured(commits, levels))
+    assert len(told(perf)["findings"]) >= 8
+    assert len(perf("history").out.splitlines()) <= 24
+    assert len(perf("history", "-n", "8").out.splitlines()) > 24
 
 
 def test_unmeasured_commits_before_a_step_are_under_suspicion_too(project: Project, perf: Perf) -> None:

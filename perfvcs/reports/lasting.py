@@ -1,0 +1,129 @@
+"""Lasting changes in words, for a terminal of 80 columns: one series in all detail, or several that changed at one commit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from perfvcs.history.finding import title
+from perfvcs.text.characters import shorten
+from perfvcs.text.columns import COLUMNS
+from perfvcs.text.quantity import at_sizes, change, percent, step
+from perfvcs.text.sparkline import sparkline
+from perfvcs.text.words import counted, metric_name
+
+if TYPE_CHECKING:
+    from perfvcs.history.finding import Finding
+
+WORD = 11  # the longest word
+MARGIN = WORD + 4
+BENCHMARK = 38
+METRIC = 15
+DETECTORS = {"series": "the series"}
+TURNS = "measured in turns"
+LEAST_P = 1e-99  # a p below is printed as this bound
+
+
+@dataclass(frozen=True)
+class StepOverSizes:
+    """A finding, and those on other sizes of the same unit and metric at the same commit."""
+
+    finding: Finding
+    others: list[Finding]
+
+    @property
+    def title(self) -> str:
+        """The benchmark's name, without a size where a whole curve was judged."""
+        line = self.finding.line
+        return title(line if self.finding.curve is None else line._replace(size=None))
+
+
+def together(findings: Iterable[Finding]) -> list[StepOverSizes]:
+    """The findings, each with those on other sizes that it stands for: first what a curve's verdict says, else the largest effect."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for one in findings:
+        line = one.line
+        alone = one.denied or line.size is None
+        series = (line.job.key, line.uid, line.size if alone else None, line.metric, line.unit, line.environment.fingerprint)
+        groups.setdefault((series, one.commit, one.word), []).append(one)
+    found = []
+    for members in groups.values():
+        first, *others = sorted(members, key=lambda one: (one.curve is None, -abs(one.effect)))
+        found.append(StepOverSizes(first, others))
+    return found
+
+
+def described(one: StepOverSizes, called: str, place: str, host: Sequence[str]) -> Iterator[str]:
+    """All that is known of a change: word, benchmark and course, metric and levels, commits, and what contradicts it.
+
+    ``place`` is its environment where there are several; ``host`` is what changed meanwhile on its host.
+    """
+    finding, line = one.finding, one.finding.line
+    yield f"  {finding.word:{WORD}}  {called:{BENCHMARK}}  {sparkline(finding.around)}".rstrip()
+    yield from indented(place)
+    size = change(finding.effect, finding.low, finding.high)
+    yield from indented(f"{_metric(finding):{METRIC}} {size:<23} {step(*finding.judged_levels, line.unit)}")
+    yield from indented("; ".join(filter(None, (_at(finding), _others(one)))))
+    yield from indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
+    yield from indented(finding.contradiction and f"contradicted: {finding.contradiction}")
+    yield from indented(f"the host changed meanwhile: {'; '.join(host)}" if host else "")
+
+
+def summed_up(members: Sequence[StepOverSizes], called: str, place: str) -> Iterator[str]:
+    """Several changes of one commit and word: how many, how large, the first of them by name, and the fewest commits that it may be."""
+    first = members[0].finding
+    effects = sorted(one.finding.effect for one in members)
+    spread = f"{percent(effects[0])} to {percent(effects[-1])}, median {percent(median(effects))}"
+    yield f"  {first.word:{WORD}}  {counted(len(members), 'series', 'series')}: {spread}"
+    yield from indented(f"most: {', '.join(filter(None, (called, _metric(first), place)))}, {first.levels}")
+    yield from indented(_range(min((one.finding for one in members), key=lambda finding: finding.commits)))
+
+
+def indented(text: str) -> list[str]:
+    """Behind the word's column, on as many lines as it takes; inner spaces of what fits stay."""
+    if not text:
+        return []
+    margin = " " * MARGIN
+    if len(text) + MARGIN <= COLUMNS:
+        return [margin + text]
+    return wrap(" ".join(text.split()), COLUMNS, initial_indent=margin, subsequent_indent=margin)
+
+
+def _metric(finding: Finding) -> str:
+    return shorten(metric_name(finding.line.metric), METRIC)
+
+
+def _at(finding: Finding) -> str:
+    """At which sizes a curve has these levels."""
+    return at_sizes(finding.curve.sizes) if finding.curve else ""
+
+
+def _others(one: StepOverSizes) -> str:
+    """How many other sizes moved, and by how much at least and at most, where that is not said already."""
+    sizes = one.finding.curve.sizes if one.finding.curve else None
+    apart = [each for each in one.others if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]]
+    if not apart:
+        return ""
+    low, high = (percent(end([each.effect for each in apart])) for end in (min, max))
+    return f"{counted(len(apart), 'other size')} {low if low == high else f'{low} to {high}'}"
+
+
+def _range(finding: Finding) -> str:
+    if finding.commits == 1:
+        return ""
+    what = "over" if finding.drift else "one of"
+    return f"{what} {finding.commits:,} commits {finding.first[:10]}..{finding.last[:10]}"
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return ""
+    return f"p = {p:.0e}" if p >= LEAST_P else f"p < {LEAST_P:.0e}"
+
+
+def _by(detectors: Sequence[str]) -> str:
+    by = ", ".join(DETECTORS[name] for name in detectors if name in DETECTORS)
+    return "; ".join(filter(None, (TURNS if "turns" in detectors else "", by and f"by {by}")))
